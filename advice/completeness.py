@@ -39,7 +39,7 @@ _NEVER_ATTACHED = {"configMap", "downwardAPI", "emptyDir", "hostPath", "projecte
 """Volumes that are on a node without being attached to it."""
 
 _OLD = timedelta(days=1)
-_FEW = 4
+FEW = 4
 """A node's own count contradicts when more than one in so many is not in the file; a few begin or
 end while the file is made.
 """
@@ -173,7 +173,7 @@ def too_few(
         if number > known.get(name, 0)
     }
     lost = sum(less.values())
-    if _FEW * lost <= sum(counts.values()):
+    if FEW * lost <= sum(counts.values()):
         return []
     most = max(less, key=lambda name: less[name])
     words = (

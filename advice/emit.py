@@ -9,7 +9,7 @@ from ..instances.problem.emitted import comment, csv_text, named_word, quoted
 from ..instances.problem.errors import InvalidOption
 from .plan import Advice
 from .scheduler_filters import Move
-from .state import Pod
+from .state import Pod, workload
 
 FREED = "cotenant.plan/freed"
 """Label and taint of nodes that a plan empties."""
@@ -87,10 +87,7 @@ def _patches(advice: Advice) -> str:
     wanted: dict[tuple[str, str, str], list[str]] = {}
     for number, node in advice.targets.items():
         pod = state.pods[number]
-        kind, name = pod.owner
-        stem = pod.labels.get("pod-template-hash", "")
-        if kind == "ReplicaSet" and stem and name.endswith(f"-{stem}"):
-            kind, name = "Deployment", name.removesuffix(f"-{stem}")
+        kind, name = workload(pod)
         if kind in ("Deployment", "StatefulSet"):
             nodes = wanted.setdefault((pod.namespace, kind.lower(), name), [])
             nodes += [node] * (node not in nodes)

@@ -114,6 +114,8 @@ class Advice:
             "state": {"name": state.name, "platform": state.platform},
             "warnings": [asdict(each) for each in state.warnings],
             "assumptions": [asdict(each) for each in state.assumptions],
+            "pods_count_as": state.counted or "requests",
+            "usage": {name: dict(each) for name, each in state.usage.items()},
             "in_use": list(self.in_use),
             "enough": self.nodes_found,
             "free": list(self.freed),
@@ -410,7 +412,7 @@ def _advice(
     if order.cut:
         work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")
     pending: dict[str, tuple[int, ...]] = {}
-    if state.platform == "kubernetes":
+    if state.platform == "kubernetes" and not state.counted:  # it knows requests only
         for scoring in SCORINGS:
             left = work.part(
                 "playing the default scheduler",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidFile, UnknownName
 from ..instances.problem.files import SUFFIXES
 from ..instances.problem.json_detection import looks_like
-from ..instances.problem.option_types import Above, validate_options
+from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..instances.problem.reading import file_limit, parse_any_json, read_text
 from ..instances.problem.registry import PROBLEM_NAMES, problem_named
 from .completeness import missing
@@ -21,6 +22,7 @@ from .openstack import openstack_state
 from .proxmox import proxmox_state
 from .state import ClusterState
 from .to_packing import translate
+from .usage import Count, assume_requests, count_usage
 
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""
@@ -39,7 +41,15 @@ def bundled_states() -> list[str]:
 
 
 @validate_options
-def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> ClusterState:
+def read_state(
+    paths: Sequence[str],
+    *,
+    cpu_ratio: Ratio = CPU_RATIO,
+    usage: str | None = None,
+    count: Count = "larger",
+    headroom: Annotated[float, AtLeast(0)] | None = None,
+    assume_request: str | None = None,
+) -> ClusterState:
     """The state that one or several files hold together; "-" is standard input.
 
     Parameters
@@ -47,6 +57,10 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
     paths : a Kubernetes List (or one of each kind), Proxmox's cluster resources, OpenStack's three
         lists, tables of hosts and of VMs, or a bundled state such as "state/shop".
     cpu_ratio : virtual CPUs that count as a core, where machines are VMs of Proxmox or OpenStack.
+    usage : a file of what pods use, see `usage.count_usage`.
+    count : what a pod counts as then.
+    headroom : share that is added to what pods use.
+    assume_request : what pods that request nothing of a resource count as: "cpu=100m,memory=128Mi".
 
     Raises
     ------
@@ -54,6 +68,11 @@ def read_state(paths: Sequence[str], *, cpu_ratio: Ratio = CPU_RATIO) -> Cluster
         A file cannot be read or is none of these, or they do not belong together.
     """
     state = _read(paths, cpu_ratio)
+    if usage is not None:
+        margin = None if headroom is None else Fraction(repr(float(headroom)))
+        state = count_usage(state, usage, count, margin)
+    if assume_request is not None:
+        state = assume_requests(state, assume_request)
     return replace(state, warnings=(*missing(state), *state.warnings))
 
 

@@ -189,6 +189,15 @@ class Pod:
         return self.role not in (Role.PENDING, Role.FINISHED)
 
 
+def workload(pod: Pod) -> tuple[str, str]:
+    """Kind and name of what a pod belongs to: of a ReplicaSet its Deployment."""
+    kind, name = pod.owner
+    stem = pod.labels.get("pod-template-hash", "")
+    if kind == "ReplicaSet" and stem and name.endswith(f"-{stem}"):
+        return "Deployment", name.removesuffix(f"-{stem}")
+    return kind, name
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How many pods of a namespace may be disrupted at one time now. `always_allow_unready`: those
@@ -234,6 +243,9 @@ class ClusterState:
     ignored : kinds of objects in the file that are not used, with their number.
     warnings : what makes the file something else than the cluster.
     assumptions : what is taken to be so, and what no such file says.
+    counted : what pods count as, in words, where it is not what they request.
+    usage : by resource, of the pods whose use is known: "requested" and "used" by them, and
+        "allocatable" of all nodes.
     """
 
     platform: str
@@ -244,6 +256,8 @@ class ClusterState:
     ignored: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[StateWarning, ...] = ()
     assumptions: tuple[StateWarning, ...] = ()
+    counted: str = ""
+    usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from .scheduler_filters import Scheduler
 from .state import ClusterState, Pod, Role
 
 WIDTH = 80
+GIVEN = ("usage", "assumed-requests")
+"""Assumptions that the user gave: they stand before the answer."""
 NAMED = 5
 """Names in a list before the rest is a number."""
 
@@ -44,7 +46,7 @@ def advice_lines(advice: Advice) -> list[str]:
     if state.ignored:
         kinds = [f"{number} {kind}" for kind, number in state.ignored.items()]
         lines.append(f"  not read: {_some(kinds)}")
-    lines += [f"  note: {each.sentence}" for each in state.assumptions]
+    lines += [f"  note: {each.sentence}" for each in state.assumptions if each.code not in GIVEN]
     if advice.freed:
         means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
         lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
@@ -296,12 +298,14 @@ _PROVED = re.compile(r"(?<![\w/.-])proved(?![\w/.-])(?! of )")
 
 
 def warned(state: ClusterState, lines: Iterable[str]) -> list[str]:
-    """Printable lines about a state, its warnings first; with them, what is proved says of what."""
-    found = list(lines)
-    if state.warnings:
-        of = f"proved of the {state.workload_noun}s in this file"
-        found = [_PROVED.sub(of, line, count=1) for line in found]
-    return wrapped([f"warning: {each.sentence} [{each.code}]" for each in state.warnings] + found)
+    """Printable lines about a state, after its warnings and what was given beside it; what is
+    proved says of what.
+    """
+    of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
+    of += f", {state.counted}" if state.counted else ""
+    before = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
+    before += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
+    return wrapped(before + [_PROVED.sub(f"proved{of}", line, count=1) for line in lines])
 
 
 def _some(names: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import console, print_json, require_writable, say, waiting
-from .arguments import Json
+from ..instances.problem.errors import InvalidOption
+from .arguments import Json, share_of
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -45,6 +46,35 @@ class StateOptions:
     cpu_ratio: Annotated[
         float | None,
         typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
+    ] = None
+    assume_request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNTS",
+            help="Count pods that request nothing of a resource as cpu=100m,memory=128Mi.",
+        ),
+    ] = None
+    usage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare requests with what pods use: `kubectl top pods -A --containers`, VPA "
+            "recommendations as JSON, or a CSV namespace,pod,cpu,memory.",
+        ),
+    ] = None
+    count: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="With --usage, what pods count as: larger (of request and use), used, requested.",
+        ),
+    ] = "larger"
+    headroom: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Added to what is used; 15% when not given, nothing for VPA's upper bounds.",
+        ),
     ] = None
     strict: Annotated[
         bool,
@@ -119,6 +149,11 @@ def read(
 
     plan = plan or PlanOptions()
     require_form(plan.emit)
+    if plan.emit is not None and source.usage is not None and source.count == "used":
+        raise InvalidOption(
+            "emit is given with --count used; expected a plan by requests, which are what the "
+            "scheduler counts. Change the requests and export again, or leave out --count"
+        )
     require_kinds(source.released)
     validate_time_limit(source.time_limit)
     for path in (plan.plan, *outputs):
@@ -127,7 +162,12 @@ def read(
         say(words)
     ratio = CPU_RATIO if source.cpu_ratio is None else source.cpu_ratio
     with waiting("reading"):
-        state = read_state(states, cpu_ratio=ratio)
+        state = read_state(
+            states, cpu_ratio=ratio, usage=source.usage,
+            count=source.count,  # type: ignore[arg-type]
+            headroom=None if source.headroom is None else share_of(source.headroom, "headroom"),
+            assume_request=source.assume_request,
+        )  # fmt: skip
     state = replace(state, warnings=accepted(state, source.accept or ()))
     require_form(plan.emit, state.platform)
     if (source.strict and state.warnings) or plan.emit == "csv":

@@ -16,9 +16,10 @@ from cotenant.advice.completeness import accepted
 from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise, drain
 from cotenant.advice.reading import bundled_states, read_state
-from cotenant.advice.state import ClusterState
+from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.text_report import advice_lines, drain_document, drain_lines
-from cotenant.instances.problem.errors import InvalidOption
+from cotenant.advice.usage import Count, assume_requests
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 
 DATA = Path(__file__).resolve().parents[1] / "advice" / "data"
 SHOP = json.loads((DATA / "shop.json").read_text())
@@ -237,3 +238,162 @@ def test_names_that_hold_the_word_stay_as_they_are() -> None:
     text = words_of(drain_lines(read, drain(read, "n1")))
     assert "shop/proved-1: to n2" in text
     assert "1 move (fewest, proved of the pods in this file)" in text
+
+
+# requests that are assumed, and use
+
+
+def test_requests_are_assumed_where_there_are_none(no_requests: str) -> None:
+    read = read_state([no_requests], assume_request="cpu=100m,memory=128Mi")
+    assert codes(read) == []
+    approved([each.text for each in read.assumptions])
+    plain = read_state([no_requests])
+    for old, new in zip(plain.pods, read.pods, strict=True):
+        if old.role is Role.FINISHED:
+            assert new.requests == old.requests
+            continue
+        for name, amount in (("cpu", 100), ("memory", 128 * 2**20), ("pods", 1)):
+            assert new.requests[name] == (old.requests.get(name) or amount)
+    advice = advise(read)
+    text = words_of(advice_lines(advice))
+    assert text.startswith("note: 100m cpu assumed for ")
+    assert "(proved, with requests assumed)" in text
+    assert advice.document()["pods_count_as"] == "with requests assumed"
+    # the scheduler counts requests, which are none
+    assert advice.left_pending == {}
+
+
+def test_nothing_is_assumed_where_all_is_requested() -> None:
+    read = state(node("n1"), pod("a-1", "n1"))
+    assert assume_requests(read, "cpu=1") is read
+
+
+@pytest.mark.parametrize(
+    "text", ["cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=1,cpu=2", "mem=1Gi", "cpu=1;memory=1", ""]
+)
+def test_assumptions_that_are_none_are_refused(text: str) -> None:
+    with refused(InvalidOption):
+        read_state(["state/shop"], assume_request=text)
+
+
+def used_by(read: ClusterState) -> dict[str, tuple[int, int]]:
+    return {
+        each.title: (each.requests.get("cpu", 0), each.requests.get("memory", 0))
+        for each in read.pods
+    }
+
+
+TOP = """NAMESPACE   POD   NAME   CPU(cores)   MEMORY(bytes)
+shop        a-1   main   1200m        100Mi
+shop        a-1   side   400m         28Mi
+shop        b-1   main   100m         2Gi
+shop        c-1   main   <unknown>    1Mi
+"""
+TWO = [node("n1"), node("n2"), pod("a-1", "n1"), pod("b-1", "n2"), pod("c-1", "n2"), pod("d-1")]
+Mi, Gi = 2**20, 2**30
+FORMS = {
+    "top.txt": TOP + "________   ________\n1700m   2176Mi\n",
+    "pods.txt": "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nshop a-1 1600m 128Mi\nshop b-1 100m 2Gi\n",
+    "use.csv": "namespace,pod,cpu,memory\nshop,a-1,1.2,128Mi\nshop,a-1,400m,0\nshop,b-1,0.1,2Gi\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    ("count", "headroom", "a", "b"),
+    [
+        ("larger", None, (1840, Gi), (1000, -(-Gi * 230 // 100))),
+        ("larger", 0.0, (1600, Gi), (1000, 2 * Gi)),
+        ("used", 0.5, (2400, 192 * Mi), (150, 3 * Gi)),
+        ("requested", None, (1000, Gi), (1000, Gi)),
+    ],
+)
+def test_pods_count_as_the_larger_of_request_and_use(
+    tmp_path: Path, name: str, count: Count, headroom: float | None, a: Any, b: Any
+) -> None:
+    use = written(tmp_path, FORMS[name], name)
+    paths = [written(tmp_path, listed(*TWO))]
+    read = read_state(paths, usage=use, count=count, headroom=headroom)
+    plain = (1000, Gi)  # of whose use nothing is known
+    assert used_by(read) == {"shop/a-1": a, "shop/b-1": b, "shop/c-1": plain, "shop/d-1": plain}
+    assert read.usage["cpu"] == {"requested": 2000, "used": 1700, "allocatable": 16000}
+    assert read.usage["memory"] == {
+        "requested": 2 * Gi, "used": 128 * Mi + 2 * Gi, "allocatable": 64 * Gi,
+    }  # fmt: skip
+
+
+def test_the_upper_bounds_of_autoscalers_count_for_every_pod_of_a_workload(tmp_path: Path) -> None:
+    def recommended(name: str, cpu: Any, **spec: Any) -> dict[str, Any]:
+        return {
+            "apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"targetRef": {"kind": "Deployment", "name": name}, **spec},
+            "status": {"recommendation": {"containerRecommendations": [
+                {"containerName": "main", "target": {"cpu": "1m"}, "upperBound": {"cpu": cpu, "memory": "1Gi"}},
+                {"containerName": "side", "target": {"cpu": "1m"}, "upperBound": {"cpu": "50m", "memory": "1Gi"}},
+            ]}},
+        }  # fmt: skip
+
+    pods = [pod(f"{name}-55-{n}", "n1", labels={"pod-template-hash": "55"}) for name in "ab" for n in (1, 2)]  # fmt: skip
+    for each in pods:
+        each["metadata"]["ownerReferences"][0]["name"] = each["metadata"]["name"][:4]
+    off = {"resourcePolicy": {"containerPolicies": [{"containerName": "x", "mode": "Off"}]}}
+    paths = [written(tmp_path, listed(node("n1"), *pods))]
+    scalers = [recommended("a", "1250m"), recommended("b", "5", **off)]
+    use = written(tmp_path, listed(*scalers), "vpa.json")
+    read = read_state(paths, usage=use)
+    assert used_by(read) == {  # the bounds have their margin
+        "shop/a-55-1": (1300, 2 * Gi), "shop/a-55-2": (1300, 2 * Gi),
+        "shop/b-55-1": (1000, Gi), "shop/b-55-2": (1000, Gi),
+    }  # fmt: skip
+    for content in (listed(), listed(recommended("a", "x")), listed(recommended("zz", "1"))):
+        with refused(InvalidFile):
+            read_state(paths, usage=written(tmp_path, content, "vpa.json"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "POD NAME CPU(cores) MEMORY(bytes)\na-1 main 1m 1Mi\n",
+        "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nshop a-1 1m\n",
+        "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nweb a-1 1m 1Mi\n",
+        "namespace,pod,cpu,memory\nshop,a-1,-1,1Mi\n",
+        "namespace,pod,cpu\nshop,a-1,1\n",
+        "namespace,pod,cpu,memory\nshop,a-1,1,lots\n",
+        "",
+    ],
+)
+def test_files_of_use_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    paths = [written(tmp_path, listed(*TWO))]
+    with refused(InvalidFile):
+        read_state(paths, usage=written(tmp_path, text, "use"))
+
+
+def test_use_of_pods_that_are_not_there_is_told(tmp_path: Path) -> None:
+    more = "".join(f"web w-{n} main 1m 1Mi\n" for n in range(3))
+    use = written(tmp_path, TOP + more, "top.txt")
+    read = read_state([written(tmp_path, listed(*TWO))], usage=use)
+    assert codes(read)[-1] == "usage-unmatched"
+    approved(read.warnings[-1].text)
+
+
+def test_the_answer_says_that_it_is_about_use(tmp_path: Path) -> None:
+    use, path = written(tmp_path, TOP, "top.txt"), written(tmp_path, listed(*whole(*TWO)))
+    done = run("advise", "nodes", path, "--usage", use, "--headroom", "20%")
+    approved(done.stdout)
+    done = run("advise", "nodes", path, "--usage", use, "--count", "used", "--json")
+    found = json.loads(done.stdout)
+    assert found["pods_count_as"] == "counting use + 15 %"
+    assert found["usage"]["cpu"]["used"] == 1700
+    for further in (("--emit", "csv"), ("--headroom", "x")):
+        done = run("advise", "nodes", path, "--usage", use, "--count", "used", *further)
+        assert (done.returncode, done.stdout) == (2, "")
+        approved(done.stderr)
+
+
+def test_machines_count_as_their_sizes(tmp_path: Path) -> None:
+    hosts = written(tmp_path, "name,cpu\nh1,8\n", "hosts.csv")
+    machines = written(tmp_path, "name,host,cpu\na,h1,2\n", "vms.csv")
+    for options in ({"assume_request": "cpu=1"}, {"usage": hosts}):
+        with refused(InvalidOption):
+            read_state([hosts, machines], **options)  # type: ignore[arg-type]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fakes import call_here
+from support.small_cases import colocations
 
 from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
-from cotenant.instances.problem import InvalidInstance, read
+from cotenant.instances.problem import read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
@@ -49,19 +50,12 @@ def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
     """Random instances of at most 8 agents that have bandwidths and a pairing, with what
     enumeration finds.
     """
-    found = []
-    for seed in seeds:
-        try:
-            instance = Colocation(
-                **reference.random_fields(np.random.default_rng(seed)), name=str(seed)
-            )
-        except InvalidInstance:
-            continue
-        expected = reference.best(instance)
-        if expected.least_slack is not None:
-            found.append((instance, expected))
-    assert len(found) > 10
-    return found
+    every = [(instance, reference.best(instance)) for instance in colocations(seeds)]
+    paired = [
+        (instance, expected) for instance, expected in every if expected.least_slack is not None
+    ]
+    assert len(paired) > 10
+    return paired
 
 
 def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(

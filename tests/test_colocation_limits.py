@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import approved, refused
-from support.small_cases import spread
+from support.small_cases import colocations, spread
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.instance import BLOCK
 from cotenant.instances.colocation.objective import scale
 from cotenant.instances.colocation.stability import willing
-from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.instances.problem import InvalidOption, NoSolution
 from cotenant.solvers.colocation import (
     complete,
     fair,
@@ -32,17 +31,6 @@ from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import StableLimits, stable
 from cotenant.solvers.deferred_acceptance import deferred_acceptance, preference_order
 from cotenant.solvers.outcome import Clock, Status, Stop
-
-
-def instances(reference: ModuleType) -> list[Colocation]:
-    """Random valid instances of at most 8 agents, and larger ones."""
-    found = [contention(7, 40, 3)]
-    for seed in range(16_000, 16_060):
-        try:
-            found.append(Colocation(**reference.random_fields(np.random.default_rng(seed))))
-        except InvalidInstance:
-            continue
-    return found
 
 
 def contention(types: int, agents: int, seed: int) -> Colocation:
@@ -70,7 +58,7 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit() -> N
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
-    reference: ModuleType, alpha: float
+    alpha: float,
 ) -> None:
     """Types without agents between those of an instance, which come to lie in three blocks."""
 
@@ -92,11 +80,10 @@ def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
         ]
 
     blocked = 0
-    for instance in instances(reference)[::3]:
+    for instance in [contention(7, 40, 3), *colocations(range(16_003, 16_060, 3))]:
         if possible(instance) and not instance.distinct:
             whole = measured(instance, np.arange(instance.types))
-            other = spread(instance, 2 * BLOCK + 1)
-            assert measured(other, np.flatnonzero(other.count)) == whole
+            assert measured(*spread(instance, 2 * BLOCK + 1)) == whole
             blocked += whole[0]
     assert blocked
 

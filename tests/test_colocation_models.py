@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import numbers
+from support.small_cases import colocations
 
 from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
-from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import (
     blocking_program,
     fair_program,
@@ -36,23 +37,6 @@ CLOSE = 2e-8
 ALPHAS = (0.0, 0.05, 0.1, 0.2)
 
 
-def small_instances(reference: ModuleType, seeds: range, most_agents: int = 8) -> list[Colocation]:
-    """Random instances, those skipped that are invalid (a type without any allowed partner)."""
-    found = []
-    for seed in seeds:
-        try:
-            found.append(
-                Colocation(
-                    **reference.random_fields(np.random.default_rng(seed), most_agents),
-                    name=str(seed),
-                )
-            )
-        except InvalidInstance:
-            continue
-    assert len(found) > len(seeds) // 2
-    return found
-
-
 def value_of(program: Any, engine: str) -> float | None:
     """The optimum, None when infeasible; anything undecided fails."""
     answer = solve_program(program, engine=engine)
@@ -61,6 +45,12 @@ def value_of(program: Any, engine: str) -> float | None:
     assert answer.status is Status.OPTIMAL, answer
     assert answer.bound <= answer.objective
     return float(answer.objective)
+
+
+def mean_of(program: Any, engine: str, instance: Colocation) -> float | None:
+    """The optimum for each agent."""
+    total = value_of(program, engine)
+    return None if total is None else total / instance.agents
 
 
 def same(left: float | None, right: float | None) -> bool:
@@ -72,12 +62,11 @@ def same(left: float | None, right: float | None) -> bool:
 
 @pytest.mark.parametrize("number", numbers(30, 10))
 def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
-    for instance in small_instances(reference, range(number)):
+    for instance in colocations(range(number)):
         expected = reference.best(instance).least_penalty
         array, readable = penalty_program(instance).program, from_pyomo(penalty_model(instance))
         for engine in ("highs", "cp-sat"):
-            total = value_of(array, engine)
-            assert same(None if total is None else total / instance.agents, expected), instance.name
+            assert same(mean_of(array, engine, instance), expected), instance.name
             assert same(value_of(readable, engine), expected), instance.name
 
 
@@ -87,56 +76,49 @@ def test_zero_blocking_pairs_is_the_same_by_every_route(
     reference: ModuleType, mode: str, number: int
 ) -> None:
     offset = 1000 * ALPHA_MODES.index(mode)
-    for place, instance in enumerate(small_instances(reference, range(offset, offset + number))):
+    for place, instance in enumerate(colocations(range(offset, offset + number))):
         alpha = ALPHAS[place % len(ALPHAS)]
         expected = reference.best(instance, alpha, mode).penalty_by_blocking.get(0)
         array = stable_program(instance, alpha, mode).program
         readable = from_pyomo(stable_model(instance, alpha, mode))
         for engine in ("highs", "cp-sat"):
-            total = value_of(array, engine)
-            assert same(None if total is None else total / instance.agents, expected), (
-                instance.name,
-                alpha,
-            )
+            assert same(mean_of(array, engine, instance), expected), (instance.name, alpha)
             assert same(value_of(readable, engine), expected), (instance.name, alpha)
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_least_slack_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
-    for instance in small_instances(reference, range(3000, 3000 + number)):
+    for instance in colocations(range(3000, 3000 + number)):
         expected = reference.best(instance)
         array, readable = fair_program(instance), from_pyomo(fair_model(instance))
         for engine in ("highs", "cp-sat"):
             assert same(value_of(array.program, engine), expected.least_slack), instance.name
             assert same(value_of(readable, engine), expected.least_slack), instance.name
         if expected.least_slack is not None:
-            second = value_of(fair_program(instance, expected.least_slack + 1e-9).program, "highs")
-            assert same(
-                second / instance.agents, expected.penalty_at_slack(expected.least_slack)
-            ), instance.name
+            second = fair_program(instance, expected.least_slack + 1e-9).program
+            least = expected.penalty_at_slack(expected.least_slack)
+            assert same(mean_of(second, "highs", instance), least), instance.name
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
     reference: ModuleType, number: int
 ) -> None:
-    for place, instance in enumerate(small_instances(reference, range(4000, 4000 + number))):
+    for place, instance in enumerate(colocations(range(4000, 4000 + number))):
         alpha = ALPHAS[place % 2]
         expected = reference.best(instance, alpha)
         program = blocking_program(instance, None, alpha, objective="blocking").program
         assert same(value_of(program, "cp-sat"), expected.fewest_blocking), instance.name
         for most in (0, 1, 3):
-            total = value_of(blocking_program(instance, most, alpha).program, "cp-sat")
-            assert same(
-                None if total is None else total / instance.agents, expected.penalty_within(most)
-            ), instance.name
+            least = mean_of(blocking_program(instance, most, alpha).program, "cp-sat", instance)
+            assert same(least, expected.penalty_within(most)), instance.name
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
     reference: ModuleType, number: int
 ) -> None:
-    for place, instance in enumerate(small_instances(reference, range(4500, 4500 + number))):
+    for place, instance in enumerate(colocations(range(4500, 4500 + number))):
         mode = ALPHA_MODES[place % len(ALPHA_MODES)]
         alpha = ALPHAS[place % len(ALPHAS)]
         expected = reference.best(instance, alpha, mode)
@@ -150,12 +132,9 @@ def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
         below = value_of(order_program(instance, None, alpha, mode, steps=2).program, "cp-sat")
         assert below <= expected.fewest_blocking
         for most in (0, 1, 3):
-            total = value_of(
-                order_program(instance, most, alpha, mode, objective="penalty").program, "highs"
-            )
-            assert same(
-                None if total is None else total / instance.agents, expected.penalty_within(most)
-            ), instance.name
+            within = order_program(instance, most, alpha, mode, objective="penalty").program
+            least = mean_of(within, "highs", instance)
+            assert same(least, expected.penalty_within(most)), instance.name
 
 
 def test_steps_round_down_what_is_counted() -> None:
@@ -201,7 +180,7 @@ def test_products_are_refused_by_highs() -> None:
 @pytest.mark.slow
 def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleType) -> None:
     """`point` and `pairing` are inverse, and the other columns are filled in as the rows demand."""
-    for instance in small_instances(reference, range(5000, 5030)):
+    for instance in colocations(range(5000, 5030)):
         for number, partner in enumerate(reference.pairings(instance)):
             if number % 7:
                 continue
@@ -229,7 +208,7 @@ def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleTyp
 
 def test_gain_sets_are_the_first_of_one_order(reference: ModuleType) -> None:
     for mode in ALPHA_MODES:
-        for instance in small_instances(reference, range(6000, 6020)):
+        for instance in colocations(range(6000, 6020)):
             sets = gain_sets(instance, 0.05, mode)
             for a in range(instance.types):
                 for c in range(instance.types):
@@ -261,8 +240,8 @@ def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
-def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType, number: int) -> None:
-    for instance in small_instances(reference, range(7000, 7000 + number)):
+def test_zero_at_alpha_stays_zero_at_every_larger_alpha(number: int) -> None:
+    for instance in colocations(range(7000, 7000 + number)):
         reached: Pairing | None = None
         for alpha in (0.0, 0.03, 0.1, 0.25, 0.6):
             made = stable_program(instance, alpha)
@@ -275,7 +254,7 @@ def test_zero_at_alpha_stays_zero_at_every_larger_alpha(reference: ModuleType, n
                 check(instance, reached)
 
 
-def test_splitting_a_type_into_equal_agents_changes_nothing(reference: ModuleType) -> None:
+def test_splitting_a_type_into_equal_agents_changes_nothing() -> None:
     """Twelve agents of three types, as types and as twelve types of one."""
     for seed in range(8):
         rng = np.random.default_rng(seed)

@@ -43,7 +43,7 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import blocking_program, stable_program
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fewest_blocking, find_stable
-from cotenant.solvers.colocation.aggregate_relaxation import ShareLimits
+from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from cotenant.solvers.colocation.robust import RobustLimits
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Status, Stop
@@ -103,24 +103,27 @@ def test_nobody_gains_by_the_type_it_is_with() -> None:
     assert robust_alpha(instance).alpha == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_everything_equals_enumeration_over_boxes_and_pairings(seed: int) -> None:
-    rng, left = np.random.default_rng([seed, 17]), 8
-    while left:
-        if (case := interval_cases.draw(rng)) is not None:
-            interval_cases.compare(case)
-            left -= 1
+SHARES = [ShareLimits(fewest=1, clear=clear) for clear in (1, 2)]
+"""As with very many agents: shares first, then families of whole ones."""
 
 
-@pytest.mark.parametrize("clear", [1, 2])
-def test_shares_and_whole_agents_equal_enumeration(clear: int) -> None:
-    """As with very many agents: shares first, then families of whole ones."""
-    limits = ShareLimits(fewest=1, clear=clear)
-    rng, left = np.random.default_rng([clear, 19]), 6
-    while left:
+@pytest.mark.parametrize(
+    ("seed", "number", "limits"),
+    [
+        *(([seed, 17], 8, SHARE_LIMITS) for seed in range(3)),
+        *(([limits.clear, 19], 6, limits) for limits in SHARES),
+        # ten thousand are looked at by benchmarks/fuzz_intervals.py
+        pytest.param(18, 400, SHARE_LIMITS, marks=pytest.mark.slow),
+    ],
+)
+def test_everything_equals_enumeration_over_boxes_and_pairings(
+    seed: Any, number: int, limits: ShareLimits
+) -> None:
+    rng = np.random.default_rng(seed)
+    while number:
         if (case := interval_cases.draw(rng)) is not None:
             interval_cases.compare(case, limits)
-            left -= 1
+            number -= 1
 
 
 @pytest.mark.parametrize(
@@ -165,16 +168,6 @@ def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
     assert asked.stop is Stop.INTERRUPTED
     again = find_stable(given, 0.05, uncertainty="possible", start=asked.solution)
     assert again.status is Status.OPTIMAL
-
-
-@pytest.mark.slow
-def test_much_equals_enumeration_over_boxes_and_pairings() -> None:
-    """Ten thousand are looked at by benchmarks/fuzz_intervals.py."""
-    rng, left = np.random.default_rng(18), 400
-    while left:
-        if (case := interval_cases.draw(rng)) is not None:
-            interval_cases.compare(case)
-            left -= 1
 
 
 @pytest.mark.parametrize("mode", ["penalty-points", "relative-penalty", "relative-throughput"])

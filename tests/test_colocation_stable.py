@@ -79,7 +79,7 @@ def agrees(instance: Colocation, alpha: float, mode: str, reference: Any) -> int
     return int(fewest)
 
 
-@pytest.mark.parametrize("number", numbers(40, 20))
+@pytest.mark.parametrize("number", numbers(220, 20))
 @pytest.mark.parametrize("seed", range(4))
 def test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration(
     seed: int, reference: Any, number: int
@@ -97,16 +97,6 @@ def test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration(
             )
             seen.append(agrees(instance, alpha, mode, reference))
     assert len(seen) > number // 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 112))
-def test_fewest_blocking_pairs_equal_enumeration_on_many(seed: int, reference: Any) -> None:
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        instance = random_instance(rng)
-        if instance is not None:
-            agrees(instance, float(rng.choice([0.0, 0.0, 0.05, 0.1])), "penalty-points", reference)
 
 
 def unsolvable(agents: int, seed: int, noise: float = 0.15) -> Colocation:

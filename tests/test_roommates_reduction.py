@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from support.messages import refused
-from support.oracles.matchings import every_matching
+from support.oracles.matchings import counted_matchings
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (
@@ -21,17 +21,6 @@ from cotenant.solvers.roommates import (
     ranks_from_lists,
     stable_partition,
 )
-
-
-def all_counts(rank):
-    """The feasible matchings of an instance and how many pairs block each."""
-    agents = np.arange(len(rank))
-    mutual = np.where((rank < UNRANKED) & (rank.T < UNRANKED), rank, UNRANKED)
-    matchings = every_matching(len(rank))
-    has = np.where(matchings >= 0, mutual[agents, matchings] if len(rank) else 0, UNRANKED)
-    feasible = ~((matchings >= 0) & (has >= UNRANKED)).any(axis=1)
-    prefers = mutual < has[feasible, :, None]
-    return matchings[feasible], (prefers & prefers.transpose(0, 2, 1)).sum(axis=(1, 2)) // 2
 
 
 def random_ranks(rng, agents, density=1.0, one_sided=False):
@@ -57,7 +46,7 @@ def test_irving_and_the_partition_agree_with_all_matchings(seed, size, density):
     for number in range(40):
         rank = random_ranks(rng, size, density, one_sided=number % 2 == 1)
         before = rank.copy()
-        matchings, counts = all_counts(rank)
+        matchings, counts = counted_matchings(rank)
         table, partition = irving(rank), stable_partition(rank)
         assert is_stable_partition(rank, partition.successor)
         assert table.stable == (counts.min() == 0) == (partition.odd == 0)
@@ -84,7 +73,7 @@ def test_blocking_pairs_are_those_of_the_definition(seed, size):
     rng = np.random.default_rng([seed, size])
     for _ in range(20):
         rank = random_ranks(rng, size, 0.8, one_sided=True)
-        matchings, counts = all_counts(rank)
+        matchings, counts = counted_matchings(rank)
         for row in rng.choice(len(matchings), 5):
             partner = matchings[row]
             pairs = blocking_pairs(rank, partner)

@@ -160,6 +160,11 @@ def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_insi
     assert stable > 300 < refused
 
 
+def test_long_random_lists_are_reduced_to_few_pairs():
+    lists = lists_with(np.random.default_rng(1).random((200, 200)))
+    assert possible_pairs(lists).sum() < 200 * 199 / 4
+
+
 def random_lists(rng, agents, levels, least=0.0):
     cost = rng.integers(0, levels, (agents, agents)).astype(float)
     return lists_with(cost, least)

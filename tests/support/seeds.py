@@ -13,6 +13,14 @@ def seeds(number: int, quick: int) -> list[Any]:
     return [*range(quick), *slow]
 
 
+def ranges(number: int, quick: int, size: int) -> list[Any]:
+    """Ranges of seeds: 0 to `quick` - 1 every time, and the others up to `number`, so many each,
+    among the slow tests.
+    """
+    slow = (range(seed, min(seed + size, number)) for seed in range(quick, number, size))
+    return [range(quick), *(pytest.param(some, marks=pytest.mark.slow) for some in slow)]
+
+
 def numbers(whole: int, quick: int) -> list[Any]:
     """How many cases a test draws: `quick` every time, and `whole` among the slow tests."""
     return [quick, pytest.param(whole, marks=pytest.mark.slow)]

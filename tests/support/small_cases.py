@@ -1,10 +1,11 @@
-"""Tiny instances of packing, admission, scheduling and NUMA by chance, and their optima by
+"""Tiny instances of colocation, packing, admission, scheduling and NUMA by chance, and their optima by
 enumeration.
 """
 
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +16,11 @@ from cotenant.instances.colocation.instance import Colocation
 from cotenant.instances.numa.instance import Numa
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
-from cotenant.instances.problem.errors import CotenantError
+from cotenant.instances.problem.errors import CotenantError, InvalidInstance
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
 from cotenant.instances.scheduling.instance import Schedule
 from cotenant.instances.scheduling.utility import units_done
+from support.oracles.colocation import random_fields
 from support.oracles.packing import fewest, leximin, totals_possible
 
 
@@ -37,8 +39,19 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
     )
 
 
-def spread(instance: Colocation, types: int) -> Colocation:
-    """The same agents as of so many types, most of which have none."""
+def colocations(seeds: range, most_agents: int = 8) -> list[Colocation]:
+    """Random instances of few agents, without those that are invalid; more than half of them."""
+    drawn = []
+    for seed in seeds:
+        fields = random_fields(np.random.default_rng(seed), most_agents)
+        with suppress(InvalidInstance):
+            drawn.append(Colocation(**fields, name=str(seed)))
+    assert len(drawn) > len(seeds) // 2
+    return drawn
+
+
+def spread(instance: Colocation, types: int) -> tuple[Colocation, np.ndarray]:
+    """The same agents as of so many types, most of which have none; and where its own types are."""
     places = np.linspace(0, types - 1, instance.types).astype(int)
     penalty, count = np.random.default_rng(0).random((types, types)), np.zeros(types)
     penalty[np.ix_(places, places)], count[places] = instance.penalty, instance.count
@@ -46,7 +59,7 @@ def spread(instance: Colocation, types: int) -> Colocation:
     if instance.bandwidth is not None:
         bandwidth = np.interp(np.arange(types), places, instance.bandwidth)
     rest = {"machines": instance.machines, "unpaired": instance.unpaired}
-    return Colocation(penalty, count, bandwidth=bandwidth, **rest)
+    return Colocation(penalty, count, bandwidth=bandwidth, **rest), places
 
 
 def gap() -> Packing:

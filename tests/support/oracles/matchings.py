@@ -9,6 +9,8 @@ from functools import cache
 
 import numpy as np
 
+from cotenant.solvers.roommates import UNRANKED
+
 
 @cache
 def every_matching(agents: int) -> np.ndarray:
@@ -27,3 +29,14 @@ def every_matching(agents: int) -> np.ndarray:
     return np.array(list(extend([-1] * agents, list(range(agents)))), dtype=np.int32).reshape(
         -1, agents
     )
+
+
+def counted_matchings(rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The feasible matchings of lists of ranks, and how many pairs block each."""
+    agents = np.arange(len(rank))
+    mutual = np.where((rank < UNRANKED) & (UNRANKED > rank.T), rank, UNRANKED)
+    matchings = every_matching(len(rank))
+    has = np.where(matchings >= 0, mutual[agents, matchings], UNRANKED)
+    feasible = ~((matchings >= 0) & (has >= UNRANKED)).any(axis=1)
+    prefers = mutual < has[feasible, :, None]
+    return matchings[feasible], (prefers & prefers.transpose(0, 2, 1)).sum(axis=(1, 2)) // 2

@@ -53,6 +53,15 @@ def advice_lines(advice: Advice) -> list[str]:
     return warned(state, lines)
 
 
+def decision_sentences(advice: Advice) -> list[str]:
+    """What to do, and how sure it is, in whole sentences."""
+    found = [_first(advice)]
+    if advice.freed:
+        found += [_freeing(advice), *_ordering(advice)]
+    found += _cut(advice)
+    return [words.strip()[:1].upper() + words.strip()[1:] for words in found]
+
+
 def _first(advice: Advice) -> str:
     state = advice.state
     place = f"{'worker ' * (state.platform == 'kubernetes')}{state.host_noun}"

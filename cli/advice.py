@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import waiting
-from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
+from .advice_options import PageOptions, PlanOptions, ShowOptions, StateOptions, States, read, show
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
@@ -16,11 +16,13 @@ from .derived import options_of
 
 @options_of(StateOptions)
 @options_of(PlanOptions, frontier=None)
+@options_of(PageOptions)
 @options_of(ShowOptions, instance=None, fail_above=None)
 def nodes(
     states: States,
     source: StateOptions,
     planned: PlanOptions,
+    paged: PageOptions,
     shown: ShowOptions,
     frontier: Annotated[
         int,
@@ -42,12 +44,13 @@ def nodes(
 
     Prints the moves too, and what is proved of each answer.
     """
+    from ..advice.nodes_page import nodes_page
     from ..advice.plan import advise
     from ..advice.text_report import advice_lines
     from ..instances.problem import write
 
     most = None if fail_above is None else share_of(fail_above)
-    state = read(states, source, planned, [instance])
+    state = read(states, source, planned, [instance], paged)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
             state, time_limit=source.time_limit, released=source.released, frontier=frontier,
@@ -55,7 +58,10 @@ def nodes(
         )  # fmt: skip
     if instance is not None:
         write(advice.translation.instance, instance)
-    show(shown, advice.document, lambda: advice_lines(advice), plan=planned, advice=advice)
+    show(
+        shown, advice.document, lambda: advice_lines(advice), plan=planned, advice=advice,
+        page=paged, content=lambda: nodes_page(advice),
+    )  # fmt: skip
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
 

@@ -5,6 +5,7 @@ shown.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from .arguments import Json, share_of
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
+    from ..advice.answer_page import AnswerPage
     from ..advice.plan import Advice
     from ..advice.state import ClusterState
 
@@ -125,11 +127,22 @@ class ShowOptions:
     as_json: Json = False
 
 
+@dataclass(frozen=True)
+class PageOptions:
+    """Where the page of an answer goes."""
+
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
+    ] = None
+
+
 def read(
     states: list[str],
     source: StateOptions,
     plan: PlanOptions | None = None,
     outputs: Iterable[Path | None] = (),
+    page: PageOptions | None = None,
 ) -> ClusterState:
     """The state in some files, once what else is asked for is known to be right.
 
@@ -139,6 +152,7 @@ def read(
     source : how they are read.
     plan : where a plan goes, for commands that have one.
     outputs : other files that the command will write.
+    page : where its page goes, for commands that have one.
     """
     from ..advice.completeness import accepted
     from ..advice.emit import require_form
@@ -158,6 +172,10 @@ def read(
     validate_time_limit(source.time_limit)
     for path in (plan.plan, *outputs):
         require_writable(path, *states)
+    if page is not None and page.report is not None:
+        from ..analysis.report.page import require_report
+
+        require_report(page.report, *states)
     if words := effort(states):
         say(words)
     ratio = CPU_RATIO if source.cpu_ratio is None else source.cpu_ratio
@@ -185,6 +203,8 @@ def show(
     *,
     plan: PlanOptions | None = None,
     advice: Advice | None = None,
+    page: PageOptions | None = None,
+    content: Callable[[], AnswerPage] | None = None,
 ) -> None:
     """Print an answer in the form that is asked for, after its plan is written.
 
@@ -194,6 +214,7 @@ def show(
     document, lines : the answer as plain JSON values, and for people.
     plan, advice : where the plan goes, and the plan, where the answer has one. What an interrupt
         left of it is said at the end, and the command leaves.
+    page, content : where the page goes, and what it shows, for commands that have one.
     """
     from ..advice.emit import emit as emitted
     from ..instances.problem.files import write_text
@@ -203,8 +224,12 @@ def show(
     if plan is not None and advice is not None:
         text = None if plan.emit is None else emitted(advice, plan.emit)
         if plan.plan is not None:
-            content = json.dumps(advice.document(), allow_nan=False, indent=2)
-            write_text(plan.plan, content + "\n")
+            words = json.dumps(advice.document(), allow_nan=False, indent=2)
+            write_text(plan.plan, words + "\n")
+    if page is not None and content is not None and page.report is not None:
+        from ..advice.answer_page import write_page
+
+        say(f"{write_page(content(), page.report, ['cotenant', *sys.argv[1:]])} written")
     if text is not None:
         typer.echo(text, nl=False)
     elif options.as_json:

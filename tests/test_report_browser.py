@@ -73,6 +73,22 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the page of a plan for a cluster, with warnings."""
+    from dataclasses import replace
+
+    from cotenant.advice.answer_page import write_page
+    from cotenant.advice.nodes_page import nodes_page
+    from cotenant.advice.plan import advise
+    from cotenant.advice.reading import read_state
+
+    page = nodes_page(advise(read_state(["state/shop"]), time_limit=20, frontier=3))
+    page = replace(page, warnings=(("One namespace only.", "Add -A."),))
+    path = tmp_path_factory.mktemp("plan") / "page.html"
+    return write_page(page, path, ["cotenant", "advise", "nodes", "x"]).as_uri()
+
+
+@pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Browser]]:
     """Starts browsers; each ends with the tests."""
     from selenium import webdriver
@@ -367,3 +383,143 @@ def test_without_scripts_everything_is_there(start: Callable[..., Browser], page
     pictures = browser.find_elements(By.CSS_SELECTOR, "figure svg")
     assert len(pictures) >= 4
     assert all(picture.size["height"] > 100 for picture in pictures)
+
+
+# The page of a plan for a cluster
+
+
+@pytest.fixture
+def planned(browser: Browser, plan: str) -> Browser:
+    """The page of a plan on a wide light screen."""
+    browser.get(plan)
+    return browser
+
+
+def shown(browser: Browser, selector: str) -> list[str]:
+    """Texts of the elements that are seen."""
+    found: list[str] = browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility())"
+        ".map(e => e.innerText.trim())",
+        selector,
+    )
+    return found
+
+
+def test_a_plans_page_opens_without_an_error_and_warns_before_it_decides(planned: Browser) -> None:
+    assert planned.get_log("browser") == []
+    asked = "return performance.getEntriesByType('resource').map(e => e.name)"
+    assert [name for name in planned.execute_script(asked) if not name.startswith("data:")] == []
+    tops = [
+        planned.execute_script("return document.querySelector(arguments[0]).offsetTop", each)
+        for each in (".warnings", ".decision", ".numbers", "#nodes", "#moves")
+    ]
+    assert tops == sorted(tops)
+    assert tops[2] < 900, "the decision is on the first screen"
+
+
+def test_moves_are_filtered_by_a_text_and_by_a_node(planned: Browser) -> None:
+    from selenium.webdriver.common.by import By
+
+    box = planned.find_element(By.CSS_SELECTOR, "#moves input[type=search]")
+    box.send_keys("web")
+    rows = shown(planned, "#moves tbody tr")
+    assert len(rows) == 2
+    assert all("web" in row for row in rows)
+    assert shown(planned, "#moves output") == ["2 of 7 moves"]
+    assert len(shown(planned, "#moves .steps > li")) == 1, "waves without such a move are put away"
+    box.clear()
+    box.send_keys("nothing of this name")
+    assert shown(planned, "#moves output") == ["0 of 7 moves"]
+    link = planned.find_element(By.CSS_SELECTOR, "#nodes .freed a")
+    planned.execute_script("arguments[0].click()", link)
+    assert len(shown(planned, "#moves tbody tr")) == int(link.text.split()[0])
+
+
+def test_bars_are_those_of_the_resource_that_is_chosen_by_the_keyboard(planned: Browser) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    def texts() -> list[str]:
+        return shown(planned, "#nodes .changed td.bar .r")
+
+    before = texts()
+    assert all(each.endswith("cpu") for each in before)
+    planned.find_element(By.ID, "r0").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    after = texts()
+    assert len(after) == len(before)
+    assert after != before
+    assert len(shown(planned, ".strip")) == 2, "one of now, one of after"
+    planned.execute_script(
+        "document.querySelector('#nodes .changed th:nth-child(2) button').click()"
+    )
+    ordered = [float(each.split()[0]) for each in texts()[::2]]
+    assert ordered == sorted(ordered), "sorted by what is seen"
+
+
+def test_a_bar_is_as_long_as_its_share_and_colors_can_be_told_apart(planned: Browser) -> None:
+    colored = planned.execute_script("""
+        const style = getComputedStyle(document.documentElement);
+        return ['own', 'pinned', 'stays', 'moves', 'arrives'].map((name) => {
+            const probe = document.createElement('i');
+            probe.style.color = `var(--${name})`;
+            document.body.append(probe);
+            return getComputedStyle(probe).color;
+        });
+    """)
+    assert len(set(colored)) == 5
+    fill = planned.execute_script("""
+        const bar = document.querySelector('#nodes .changed td.bar .r0 .fill');
+        return [getComputedStyle(bar).backgroundImage, bar.style.getPropertyValue('--e')];
+    """)
+    assert fill[0].startswith("linear-gradient(to right")
+    assert fill[1] in fill[0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_of_a_plans_page_nothing_is_clipped(planned: Browser, width: int, scheme: str) -> None:
+    shape(planned, width, scheme)
+    planned.execute_script(
+        "document.querySelectorAll('details').forEach(each => { each.open = true });"
+        "dispatchEvent(new Event('resize'))"
+    )
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert planned.execute_script(wide) <= 0
+    clipped = planned.execute_script("""
+        const inside = (each) => each.closest('.scroll, .unseen, .skip');
+        return [...document.querySelectorAll('main *')].filter((each) => {
+            const box = each.getBoundingClientRect();
+            return box.width > 0 && !inside(each) && (box.right > innerWidth + 1 || box.left < -1);
+        }).map((each) => each.outerHTML.slice(0, 80));
+    """)
+    assert clipped == []
+    cut = planned.execute_script("""
+        return [...document.querySelectorAll('#nodes td.bar .r > span')].filter((each) =>
+            each.checkVisibility() && each.getBoundingClientRect().right
+                > each.closest('td').getBoundingClientRect().right + 1
+        ).map((each) => each.innerText);
+    """)
+    assert cut == [], "what a bar says stays in its cell"
+
+
+def test_on_paper_a_plan_is_unfolded_and_its_bars_have_colors(planned: Browser) -> None:
+    folded = "return document.querySelectorAll('details:not([open])').length"
+    before = planned.execute_script(folded)
+    assert before > 0
+    planned.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert planned.execute_script(folded) == 0
+    planned.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert planned.execute_script(folded) == before
+    exact = "return getComputedStyle(document.querySelector('.fill')).printColorAdjust"
+    assert planned.execute_script(exact) == "exact"
+
+
+def test_a_plan_is_there_without_scripts(start: Callable[..., Browser], plan: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    browser = start(scripts=False)
+    browser.get(plan)
+    text = browser.find_element(By.TAG_NAME, "main").text
+    for words in ("are enough", "n-2", "Wave 3", "69 %", "One namespace only."):
+        assert words in text
+    assert browser.find_elements(By.CSS_SELECTOR, "main button, main input[type=search]") == []

@@ -169,6 +169,8 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        # names of others stand everywhere on a page
+        finalize=lambda value: sanitize_for_terminal(value) if type(value) is str else value,
     )
     environment.globals |= {
         "draw": lambda shown: Markup(drawn[id(shown)]),

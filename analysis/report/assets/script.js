@@ -27,6 +27,7 @@
   const key = (row, place, numeric) => {
     const cell = row.cells[place];
     if (!numeric) return cell.textContent;
+    if (cell.classList.contains("bar")) return parseFloat(cell.innerText) || 0; // of the resource that is chosen
     const value = Number(cell.dataset.value ?? (cell.textContent || NaN));
     return Number.isNaN(value) ? null : value;
   };
@@ -56,6 +57,50 @@
       heading.append(button);
     }
   }
+
+  // Filters: rows that hold the text; parts without one are put away, parts with one are opened.
+  const filters = new Map();
+  for (const list of document.querySelectorAll("[data-filter]")) {
+    const what = list.dataset.filter;
+    const rows = Array.from(list.querySelectorAll("tbody tr"), (row) => (
+      [row, ` ${Array.from(row.cells, (cell) => cell.textContent).join(" ")} `.toLowerCase()]));
+    const parts = Array.from(list.querySelectorAll("details"), (part) => [part, part.open]);
+    const box = document.createElement("input");
+    const count = document.createElement("output");
+    const filter = () => {
+      const text = box.value.toLowerCase();
+      for (const [row, words] of rows) row.hidden = !words.includes(text);
+      for (const [part, open] of parts) {
+        const some = part.querySelector("tbody tr:not([hidden])") !== null;
+        (part.closest("li") || part).hidden = !some;
+        part.open = text ? some : open;
+      }
+      const left = rows.filter(([row]) => !row.hidden).length;
+      count.textContent = text ? `${left} of ${rows.length} ${what}` : "";
+    };
+    box.type = "search";
+    box.addEventListener("input", filter);
+    const label = document.createElement("label");
+    label.append(`Filter ${what} `, box);
+    const line = document.createElement("p");
+    line.className = "filter";
+    line.append(label, count);
+    if (rows.length > 5) list.prepend(line);
+    filters.set(list.closest("section").id, (text) => { box.value = text; filter(); });
+  }
+  for (const link of document.querySelectorAll("[data-find]")) {
+    link.addEventListener("click", () => filters.get(link.hash.slice(1))?.(` ${link.dataset.find} `));
+  }
+
+  // On paper everything is unfolded.
+  const folded = new Set();
+  addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details:not([open])")) { folded.add(part); part.open = true; }
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+    folded.clear();
+  });
 
   // What scrolls sideways says so.
   const tell = () => {

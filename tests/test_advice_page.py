@@ -1,0 +1,193 @@
+"""The page of advice as data and as HTML: bars that add up, waves, and names that stay text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support.advice_states import listed, node, pod, state
+from support.messages import approved
+from support.terminal import run
+
+from cotenant.advice.answer_page import AnswerPage, Fill, PagePart, write_page
+from cotenant.advice.nodes_page import MAX_RESOURCES, PINNED, TIGHTEST, nodes_page, plan_part
+from cotenant.advice.order import Ordered
+from cotenant.advice.plan import Advice, advise
+from cotenant.advice.reading import read_state
+from cotenant.advice.scheduler_filters import Move
+
+pytest.importorskip("matplotlib", reason="the page needs matplotlib")
+pytest.importorskip("jinja2", reason="the page needs jinja2")
+
+
+@pytest.fixture(scope="module")
+def shop() -> Advice:
+    """The plan of the state that comes with the package."""
+    return advise(read_state(["state/shop"]), time_limit=20, frontier=3)
+
+
+def percent(advice: Advice, name: str, resource: str, after: bool) -> float:
+    """What all pods on a node request, counted here."""
+    where = {n: each.node for n, each in enumerate(advice.state.pods) if each.placed}
+    where |= dict(advice.targets) if after else {}
+    (there,) = [each.allocatable[resource] for each in advice.state.nodes if each.name == name]
+    pods = advice.state.pods
+    return (
+        100
+        * sum(pods[n].requests.get(resource, 0) for n, at in where.items() if at == name)
+        / there
+    )
+
+
+def test_bars_are_what_is_requested_before_and_after(shop: Advice) -> None:
+    part = plan_part(shop)
+    assert part.resources == (TIGHTEST, "cpu", "memory", "pods")
+    for group in part.groups:
+        for each in group.nodes:
+            for choice, resource in enumerate(part.resources[1:], start=1):
+                now, after = each.now[choice], each.after[choice]
+                assert now is not None
+                assert now.percent == pytest.approx(percent(shop, each.name, resource, False))
+                assert list(now.ends) == sorted(now.ends)
+                if after is not None:
+                    assert after.percent == pytest.approx(percent(shop, each.name, resource, True))
+            tightest = each.now[0]
+            assert tightest is not None
+            assert tightest.percent == max(fill.percent for fill in each.now if fill is not None)
+
+
+def test_nodes_stand_by_what_happens_to_them(shop: Advice) -> None:
+    groups = {group.kind: [each.name for each in group.nodes] for group in plan_part(shop).groups}
+    assert groups == {
+        "freed": ["n-2", "n-4"], "changed": ["n-1", "n-3", "n-6"], "same": ["cp-1", "n-5"]
+    }  # fmt: skip
+    freed = plan_part(shop).groups[0].nodes
+    assert all(fill is None for each in freed for fill in each.after), "nothing is left there"
+    assert [each.changes for each in freed] == ["3 leave", "4 leave"]
+
+
+def test_a_node_with_nothing_but_its_own_pods_is_idle() -> None:
+    read = state(
+        node("n-1"), node("n-2"), pod("web-1", "n-1"), pod("log-1", "n-1", owner="DaemonSet"),
+        pod("log-2", "n-2", owner="DaemonSet"),
+    )  # fmt: skip
+    groups = {group.kind: group.nodes for group in plan_part(advise(read)).groups}
+    assert [each.name for each in groups["idle"]] == ["n-2"]
+    (own,) = [each.now[0] for each in groups["idle"]]
+    assert own is not None
+    assert own.ends == (12.5,) * 5, "the whole bar is its own pods"
+
+
+def test_pinned_pods_are_a_part_of_their_own(shop: Advice) -> None:
+    (database,) = [
+        each for group in plan_part(shop).groups for each in group.nodes if each.name == "n-5"
+    ]
+    fill = database.now[1]
+    assert fill is not None
+    assert fill.ends[PINNED] - fill.ends[PINNED - 1] > 30
+
+
+def test_waves_say_which_nodes_are_empty_then_and_each_is_named_once(shop: Advice) -> None:
+    waves = plan_part(shop).waves
+    assert [wave.emptied for wave in waves] == [("n-2",), (), ("n-4",)]
+    assert sum(len(wave.moves.rows) for wave in waves) == len(shop.targets)
+
+
+def test_a_pod_moved_aside_comes_from_where_it_was_put(shop: Advice) -> None:
+    moved = min(shop.targets)
+    home, target = shop.state.pods[moved].node, shop.targets[moved]
+    waves = ((Move(moved, "n-5", temporary=True),), (Move(moved, target),))
+    part = plan_part(replace(shop, order=Ordered(waves, {}), freed=(home,)))
+    title = shop.state.pods[moved].title
+    assert [wave.moves.rows for wave in part.waves] == [
+        ((title, home, "n-5", "for a time"),), ((title, "n-5", target, ""),)
+    ]  # fmt: skip
+    assert [wave.emptied for wave in part.waves] == [(home,), ()]
+
+
+def test_without_an_order_no_node_is_said_to_be_empty(shop: Advice) -> None:
+    stuck = replace(shop, order=Ordered(shop.order.waves[:1], {3: ("no room",)}))
+    page = nodes_page(stuck)
+    assert page.plan is not None
+    assert [wave.emptied for wave in page.plan.waves] == [()]
+    assert list(page.lists) == ["Nodes that would go"]
+    assert "without an order of moves" in page.numbers[0][1]
+
+
+def test_numbers_say_what_is_proved(shop: Advice) -> None:
+    approved([" | ".join(each) for each in nodes_page(shop).numbers])
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+NASTY = "<img src=x onerror=alert(1)>\"'\x1b[31m\u202e"
+
+
+def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
+    read = state(node("n-1"), node("n-2"), pod("a-1", "n-1"), pod("b-1", "n-2", owner=""))
+    nodes = (
+        replace(read.nodes[0], name=NASTY, labels={"node.kubernetes.io/instance-type": NASTY}),
+        read.nodes[1],
+    )
+    pods = (replace(read.pods[0], name=NASTY, node=NASTY), replace(read.pods[1], reason=NASTY))
+    read = replace(read, name=NASTY, nodes=nodes, pods=pods)
+    found = advise(read)
+    assert found.freed == (NASTY,)
+    page = Tags(write_page(nodes_page(found), tmp_path / "x.html", ["cotenant", NASTY]))
+    assert {"img"}.isdisjoint(tag for tag, _ in page.tags)
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 1
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert "\x1b" not in page.text
+    assert "\u202e" not in page.text
+    assert page.text.count(NASTY[:20]) > 8, "it stands in every place that names are in"
+
+
+def test_a_page_of_other_answers_needs_no_plan(tmp_path: Path) -> None:
+    page = AnswerPage(
+        "Does it fit?", "Of a state.", ("No.",), warnings=(("One namespace only.", "Add -A."),),
+        parts=(PagePart("Why not", ("No node has room.",)),),
+    )  # fmt: skip
+    text = Tags(write_page(page, tmp_path / "x.html")).text
+    for words in ("Does it fit?", "One namespace only. Add -A.", "No.", "No node has room."):
+        assert words in " ".join(text.split())
+    assert "before and after" not in text
+
+
+def test_the_fullest_come_first_and_freed_nodes_last() -> None:
+    part = plan_part(advise(read_state(["state/shop"]), time_limit=20))
+    fills: list[Fill | None] = part.sorted_fills(0, after=True)
+    assert fills[-2:] == [None, None]
+    shares = [fill.percent for fill in fills[:-2] if fill is not None]
+    assert shares == sorted(shares, reverse=True)
+    assert len(part.resources) <= 1 + MAX_RESOURCES
+
+
+def test_the_command_writes_the_page_beside_its_answer(tmp_path: Path) -> None:
+    read = tmp_path / "state.json"
+    read.write_text(
+        json.dumps(listed(node("n-1"), node("n-2"), pod("a-1", "n-1"), pod("b-1", "n-2")))
+    )
+    done = run("advise", "nodes", str(read), "--report", str(tmp_path / "page.html"))
+    assert "free" in done.stdout
+    assert "page.html written" in done.stderr
+    assert "advise nodes" in (tmp_path / "page.html").read_text()
+    taken = run("advise", "nodes", str(read), "--report", str(read))
+    assert taken.returncode == 2
+    approved(taken.stderr.replace(str(tmp_path), "FOLDER"))

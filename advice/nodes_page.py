@@ -12,7 +12,7 @@ from ..analysis.report.table import Column, Table
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
 from .plan import Advice
 from .state import ClusterState, Role
-from .text_report import decision_sentences
+from .text_report import GIVEN, decision_sentences, qualified
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
@@ -45,7 +45,13 @@ def nodes_page(advice: Advice) -> AnswerPage:
         f"How many {host}s hold everything in this file, which can go, with which moves, and what "
         "is proved of it.",
         tuple(decision_sentences(advice)),
-        numbers=tuple(_numbers(advice)),
+        warnings=(
+            *((each.text, each.cure) for each in state.warnings),
+            *((each.sentence, "") for each in state.assumptions if each.code in GIVEN),
+        ),
+        numbers=tuple(
+            (number, what, qualified(state, proved)) for number, what, proved in _numbers(advice)
+        ),
         lists={title: advice.freed} if advice.freed else {},
         plan=plan_part(advice),
         parts=(
@@ -243,7 +249,7 @@ def _certificate(advice: Advice) -> Table:
         Column("at least, in any case", numeric=True),
         Column(f"at least, while the pinned {one}s stay", numeric=True),
     )  # fmt: skip
-    notes = []
+    notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     if advice.reason:
         notes.append(f"Why no fewer {host}s can do: {advice.reason}.")
     notes += [f"Not in the bound: {words}." for words in advice.dropped]
@@ -252,6 +258,7 @@ def _certificate(advice: Advice) -> Table:
         notes += [
             f"Broken now, and left so: {words}." for words in advice.translation.violated_rules
         ]
+    notes += [f"Assumed: {each.sentence}." for each in state.assumptions if each.code not in GIVEN]
     notes.append(
         "Every move of every wave was judged by the default scheduler's filters, with all others "
         "of the wave in its way, by code that never saw the solver's instance."

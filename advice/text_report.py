@@ -59,7 +59,8 @@ def decision_sentences(advice: Advice) -> list[str]:
     if advice.freed:
         found += [_freeing(advice), *_ordering(advice)]
     found += _cut(advice)
-    return [words.strip()[:1].upper() + words.strip()[1:] for words in found]
+    words = [qualified(advice.state, line.strip()) for line in found]
+    return [line[:1].upper() + line[1:] for line in words]
 
 
 def _first(advice: Advice) -> str:
@@ -310,11 +311,16 @@ def warned(state: ClusterState, lines: Iterable[str]) -> list[str]:
     """Printable lines about a state, after its warnings and what was given beside it; what is
     proved says of what.
     """
-    of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
-    of += f", {state.counted}" if state.counted else ""
     before = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
     before += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
-    return wrapped(before + [_PROVED.sub(f"proved{of}", line, count=1) for line in lines])
+    return wrapped(before + [qualified(state, line) for line in lines])
+
+
+def qualified(state: ClusterState, words: str) -> str:
+    """A sentence about a state: what is proved says of what."""
+    of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
+    of += f", {state.counted}" if state.counted else ""
+    return _PROVED.sub(f"proved{of}", words, count=1)
 
 
 def _some(names: Sequence[str]) -> str:

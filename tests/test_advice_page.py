@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,7 @@ from cotenant.advice.order import Ordered
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move
+from cotenant.advice.state import StateWarning
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
@@ -119,6 +121,19 @@ def test_without_an_order_no_node_is_said_to_be_empty(shop: Advice) -> None:
 
 def test_numbers_say_what_is_proved(shop: Advice) -> None:
     approved([" | ".join(each) for each in nodes_page(shop).numbers])
+
+
+def test_warnings_stand_before_the_decision_and_no_proof_is_without_them(tmp_path: Path) -> None:
+    shop = read_state(["state/shop"])
+    pods = tuple(each for each in shop.pods if each.namespace == "shop")
+    warned = replace(shop, pods=pods, warnings=(StateWarning("one-namespace", "only shop", "-A"),))
+    page = nodes_page(advise(warned, time_limit=20))
+    assert page.warnings == (("only shop", "-A"),)
+    for words in (*page.decision, *(proved for _, _, proved in page.numbers)):
+        assert re.findall("proved(?! of the pods in this file)", words)[1:] == []
+        assert ("proved" in words) == ("proved of the pods in this file" in words)
+    (table,) = page.parts[0].tables
+    assert table.notes[0] == "Of the pods in this file alone: only shop."
 
 
 class Tags(HTMLParser):

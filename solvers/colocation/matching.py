@@ -68,14 +68,11 @@ class Multipliers:
     rent : of a job that runs alone, at least 0.
     sets : types with an odd number of agents together, each (T,), with the price of each, at least
         0.
-    program : the relaxation over the pairs of small reduced cost, with these sets as rows behind
-        the others.
     """
 
     prices: Floats
     rent: float
     sets: list[tuple[float, Booleans]]
-    program: PairingProgram
 
 
 def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multipliers | None:
@@ -88,18 +85,12 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
         return None
     prices = np.zeros(instance.types)
     prices[search.present] = search.prices
-    search.sets = search.sets[: len(search.set_prices)]
     sets = []
-    for price, members in zip(search.set_prices.tolist(), search.sets, strict=True):
+    for price, members in zip(search.set_prices.tolist(), search.sets, strict=False):
         full = np.zeros(instance.types, dtype=bool)
         full[search.present] = members
         sets.append((price, full))
-    keep = np.triu(search.reduced <= search.delta_for(20 * len(search.present))) & np.isfinite(
-        search.cost
-    )
-    return Multipliers(
-        prices, search.rent, sets, search.with_cuts(penalty_program(instance, search.spread(keep)))
-    )
+    return Multipliers(prices, search.rent, sets)
 
 
 def least_penalty_matching(

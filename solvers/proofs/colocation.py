@@ -15,9 +15,8 @@ import numpy as np
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.proof import multipliers as proof_multipliers
 from ...models.colocation import fair_program
-from ...models.program import LinearProgram
 from ...verify.colocation import Colocation as CheckedColocation
-from ...verify.colocation import mean_bound, no_pairing
+from ...verify.colocation import no_pairing
 from ...verify.colocation_fair import bandwidths, colocation_fair, slack_program
 from ...verify.colocation_stable import Gains, stable_program
 from ...verify.program import Program, Terms
@@ -25,7 +24,7 @@ from ...verify.reading import Refused
 from ..colocation.feasible import feasible_pairing
 from ..colocation.matching import Multipliers, least_penalty_matching, multipliers
 from ..colocation.to_roommates import lists_of_agents
-from ..engines import WarmStartedProgram, solve_refined
+from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status
 from . import Claimed, Task, checked_proof, patience
 from .deletions import deletions_step
@@ -189,19 +188,13 @@ def _no_pairing(task: Task, method: str = "", options: dict[str, Any] | None = N
 
 
 def _least_mean(task: Task, given: CheckedColocation) -> list[dict[str, Any]]:
-    """The step that proves the best bound on the mean penalty of all pairings; none if time is up
+    """The step that proves a bound on the mean penalty of all pairings; none if time is up
     first.
     """
-    best: tuple[Fraction | None, list[dict[str, Any]]] = (None, [])
-    with suppress(KeyboardInterrupt):  # what there is by then proves a gap
+    with suppress(KeyboardInterrupt):
         hints = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
-        for again in (False, True):
-            if hints is None or best[0] == given.mean() or (again and task.clock.expired):
-                break
-            step = _dual(given, _refined(hints, task) if again else hints)
-            bound = mean_bound(given, step)
-            best = (bound, [step]) if best[0] is None or bound > best[0] else best
-    return best[1]
+        return [] if hints is None else [_dual(given, hints)]
+    return []
 
 
 def fair(task: Task) -> Proof:
@@ -341,42 +334,3 @@ def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None)
             [price, *np.flatnonzero(members).tolist()] for price, members in sets if price > 0
         ],
     }
-
-
-def _refined(hints: Multipliers, task: Task) -> Multipliers:
-    """The same to the last digits of a float: the relaxation with all rows as equalities, solved
-    again.
-    """
-    from scipy.sparse import csr_array, hstack
-
-    program = hints.program.program
-    loose = np.flatnonzero(program.row_lower != program.row_upper)
-    at_least = np.isfinite(
-        program.row_lower[loose]
-    )  # the odd sets; the other one is the room for who is alone
-    shape = (program.rows, len(loose))
-    slack = csr_array((np.where(at_least, -1.0, 1.0), (loose, np.arange(len(loose)))), shape=shape)
-    columns = program.columns + len(loose)
-    right = np.where(np.isfinite(program.row_lower), program.row_lower, program.row_upper)
-    equal = LinearProgram(
-        hstack([program.matrix, slack]).tocsr(),
-        right,
-        right,
-        np.append(program.cost, np.zeros(len(loose))),
-        np.zeros(columns),
-        np.full(columns, np.inf),
-        np.zeros(columns, dtype=bool),
-    )
-    answer = solve_refined(equal, time_limit=task.clock.time_slice())
-    if answer.status is not Status.OPTIMAL or answer.row_dual is None:
-        return hints
-    present = task.instance.present
-    prices = np.zeros(task.instance.types)
-    prices[present] = answer.row_dual[: len(present)]
-    first_set = program.rows - len(hints.sets)
-    rent = -float(answer.row_dual[len(present)]) if first_set > len(present) else 0.0
-    prices_of_sets = answer.row_dual[first_set:].tolist()
-    sets = [
-        (price, members) for price, (_, members) in zip(prices_of_sets, hints.sets, strict=True)
-    ]
-    return replace(hints, prices=prices, rent=rent, sets=sets)

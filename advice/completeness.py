@@ -13,7 +13,6 @@ from .state import Budget, ClusterState, Pod, Role, StateWarning
 CODES = (
     "one-namespace", "no-system-pods", "no-daemonsets", "namespaces-missing",
     "pods-per-node-too-few", "no-requests", "truncated", "stale", "no-pdb", "usage-unmatched",
-    "prices-unmatched",
 )  # fmt: skip
 """The codes of all warnings."""
 

@@ -10,7 +10,7 @@ from ..instances.problem.tables import AMOUNT, CsvRow, CsvTable
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role
 
 _OF_VMS = ("name", "host", "group", "zone", "stays")
-_OF_HOSTS = ("name", "zone")
+_OF_HOSTS = ("name", "zone", "price")
 _MILLIONTHS = 10**6
 """Amounts are counted in these: six decimals are kept."""
 
@@ -22,6 +22,7 @@ def plain_state(texts: dict[str, str]) -> ClusterState:
 
     Every other column is a resource; both tables have the same ones. Of a `group` no host holds two
     VMs; a VM with a `zone` goes to hosts of that zone only; one that `stays` ("yes") is not moved.
+    Hosts may have a `price`.
 
     Raises
     ------
@@ -55,7 +56,9 @@ def plain_state(texts: dict[str, str]) -> ClusterState:
 def _host(row: CsvRow, resources: list[str]) -> Node:
     name = row.word("name")
     labels = {_HOST: name} | ({_ZONE: row["zone"]} if row["zone"] else {})
-    return Node(name, {resource: _amount(row, resource) for resource in resources}, labels)
+    price = row.fraction("price") if "price" in row.table.places else None
+    amounts = {resource: _amount(row, resource) for resource in resources}
+    return Node(name, amounts, labels, price=price)
 
 
 def _vm(row: CsvRow, resources: list[str], known: set[str]) -> Pod:

@@ -19,6 +19,7 @@ from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
 from .openstack import openstack_state
+from .prices import set_prices
 from .proxmox import proxmox_state
 from .state import ClusterState
 from .to_packing import translate
@@ -49,6 +50,7 @@ def read_state(
     count: Count = "larger",
     headroom: Annotated[float, AtLeast(0)] | None = None,
     assume_request: str | None = None,
+    prices: str | None = None,
 ) -> ClusterState:
     """The state that one or several files hold together; "-" is standard input.
 
@@ -61,6 +63,7 @@ def read_state(
     count : what a pod counts as then.
     headroom : share that is added to what pods use.
     assume_request : what pods that request nothing of a resource count as: "cpu=100m,memory=128Mi".
+    prices : a table of prices of nodes, see `prices.set_prices`.
 
     Raises
     ------
@@ -73,6 +76,8 @@ def read_state(
         state = count_usage(state, usage, count, margin)
     if assume_request is not None:
         state = assume_requests(state, assume_request)
+    if prices is not None:
+        state = set_prices(state, prices)
     return replace(state, warnings=(*missing(state), *state.warnings))
 
 

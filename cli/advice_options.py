@@ -78,6 +78,14 @@ class StateOptions:
             help="Added to what is used; 15% when not given, nothing for VPA's upper bounds.",
         ),
     ] = None
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES.csv",
+            help="Prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), "
+            "or node,price.",
+        ),
+    ] = None
     strict: Annotated[
         bool,
         typer.Option(
@@ -184,7 +192,7 @@ def read(
             states, cpu_ratio=ratio, usage=source.usage,
             count=source.count,  # type: ignore[arg-type]
             headroom=None if source.headroom is None else share_of(source.headroom, "headroom"),
-            assume_request=source.assume_request,
+            assume_request=source.assume_request, prices=source.prices,
         )  # fmt: skip
     state = replace(state, warnings=accepted(state, source.accept or ()))
     require_form(plan.emit, state.platform)

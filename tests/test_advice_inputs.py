@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -397,3 +398,105 @@ def test_machines_count_as_their_sizes(tmp_path: Path) -> None:
     for options in ({"assume_request": "cpu=1"}, {"usage": hosts}):
         with refused(InvalidOption):
             read_state([hosts, machines], **options)  # type: ignore[arg-type]
+
+
+# prices
+
+
+TYPE = "node.kubernetes.io/instance-type"
+
+
+def priced(folder: Path, table: str, *labels: dict[str, str]) -> list[tuple[Any, bool]]:
+    """Price and commitment of nodes with these labels."""
+    nodes = [node(f"n{n}", labels=each) for n, each in enumerate(labels)]
+    paths = [written(folder, listed(*nodes, pod("a-1", "n0")))]
+    read = read_state(paths, prices=written(folder, table, "prices.csv"))
+    return [(each.price, each.committed) for each in read.nodes]
+
+
+def test_prices_are_exact_and_matched_by_type(tmp_path: Path) -> None:
+    table = "type,price\nm5,0.1\nc5,0.384\nt3,1e-3\n"
+    found = priced(tmp_path, table, {TYPE: "m5"}, {"beta.kubernetes.io/instance-type": "c5"}, {TYPE: "t3"})  # fmt: skip
+    assert [price for price, _ in found] == [Fraction(1, 10), Fraction(48, 125), Fraction(1, 1000)]
+    assert priced(tmp_path, "Type;Price\nm5;0,384\n", {TYPE: "m5"}) == [(Fraction(48, 125), False)]
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "price", "committed"),
+    [
+        ("", "", 4, False),
+        ("karpenter.sh/capacity-type", "on-demand", 4, False),
+        ("karpenter.sh/capacity-type", "spot", 1, False),
+        ("karpenter.sh/capacity-type", "reserved", 3, True),
+        ("eks.amazonaws.com/capacityType", "SPOT", 1, False),
+        ("eks.amazonaws.com/capacityType", "ON_DEMAND", 4, False),
+        ("cloud.google.com/gke-spot", "true", 1, False),
+        ("cloud.google.com/gke-spot", "false", 4, False),
+        ("kubernetes.azure.com/scalesetpriority", "spot", 1, False),
+        ("kubernetes.azure.com/scalesetpriority", "regular", 4, False),
+    ],
+)
+def test_capacity_types_are_those_of_the_usual_labels(
+    tmp_path: Path, label: str, value: str, price: int, committed: bool
+) -> None:
+    table = "type,capacity,price\nm5,spot,1\nm5,Reserved,3\nm5,on-demand,4\n"
+    assert priced(tmp_path, table, {TYPE: "m5", label: value}) == [(price, committed)]
+
+
+def test_a_price_without_a_capacity_type_is_for_all_and_reserved_ones_are_on_demand(
+    tmp_path: Path,
+) -> None:
+    spot = {TYPE: "m5", "karpenter.sh/capacity-type": "spot"}
+    table = "type,price,capacity\nm5,2,\nc5,3,reserved\n"
+    assert priced(tmp_path, table, spot, {TYPE: "c5"}) == [(2, False), (3, True)]
+
+
+def test_prices_by_name_and_those_of_a_table_of_hosts(tmp_path: Path) -> None:
+    hosts = written(tmp_path, "name,cpu,price\nh1,8,0.25\nh2,8,1\n", "hosts.csv")
+    machines = written(tmp_path, "name,host,cpu\na,h1,2\nb,h2,2\n", "vms.csv")
+    assert [each.price for each in read_state([hosts, machines]).nodes] == [Fraction(1, 4), 1]
+    table = written(tmp_path, "node,price,capacity\nh1,3,spot\nh2,2,reserved\n", "prices.csv")
+    read = read_state([hosts, machines], prices=table)
+    assert [(each.price, each.committed) for each in read.nodes] == [(3, False), (2, True)]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "type,price\nm5,1\n",
+        "type,price,capacity\nm5,1,\nc5,2,spot\n",
+        "node,price\nn0,1\n",
+        "type,price\nm5,-1\n",
+        "type,price\nm5,$1\n",
+        "type,price\nm5,1e-99\n",
+        "type,price\n,1\n",
+        "type,price\nm5,1\nm5,2\n",
+        "type,price,capacity\nm5,1,flat\n",
+        "name,price\nm5,1\n",
+        "type,price\n",
+    ],
+)
+def test_prices_that_are_none_are_refused(tmp_path: Path, table: str) -> None:
+    with refused(InvalidFile):
+        priced(tmp_path, table, {TYPE: "m5"}, {TYPE: "c5"}, {})
+
+
+def test_prices_of_types_that_no_node_has_are_noted(tmp_path: Path) -> None:
+    table = written(
+        tmp_path, "type,price\nm5,1\n" + "".join(f"x{n},1\n" for n in range(5)), "p.csv"
+    )
+    paths = [written(tmp_path, listed(*whole(node("n1", labels={TYPE: "m5"}), pod("a-1", "n1"))))]
+    read = read_state(paths, prices=table)
+    assert codes(read) == []
+    approved(read.assumptions[0].text)
+    control = node("n2", labels={"node-role.kubernetes.io/control-plane": ""})
+    paths = [written(tmp_path, listed(node("n1", labels={TYPE: "m5"}), control, pod("a-1", "n1")))]
+    assert [each.price for each in read_state(paths, prices=table).nodes] == [1, None]
+
+
+def test_advice_of_a_state_with_prices(tmp_path: Path) -> None:
+    table = written(
+        tmp_path, "node,price\n" + "".join(f"n-{n},{n}\n" for n in range(1, 7)), "p.csv"
+    )
+    done = run("advise", "nodes", "state/shop", "--prices", table, "--json")
+    assert done.returncode == 0, done.stderr

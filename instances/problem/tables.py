@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
@@ -27,6 +28,9 @@ LARGEST = 2**53
 """Whole numbers stay below it: all of those are floats."""
 
 FINITE, AMOUNT = Range(), AtLeast(0)
+
+_MOST_DECIMALS = 30
+"""Of a number that is read exactly."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 _SEPARATORS = {",": "", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -214,6 +218,14 @@ class CsvRow:
                 cure,
             )
         return int(value)
+
+    def fraction(self, column: str) -> Fraction:
+        """A cell that is a number, 0 or more, exactly."""
+        self.number(column, AMOUNT)
+        value = Decimal(self._pointed(self[column]))
+        if abs(int(value.as_tuple().exponent)) > _MOST_DECIMALS:
+            raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
+        return Fraction(value)
 
     def wrong(
         self, column: str, expected: str, cure: str = "", text: str | None = None

@@ -4,51 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields
 
 import numpy as np
 
 from .selectors import admits, ports_clash, refers_to
-from .state import SCHEDULER, TOLERATIONS, ClusterState, Node, Pod, Role, limitless
-
-COMPARED = (
-    "namespace", "affinity", "volume_node_affinity", "tolerations", "pod_anti_affinity",
-    "pod_affinity", "spread", "ports", "unsupported_constraints",
-)  # fmt: skip
-"""Fields in which pods of one kind are equal; so are their requests, and of their labels what some
-selector asks for.
-"""
-
-NOT_COMPARED = {
-    "name": "it tells pods apart, not kinds",
-    "node": "where each pod runs is the placement, not the kind",
-    "role": "pods that stay are types of their own",
-    "reason": "pods that stay are types of their own",
-    "owner": "it names a kind, and constrains nothing",
-    "soft": "preferences are reported, not modelled",
-    "health": "budgets are applied to each pod",
-}
-"""Fields in which pods of one kind may differ, and why no constraint is lost."""
-
-
-def require_every_field(pod: type) -> None:
-    """Refuse a class of pods with a field that neither tells kinds apart nor is named as one that
-    does not: pods that differ in it would be merged, and the bound be wrong.
-
-    Raises
-    ------
-    TypeError
-        It has such a field.
-    """
-    listed = {*COMPARED, *NOT_COMPARED, "requests", "labels"}
-    if missing := sorted(each.name for each in fields(pod) if each.name not in listed):
-        raise TypeError(
-            f"Pod.{missing[0]} is neither in COMPARED nor in NOT_COMPARED of {__name__}; name it "
-            "in the one where pods that differ in it may not be merged, else in the other"
-        )
-
-
-require_every_field(Pod)
+from .state import COMPARED, SCHEDULER, TOLERATIONS, ClusterState, Node, Pod, Role, limitless
 
 
 class Kinds:

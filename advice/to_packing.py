@@ -14,19 +14,11 @@ from dataclasses import replace
 
 from ..instances.problem.tables import LARGEST
 from .assembly import Assembly, Reason, Rule, Translation
-from .kinds import COMPARED, NOT_COMPARED, Kinds, require_every_field
+from .kinds import Kinds
 from .selectors import meets_terms, ports_clash, refers_to, selects, tolerates
 from .state import Budget, ClusterState, Health, PodTerm, Role, Spread, limitless
 
-__all__ = [
-    "COMPARED",
-    "NOT_COMPARED",
-    "RELEASED",
-    "Reason",
-    "Translation",
-    "require_every_field",
-    "translate",
-]
+__all__ = ["RELEASED", "Reason", "Translation", "translate"]
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""

@@ -302,7 +302,7 @@ FAULTS = r"""
 - number[value < TOLERATED]
 + number[value <= TOLERATED]
 
-@ advice/kinds.py: pods of different host ports are merged
+@ advice/state.py: pods of different host ports are merged
 ? advice_reading advice
 - "pod_affinity", "spread", "ports", "unsupported_constraints",
 + "pod_affinity", "spread", "unsupported_constraints",

@@ -35,9 +35,9 @@ from cotenant.advice.order import Ordered, ordered
 from cotenant.advice.plan import Advice, advise, drain
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
-from cotenant.advice.state import ClusterState, Pod
+from cotenant.advice.state import COMPARED, NOT_COMPARED, ClusterState, Pod, require_every_field
 from cotenant.advice.text_report import WIDTH, advice_lines, drain_lines
-from cotenant.advice.to_packing import COMPARED, NOT_COMPARED, require_every_field, translate
+from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidInstance,

@@ -21,7 +21,8 @@ class NodeCosts:
         letting one more wait.
     step, unit : so much cost is so much money. Above 1 where nodes are free of charge: each node in
         use costs 1 besides, so that of equal prices the fewest nodes are taken.
-    paid_anyway : money for nodes that are paid whether they are used or not.
+    paid_anyway : money for nodes that are paid whatever the plan: committed ones, and those that
+        may not be freed.
     """
 
     of_node: tuple[int, ...]
@@ -60,11 +61,10 @@ def node_costs(state: ClusterState) -> NodeCosts:
             "not given", "one for every node that may be freed",
             "Add their types to the prices",
         )  # fmt: skip
-    # a control-plane node stays in use, whatever it costs
     asked = [
         Fraction(0) if node.committed else node.price
         for node in state.nodes
-        if node.price is not None
+        if node.price is not None and node.can_be_drained
     ]
     scale = lcm(*(price.denominator for price in asked))
     part = gcd(*(int(price * scale) for price in asked)) or 1
@@ -72,19 +72,24 @@ def node_costs(state: ClusterState) -> NodeCosts:
     step = len(state.nodes) + 1 if 0 in asked else 1
     costs = tuple(
         1
-        if node.price is None
+        if node.price is None or not node.can_be_drained
         else int((0 if node.committed else node.price) / unit) * step + (step > 1)
         for node in state.nodes
     )
-    paid = sum((node.price or Fraction(0) for node in state.nodes if node.committed), Fraction(0))
+    paid = price_of(state, frozenset())
+    assert paid is not None
     return NodeCosts(costs, sum(costs) + 1, step, unit, paid)
 
 
 def price_of(state: ClusterState, names: frozenset[str]) -> Fraction | None:
-    """What is paid while some nodes are in use: their prices, and those of committed nodes; None
-    where the state has no prices.
+    """What is paid while some nodes are in use: their prices, and of committed nodes and of those
+    that may not be freed; None where the state has no prices.
     """
     if not state.priced:
         return None
-    paid = (node.price for node in state.nodes if node.name in names or node.committed)
+    paid = (
+        node.price
+        for node in state.nodes
+        if node.name in names or node.committed or not node.can_be_drained
+    )
     return sum((price for price in paid if price is not None), Fraction(0))

@@ -34,8 +34,11 @@ class Kinds:
     def __init__(self, state: ClusterState, for_bound: bool, pending: bool) -> None:
         self.state, self.for_bound = state, for_bound
         self.place = {node.name: number for number, node in enumerate(state.nodes)}
-        roles = (Role.MOVABLE, Role.FIXED, *(Role.PENDING,) * pending)
-        self.counted = [number for number, pod in enumerate(state.pods) if pod.role in roles]
+        self.counted = [
+            number
+            for number, pod in enumerate(state.pods)
+            if pod.role in (Role.MOVABLE, Role.FIXED) or (pending and pod.schedulable)
+        ]
         self.residents = [
             pod
             for pod in state.pods

@@ -25,6 +25,8 @@ from .completeness import (
 from .fields import Fields
 from .quantities import amount, quantity
 from .state import (
+    GATES,
+    NOMINATED,
     SCHEDULER,
     TOLERATIONS,
     VOLUMES,
@@ -456,9 +458,9 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     if "workloadRef" in spec or "schedulingGroup" in spec:
         unread.append((SCHEDULER, "it is scheduled with a group"))
     if spec.many("schedulingGates"):
-        unread.append(("gates", "it waits for a scheduling gate"))
+        unread.append((GATES, "it waits for a scheduling gate"))
     if nominated := status.text("nominatedNodeName"):
-        unread.append(("nominated", f"room on {nominated} is held for it, which is not counted"))
+        unread.append((NOMINATED, f"room on {nominated} is held for it, which is not counted"))
     tolerations = spec.many("tolerations")
     for operator in {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}:
         unread.append((TOLERATIONS, f"a toleration by {operator}"))

@@ -1,4 +1,4 @@
-"""The two questions put to the packing methods: how few nodes, and how few moves to them."""
+"""The two questions to the packing methods: how cheap the nodes, and how few moves to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Found:
 
     Attributes
     ----------
-    value : nodes, or moves; None without an answer.
+    value : cost of the servers in use (1 each where nothing else is given), or moves; None without
+        an answer.
     bound : no answer is below it.
     count : (servers, types) pods of each type on each server; None without an answer.
     infeasible : whether it is proved that there is none.
@@ -40,33 +41,58 @@ it ends with a proof.
 """
 
 
-def nodes_needed(
+def cost_needed(
     instance: Packing, time_limit: float | None = None, report: Report | None = None
 ) -> int:
-    """A proved bound on the servers in use: the fewest where that is soon known."""
+    """A proved bound on the cost of the servers in use: the least where that is soon known."""
     if instance.has_constraints and _size(instance) > SMALL:
         problem, clock = reduce_ruled(instance), Clock(time_limit, report)
         return aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
-    return fewest_nodes(instance, time_limit, report).bound
+    return least_cost(instance, time_limit, None, report).bound
 
 
 def moves_needed(
-    instance: Packing, servers: int, time_limit: float | None = None, report: Report | None = None
+    instance: Packing, cost: int, time_limit: float | None = None, report: Report | None = None
 ) -> int:
     """A proved bound on the VMs that leave their server: the fewest where that is soon known."""
     if _size(instance) > SMALL:
-        return moves_bound(instance, servers, time_limit)
-    return fewest_moves(instance, servers, time_limit, None, report).bound
+        return moves_bound(instance, seconds=time_limit, **_within(instance, cost))
+    return fewest_moves(instance, cost, time_limit, None, report).bound
 
 
 def _size(instance: Packing) -> int:
     return int(instance.server_count.sum()) * instance.types
 
 
-def fewest_nodes(
-    instance: Packing, time_limit: float | None = None, report: Report | None = None
+def _uniform(instance: Packing) -> bool:
+    return bool((instance.server_cost == 1).all())
+
+
+def _within(instance: Packing, cost: int) -> dict[str, int]:
+    """The limit on servers, where each costs 1, or on their cost."""
+    return {"servers" if _uniform(instance) else "cost": cost}
+
+
+def least_cost(
+    instance: Packing,
+    time_limit: float | None = None,
+    start: Integers | None = None,
+    report: Report | None = None,
 ) -> Found:
-    """As few servers in use as hold everything."""
+    """The cheapest servers that hold everything; as few as can be where each costs 1.
+
+    Parameters
+    ----------
+    start : (servers, types) an answer.
+    """
+    if not _uniform(instance):
+        return _found(
+            instance,
+            _run(
+                "min-cost", instance, time_limit=time_limit, report=report,
+                start=None if start is None else _placement(instance, start),
+            ),
+        )  # fmt: skip
     clock, size = Clock(time_limit), _size(instance)
     best: Found | None = None
     if size > TINY:
@@ -84,22 +110,27 @@ def fewest_nodes(
 
 def fewest_moves(
     instance: Packing,
-    servers: int,
+    cost: int,
     time_limit: float | None = None,
     known: Found | None = None,
     report: Report | None = None,
 ) -> Found:
-    """As few VMs that leave their server as let at most `servers` be in use; no more than in an
-    answer that is known.
+    """As few VMs that leave their server as let the servers in use cost `cost` at most; no more
+    than in an answer that is known.
     """
     start = None
     if known is not None and known.count is not None:
-        used = np.flatnonzero(known.count.any(axis=1))
-        start = Placement(known.count[used], instance.server_class[used])
+        start = _placement(instance, known.count)
     outcome = _run(
-        "fewest-moves", instance, time_limit=time_limit, servers=servers, start=start, report=report
-    )
+        "fewest-moves", instance, time_limit=time_limit, start=start, report=report,
+        **_within(instance, cost),
+    )  # fmt: skip
     return _found(instance, outcome, moves=True)
+
+
+def _placement(instance: Packing, count: Integers) -> Placement:
+    used = np.flatnonzero(count.any(axis=1))
+    return Placement(count[used], instance.server_class[used])
 
 
 def _run(method: str, instance: Packing, **options: object) -> Outcome:
@@ -118,4 +149,5 @@ def _found(instance: Packing, outcome: Outcome, moves: bool = False) -> Found:
     on, left = stays(instance, placement.count, placement.server_class)
     count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     count[on] = placement.count
-    return Found(left if moves else placement.servers, bound, count, interrupted=interrupted)
+    cost = int(instance.server_cost[placement.server_class].sum())
+    return Found(left if moves else cost, bound, count, interrupted=interrupted)

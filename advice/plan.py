@@ -4,38 +4,42 @@ proved of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..analysis.frontier import PricePoint
 from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Integers, Packing
-from ..instances.packing.placement_constraints import present_counts
-from ..instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
+from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
-from ..solvers.outcome import Clock, Report
+from .costs import NodeCosts, price_of
 from .default_scheduler import SCORINGS, left_pending
-from .optimum import Found, fewest_moves, fewest_nodes, moves_needed, nodes_needed
+from .optimum import Found, cost_needed, fewest_moves, least_cost, moves_needed
 from .order import Ordered, ordered
-from .scheduler_filters import Scheduler, check_waves
+from .pending import Fitting, admitted, arrivals_in_order, can_arrive, most_that_fit
+from .placing import (
+    as_it_is,
+    cost_of,
+    idle_nodes,
+    moves_of,
+    settled,
+    targets_of,
+    with_waiting,
+    workers_in_use,
+)
+from .scheduler_filters import Scheduler, check_arrivals, check_waves
+from .solve_budget import SOLVING, Say, SolveBudget
 from .state import ClusterState, Role
 from .to_packing import RELEASED, Reason, Translation, translate
 
 SECONDS = 60.0
 """For everything after reading, when nothing else is said."""
-
-SOLVING = 0.9
-"""The part of the time for fewest nodes and moves; the rest is for order and check."""
-
-Say = Callable[[str], None]
-"""Progress, in a few words."""
-
-_Any = TypeVar("_Any")
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,29 @@ class Advice:
     left_pending: Mapping[str, tuple[int, ...]]
     frontier: tuple[PricePoint, ...] = ()
     """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
+    arrivals: Mapping[int, str] = field(default_factory=dict)
+    """The node that each pending pod has after the moves, by its place in the state, in an order in
+    which every filter passes."""
+    waiting: tuple[int, ...] = ()
+    """Pending pods without a place, by their place in the state."""
+    waiting_lower_bound: int = 0
+    """No plan leaves fewer waiting."""
+    waiting_lower_bound_pinned: int = 0
+    """The same while the pinned pods stay."""
+    fit_now: int = 0
+    """Pending pods that fit together while nothing moves."""
+    fit_now_upper_bound: int = 0
+    """No more of them do."""
+    idle: tuple[str, ...] = ()
+    """Nodes that hold nothing but pods of their own."""
+    cost: Fraction | None = None
+    """What the nodes in use cost after the plan; None without prices."""
+    cost_now: Fraction | None = None
+    """What all nodes cost now."""
+    cost_lower_bound: Fraction | None = None
+    """No plan that leaves as few pods waiting costs less."""
+    cost_lower_bound_pinned: Fraction | None = None
+    """The same while the pinned pods stay."""
     cut: tuple[str, ...] = ()
     """What was cut short, in words: by the time limit, or by an interrupt."""
     interrupted: bool = False
@@ -97,7 +124,11 @@ class Advice:
 
     @property
     def proved(self) -> bool:
-        """Whether no plan of any kind uses fewer nodes."""
+        """Whether no plan of any kind that leaves as few pods waiting uses fewer nodes, or costs
+        less.
+        """
+        if self.cost is not None:
+            return self.cost == self.cost_lower_bound
         return self.nodes_found == self.nodes_lower_bound
 
     @property
@@ -131,6 +162,13 @@ class Advice:
                 ]
                 for wave in self.order.waves
             ],
+            "pending": {
+                "arrivals": {pods[n].title: name for n, name in self.arrivals.items()},
+                "waiting": [pods[n].title for n in self.waiting],
+                "fit_now": self.fit_now,
+            },
+            "idle_nodes": list(self.idle),
+            **self._money(),
             "frontier": [
                 {"nodes": point.limit, "moves": point.value, "fewest": point.bound}
                 for point in self.frontier
@@ -146,6 +184,9 @@ class Advice:
                 "needed_while_pinned_stay": self.nodes_lower_bound_pinned,
                 "fewest_moves": self.moves_lower_bound,
                 "fewest_moves_while_pinned_stay": self.moves_lower_bound_pinned,
+                "waiting": self.waiting_lower_bound,
+                "waiting_while_pinned_stay": self.waiting_lower_bound_pinned,
+                "most_that_fit_now": self.fit_now_upper_bound,
                 "reason": self.reason,
                 "not_in_the_bound": list(self.dropped),
                 "mended": list(self.repaired_rules),
@@ -161,6 +202,16 @@ class Advice:
             "not_read": dict(state.ignored),
         }
 
+    def _money(self) -> dict[str, float]:
+        """What is known of money, where there are prices."""
+        amounts = {
+            "cost": self.cost,
+            "cost_bound": self.cost_lower_bound,
+            "cost_bound_while_pinned_stay": self.cost_lower_bound_pinned,
+            "cost_now": self.cost_now,
+        }
+        return {name: float(amount) for name, amount in amounts.items() if amount is not None}
+
     @property
     def pinned(self) -> dict[int, tuple[Reason, ...]]:
         """Pods that stay in the plan, by their place in the state, and why."""
@@ -173,20 +224,26 @@ def advise(
     *,
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
+    pending: bool = True,
     frontier: int = 0,
     say: Say = lambda words: None,
 ) -> Advice:
     """How many nodes are enough, which can go, and the fewest moves to that.
 
-    Ctrl-C keeps the best plan so far, in an order, checked (the second one ends it).
+    As many pending pods as can be have a place; then the nodes cost as little as they can (where
+    the state has no prices, there are as few as can be); then as few pods move. Ctrl-C keeps the
+    best plan so far, in an order, checked (the second one ends it).
 
     Parameters
     ----------
     time_limit : seconds for everything; None for no limit. What runs now is translated, and a plan
         is checked, whatever that takes.
     released : kinds of `to_packing.RELEASED` for which no pod is pinned.
-    frontier : so many numbers of nodes, from as few as can be to those in use now, each with the
-        fewest pods that move to it; at least 2, or 0 for none. Half of the time is for them.
+    pending : whether nodes are kept for pending pods. Without, the plan is for what runs, and
+        pending pods have the places that are left then.
+    frontier : so many numbers of nodes (or amounts of money), from as few as can be to those in use
+        now, each with the fewest pods that move to it; at least 2, or 0 for none. Half of the time
+        is for them.
     say : progress.
 
     Raises
@@ -201,108 +258,135 @@ def advise(
     require_kinds(released)
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
-    work = _SolveBudget(time_limit, say, parts=2 if frontier else 1)
-    plans = _plans(state, released)
-    relaxed = translate(state, for_bound=True, ignored_pin_reasons=released)
-    nodes_lower_bound = work.part(
+    work = SolveBudget(time_limit, say, parts=2 if frontier else 1)
+    aim = f"the {'cheapest' if state.priced else 'fewest'} nodes"
+    plans = plans_of(state, released, pending=pending)
+    relaxed = translate(state, for_bound=True, ignored_pin_reasons=released, pending=pending)
+    lower_bound = work.part(
         "a bound on the nodes",
-        lambda report: nodes_needed(relaxed.instance, work.share(5), report), 0,
+        lambda report: cost_needed(relaxed.instance, work.share(5), report), 0,
     )  # fmt: skip
-    found = [
+    answers = [
         work.find(
-            "the fewest nodes",
-            lambda report, plan=plan: fewest_nodes(plan.instance, work.share(3), report),  # type: ignore[misc]
+            aim,
+            lambda report, plan=plan, start=start: least_cost(  # type: ignore[misc]
+                plan.instance, work.share(3), start, report
+            ),
         )
-        for plan in plans
+        for plan, start in zip(plans, (as_it_is(plans[0]), None), strict=False)
     ]
     # what runs now is an answer of the first plan, whatever else was found
-    now = _servers(present_counts(plans[0].instance)) - plans[0].control_plane_in_use
+    now = cost_of(plans[0], as_it_is(plans[0]))
     # plans may differ in the control-plane nodes that count: workers are compared
     values = [
-        None if one.value is None else one.value - plan.control_plane_in_use
-        for plan, one in zip(plans, found, strict=True)
+        None if one.value is None else one.value - plan.kept_cost
+        for plan, one in zip(plans, answers, strict=True)
     ]
-    values[0] = now if values[0] is None else min(values[0], now)
+    if values[0] is None or now < values[0]:
+        values[0], answers[0] = now, replace(answers[0], value=now, count=as_it_is(plans[0]))
     best = min(value for value in values if value is not None)
-    chosen, moves, moves_lower_bound_pinned = _least_moves(plans, found, values, best, work)
-    nodes_lower_bound = max(0, nodes_lower_bound - relaxed.control_plane_in_use)
-    pinned = min(
-        one.bound - plan.control_plane_in_use
-        for plan, one in zip(plans, found, strict=True)
-        if not one.infeasible
+    costs = relaxed.costs
+    waiting, cost = costs.split(best)
+    bounds = _Bounds(
+        waiting,
+        costs.split(max(0, lower_bound - relaxed.kept_cost)),
+        costs.split(
+            max(
+                0,
+                min(
+                    one.bound - plan.kept_cost
+                    for plan, one in zip(plans, answers, strict=True)
+                    if not one.infeasible
+                ),
+            )
+        ),
     )
+    if bounds.relaxed[0] < waiting:  # with so many that wait, what nodes are needed at least?
+        scale = waiting + 1
+        free = with_waiting(relaxed, waiting, scale)
+        least = work.part(
+            "a bound on the nodes",
+            lambda report: cost_needed(free.instance, work.share(4), report), 0,
+        )  # fmt: skip
+        bounds.settle(-((waiting - least) // scale) - relaxed.kept_cost)
+    relaxed = with_waiting(relaxed, waiting)
+    unplaced = sum(pod.role is Role.PENDING for pod in state.pods)
+    outside = unplaced - plans[0].waiting_servers if pending else 0
+    chosen, count, moves_lower_bound_pinned = _least_moves(plans, answers, values, best, work)
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = work.part(
         "a bound on the moves",
         lambda report: moves_needed(
-            relaxed.instance, best + relaxed.control_plane_in_use, work.share(1), report
+            relaxed.instance, cost + waiting + relaxed.kept_cost, work.share(1), report
         ), 0,
     )  # fmt: skip
     points: tuple[PricePoint, ...] = ()
     if frontier:
         seconds = work.whole.time_slice(1 / SOLVING)
-        points = work.part("the frontier", lambda _: _frontier(chosen, frontier, seconds), ())
-    if best > pinned:
-        work.cut.append(f"the search for fewer {state.host_noun}s")
-    return _advice(
-        state, released, chosen, plans[0], moves, work,
-        nodes_lower_bound=nodes_lower_bound,
-        nodes_lower_bound_pinned=max(nodes_lower_bound, pinned), moves_lower_bound=unpinned,
-        moves_lower_bound_pinned=moves_lower_bound_pinned,
-        reason=_reason(relaxed, nodes_lower_bound), dropped=relaxed.dropped,
-        frontier=points,
+        points = work.part(
+            "the frontier", lambda _: _frontier(chosen, waiting, frontier, seconds), ()
+        )
+    if (waiting, cost) > bounds.best_pinned:
+        work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
+                        f"{state.host_noun}s")  # fmt: skip
+    return plan_advice(
+        state, released, chosen, plans[0], count, work, pending=pending,
+        moves_lower_bound=unpinned, moves_lower_bound_pinned=moves_lower_bound_pinned,
+        reason=_reason(relaxed, waiting, bounds.cost) if not state.priced else "",
+        dropped=relaxed.dropped, frontier=points, **bounds.fields(state, costs, outside),
     )  # fmt: skip
 
 
-class _SolveBudget:
-    """The time of an advice, its progress, and whether it was interrupted: then only what makes a
-    plan of what was found is still done.
+class _Bounds:
+    """What is proved of pods that wait and of the cost of nodes, whatever the plan, and while the
+    pinned pods stay.
     """
 
-    def __init__(self, time_limit: float | None, say: Say, parts: int = 1) -> None:
-        self.whole, self.say = Clock(time_limit), say
-        self.solving = Clock(None if time_limit is None else SOLVING * time_limit / parts)
-        self.interrupted = False
-        self.cut: list[str] = []
+    def __init__(self, waiting: int, relaxed: tuple[int, int], pinned: tuple[int, int]) -> None:
+        self.waiting, self.relaxed = waiting, relaxed
+        self.best_pinned = max(relaxed, pinned)
+        # a bound on the cost holds for plans that leave as many pods waiting
+        self.cost = relaxed[1] if relaxed[0] == waiting else 0
 
-    def share(self, parts: float) -> float | None:
-        """Seconds for one of so many parts of the solving to come."""
-        return self.solving.time_slice(parts)
+    def settle(self, cost: int) -> None:
+        """A bound on the cost of nodes where no more pods wait than in the plan."""
+        self.cost = max(self.cost, cost)
 
-    def part(self, words: str, work: Callable[[Report], _Any], otherwise: _Any) -> _Any:
-        """What a part of the work returns; something else after an interrupt."""
-        if self.interrupted:
-            return otherwise
-        self.say(words)
-        try:
-            return work(self._reporting(words))
-        except KeyboardInterrupt:
-            self.interrupted = True
-            return otherwise
+    @property
+    def cost_pinned(self) -> int:
+        """The bound on the cost while the pinned pods stay."""
+        waiting, cost = self.best_pinned
+        return max(self.cost, cost if waiting == self.waiting else 0)
 
-    def find(self, words: str, work: Callable[[Report], Found]) -> Found:
-        """The same of a search that returns its best answer when it is interrupted."""
-        found = self.part(words, work, Found(None, 0, None))
-        self.interrupted |= found.interrupted
-        return found
+    def fields(self, state: ClusterState, costs: NodeCosts, outside: int) -> dict[str, Any]:
+        """The fields of an advice that they give, where so many pods wait besides, whatever the
+        plan.
+        """
+        waiting = {
+            "waiting_lower_bound": self.relaxed[0] + outside,
+            "waiting_lower_bound_pinned": self.best_pinned[0] + outside,
+        }
+        if state.priced:
+            return waiting | {
+                "nodes_lower_bound": 0,
+                "nodes_lower_bound_pinned": 0,
+                "cost_lower_bound": costs.money(self.cost),
+                "cost_lower_bound_pinned": costs.money(self.cost_pinned),
+            }
+        return waiting | {
+            "nodes_lower_bound": self.cost,
+            "nodes_lower_bound_pinned": self.cost_pinned,
+        }
 
-    def _reporting(self, words: str) -> Report:
-        def report(
-            seconds: float, objective: float | None, bound: float | None, text: str = ""
-        ) -> None:
-            value = "none yet" if objective is None else f"{objective:.0f}"
-            least = "" if bound is None else f", at least {bound:.0f}"
-            self.say(f"{words}: {value}{least}")
 
-        return report
-
-
-def _frontier(plan: Translation, points: int, seconds: float | None) -> tuple[PricePoint, ...]:
-    """The fewest moves by nodes in use, while the pinned pods stay."""
-    found = price_frontiers(plan.instance, time_limit=seconds, points=points)
+def _frontier(
+    plan: Translation, waiting: int, points: int, seconds: float | None
+) -> tuple[PricePoint, ...]:
+    """The fewest moves by nodes in use, or by what they cost, while the pinned pods stay."""
+    limits = price_frontiers(plan.instance, time_limit=seconds, points=points)
     return tuple(
-        replace(point, limit=point.limit - plan.control_plane_in_use)
-        for each in found
+        replace(point, limit=point.limit - plan.kept_cost - waiting)
+        for each in limits
         for point in each.points
         if point.limit is not None
     )
@@ -318,100 +402,104 @@ def require_kinds(released: Collection[str]) -> None:
             )
 
 
-def _plans(
-    state: ClusterState, released: Collection[str], emptied: Collection[str] = ()
+def plans_of(
+    state: ClusterState, released: Collection[str], emptied: Collection[str] = (), **asked: bool
 ) -> list[Translation]:
-    """The translations a plan may answer: what is broken now is left alone, or repaired."""
-    left = translate(state, ignored_pin_reasons=released, drained_nodes=emptied)
+    """The translations a plan may answer: what is broken now is left alone, or repaired. `asked` is
+    what else `translate` takes.
+    """
+    settings: dict[str, Any] = dict(asked)
+    left = translate(state, ignored_pin_reasons=released, drained_nodes=emptied, **settings)
     if not left.violated_rules:
         return [left]
+    settings["repair"] = True
     try:
-        return [
-            left,
-            translate(state, repair=True, ignored_pin_reasons=released, drained_nodes=emptied),
-        ]
+        repaired = translate(state, ignored_pin_reasons=released, drained_nodes=emptied, **settings)
     except InvalidInstance:  # some of it can be nowhere without breaking a rule
         return [left]
+    return [left, repaired]
 
 
 def _least_moves(
     plans: list[Translation],
-    nodes: list[Found],
+    answers: list[Found],
     values: list[int | None],
     best: int,
-    work: _SolveBudget,
+    work: SolveBudget,
 ) -> tuple[Translation, Integers, int]:
-    """Of the plans with so few workers the one with the fewest moves, what it puts where, and how
+    """Of the plans that cost no more the one with the fewest moves, what it puts where, and how
     many moves each of them needs at least.
     """
-    found = [
-        (
-            plan,
-            work.find(
-                "the fewest moves",
-                lambda report, plan=plan, known=known: fewest_moves(  # type: ignore[misc]
-                    plan.instance, best + plan.control_plane_in_use, work.share(2), known, report
-                ),
+    waiting, cost = plans[0].costs.split(best)
+    found: list[tuple[Translation, Integers]] = []
+    bounds = []
+    for plan, answer, value in zip(plans, answers, values, strict=True):
+        if value != best or answer.count is None:
+            continue
+        fixed = with_waiting(plan, waiting)
+        known = replace(answer, count=settled(plan, answer.count))
+        one = work.find(
+            "the fewest moves",
+            lambda report, fixed=fixed, known=known: fewest_moves(  # type: ignore[misc]
+                fixed.instance, cost + waiting + fixed.kept_cost, work.share(2), known, report
             ),
-            known,
         )
-        for plan, known, value in zip(plans, nodes, values, strict=True)
-        if value == best
-    ]
-    bound = min(one.bound for _, one, _ in found)
-    # interrupted before: what holds all on so few
-    found = [(plan, known if one.value is None else one, known) for plan, one, known in found]
-    answers = [
-        (moves_of(plan, one.count), place)
-        for place, (plan, one, _) in enumerate(found)
-        if one.count is not None and _servers(one.count) - plan.control_plane_in_use <= best
-    ]
-    if not answers:  # out of time: nothing moves
-        return plans[0], present_counts(plans[0].instance), bound
-    plan, one, _ = found[min(answers)[1]]
-    assert one.count is not None
-    return plan, one.count, bound
+        bounds.append(one.bound)
+        found += [(fixed, each.count) for each in (one, known) if each.count is not None]
+    plan, count = min(
+        (one for one in found if cost_of(*one) <= cost + waiting),
+        key=lambda one: moves_of(*one),
+    )
+    return plan, count, min(bounds)
 
 
-def _servers(count: Integers) -> int:
-    """Servers in use."""
-    return int(count.any(axis=1).sum())
-
-
-def moves_of(plan: Translation, count: Integers) -> int:
-    """Pods that leave their node in a placement (servers, types)."""
-    return int(np.maximum(present_counts(plan.instance) - count, 0).sum())
-
-
-def _advice(
+def plan_advice(
     state: ClusterState,
     released: Collection[str],
     chosen: Translation,
     left_alone: Translation,
     count: Integers,
-    work: _SolveBudget,
+    work: SolveBudget,
+    *,
+    pending: bool,
     **proved: Any,
 ) -> Advice:
-    """The plan of a placement: who moves where, in which order, checked."""
+    """The plan of a placement: who moves where, in which order, which pending pods have a place
+    then; checked.
+    """
     in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
-    targets = targets_of(state, chosen, count)
-    where = {n: targets.get(n, pod.node) for n, pod in enumerate(state.pods)}
-    kept = workers_in_use(state, where)
-    freed = tuple(name for name in in_use if name not in kept)
+    places = targets_of(state, chosen, count)
+    targets = {n: name for n, name in places.items() if state.pods[n].placed}
     if len(targets) > proved["moves_lower_bound_pinned"]:
         work.cut.append("the search for fewer moves")
     moves = f"{len(targets)} move{'s' * (len(targets) != 1)}"
     work.say(f"an order of {moves}")
     order = ordered(state, targets, released, work.whole)
+    where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed} | targets
+    unplaced = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
+    fitting = Fitting({}, 0)
+    arrivals: dict[int, str] = {}
+    if unplaced:
+        fitting = work.part(
+            "what fits now", lambda _: most_that_fit(state, work.share(1)),
+            Fitting({}, len(unplaced)),
+        )  # fmt: skip
+        arrivals = (
+            dict(fitting.arrivals) if order.stuck else _arrivals(state, where, places, pending)
+        )
+    kept = workers_in_use(state, where | arrivals)
+    freed = tuple(name for name in in_use if name not in kept)
     work.say(f"checking {moves}")
     with deferred() as put_off:
         check_waves(
             state, order.waves, freed=() if order.stuck else freed, released=released
         )  # whatever it takes
+        if not order.stuck:
+            check_arrivals(state, where, arrivals)
         work.interrupted |= order.cut == "interrupted" or put_off.interrupted
     if order.cut:
         work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")
-    pending: dict[str, tuple[int, ...]] = {}
+    left_over: dict[str, tuple[int, ...]] = {}
     if state.platform == "kubernetes" and not state.counted:  # it knows requests only
         for scoring in SCORINGS:
             left = work.part(
@@ -424,59 +512,43 @@ def _advice(
             if left is None:
                 work.cut.append(f"playing the default scheduler ({scoring})")
             else:
-                pending[scoring] = tuple(left)
+                left_over[scoring] = tuple(left)
     return Advice(
         state=state, in_use=in_use, nodes_found=len(kept), freed=freed, targets=targets,
-        order=order,
-        translation=chosen,
+        order=order, translation=chosen,
         repaired_rules=chosen.violated_rules if chosen is not left_alone else (),
-        left_pending=pending,
+        left_pending=left_over,
+        arrivals=arrivals, waiting=tuple(n for n in unplaced if n not in arrivals),
+        fit_now=len(fitting.arrivals), fit_now_upper_bound=fitting.upper_bound,
+        idle=idle_nodes(state), cost=price_of(state, frozenset(kept)),
+        cost_now=price_of(state, frozenset(node.name for node in state.nodes)),
         cut=tuple(work.cut), interrupted=work.interrupted, **proved,
     )  # fmt: skip
 
 
-def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
-    """The workers that hold a pod which is no node's own, in the state's order."""
-    occupied = {
-        where[n] for n, pod in enumerate(state.pods) if pod.role in (Role.MOVABLE, Role.FIXED)
-    }
-    return tuple(node.name for node in state.nodes if node.can_be_drained and node.name in occupied)
+def _arrivals(
+    state: ClusterState, where: dict[int, str], places: Mapping[int, str], spare: bool
+) -> dict[int, str]:
+    """The pending pods that have a node once the others are where `where` says: the node of the
+    placement, or for what no instance models any that takes it, in use before idle; only one in
+    use without `spare`.
+    """
+    scheduler = Scheduler(state, where)
+    planned = {n: name for n, name in places.items() if state.pods[n].role is Role.PENDING}
+    arrivals = arrivals_in_order(scheduler, planned)
+    emptied = set(workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)}))
+    kept = workers_in_use(state, where | arrivals)
+    rest = [n for n in can_arrive(state) if n not in arrivals]
+    if not spare:
+        return arrivals | admitted(scheduler, rest, kept)
+    others = [node.name for node in state.nodes if node.name not in {*kept, *emptied}]
+    return arrivals | admitted(scheduler, rest, [*kept, *others])
 
 
-def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[int, str]:
-    """The new node of every pod that moves: of equal pods as many stay as can."""
-    found: dict[int, str] = {}
-    names = [state.nodes[number].name for number in plan.nodes]
-    zones = plan.instance.zone
-    zone = dict.fromkeys((node.name for node in state.nodes), "")
-    if zones:
-        zone |= {n: zones[c] for n, c in zip(names, plan.instance.server_class, strict=True)}
-    for row, pods in enumerate(plan.pods):
-        here: dict[str, list[int]] = {}
-        for number in pods:
-            here.setdefault(state.pods[number].node, []).append(number)
-        goes: list[int] = []
-        comes: list[str] = []
-        for name, number in zip(names, count[:, row].tolist(), strict=True):
-            goes += here.get(name, [])[number:]
-            comes += [name] * (number - len(here.get(name, [])))
-        # within a zone where that can be: two that change zones would be in each other's way
-        waiting: dict[str, list[str]] = {}
-        for name in comes:
-            waiting.setdefault(zone[name], []).append(name)
-        abroad = []
-        for pod in goes:
-            if near := waiting.get(zone[state.pods[pod].node]):
-                found[pod] = near.pop()
-            else:
-                abroad.append(pod)
-        rest = [name for there in waiting.values() for name in there]
-        found.update(zip(abroad, rest, strict=True))
-    return found
-
-
-def _reason(relaxed: Translation, nodes_lower_bound: int) -> str:
+def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
     """Why no fewer nodes can do, where it can be said in a few words."""
+    if waiting:
+        return "no placement on fewer"
     instance, keepers = relaxed.instance, relaxed.control_plane_in_use
     for rule in instance.limits:
         together = int(sum(instance.requested[list(rule.types)]))
@@ -498,119 +570,3 @@ def _by_volume(instance: Packing, j: int) -> int:
             return number
         wanted -= room
     return len(rooms)
-
-
-@dataclass(frozen=True)
-class Draining:
-    """What is known of emptying one node.
-
-    Attributes
-    ----------
-    node : its name.
-    pods : places of its pods in the state.
-    blocked : place -> why a pod stays whatever else moves.
-    open_to : place -> nodes that would take a pod as things stand.
-    refused : place -> node -> why it would not.
-    advice : the moves that let all others leave; None where there are none, or none was found.
-    impossible : "" or how surely it is that not all of them can leave.
-    """
-
-    node: str
-    pods: tuple[int, ...]
-    blocked: Mapping[int, tuple[str, ...]]
-    open_to: Mapping[int, tuple[str, ...]]
-    refused: Mapping[int, Mapping[str, tuple[str, ...]]]
-    advice: Advice | None
-    impossible: str = ""
-
-    @property
-    def empties(self) -> bool:
-        """Whether the node can be emptied now."""
-        return not self.blocked and self.advice is not None and not self.advice.order.stuck
-
-
-def drain(
-    state: ClusterState,
-    node: str,
-    *,
-    time_limit: float | None = SECONDS,
-    released: Collection[str] = (),
-    say: Say = lambda words: None,
-) -> Draining:
-    """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.
-    The time limit, progress and Ctrl-C are as `advise` has them.
-
-    Raises
-    ------
-    UnknownName
-        No node has this name.
-    """
-    names = [each.name for each in state.nodes]
-    if node not in names:
-        raise UnknownName(state.host_noun, node, names)
-    require_kinds(released)
-    work = _SolveBudget(time_limit, say)
-    pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
-    scheduler = Scheduler(state)
-    refused = {
-        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name != node}
-        for n in pods
-        if state.pods[n].role is Role.MOVABLE
-    }
-    open_to = {n: tuple(name for name, why in by.items() if not why) for n, by in refused.items()}
-    try:
-        plans = _plans(state, released, [node])
-    except InvalidInstance:
-        plans = []
-        if not refused:
-            raise
-    found = [
-        (
-            plan,
-            work.find(
-                "the fewest moves",
-                lambda report, plan=plan: fewest_moves(  # type: ignore[misc]
-                    plan.instance, len(plan.nodes), work.share(3), None, report
-                ),
-            ),
-        )
-        for plan in plans
-    ]
-    answers = [
-        (sum(n in plan.pinned for n in pods), one.value, place)
-        for place, (plan, one) in enumerate(found)
-        if one.value is not None
-    ]
-    best = min(answers)[2] if answers else -1
-    pins = found[best][0].pinned if plans else translate(state, ignored_pin_reasons=released).pinned
-    blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
-        n: tuple(words for _, words in pins[n]) for n in pods if n in pins
-    }
-    if not answers:
-        sure = all(one.infeasible for _, one in found)
-        impossible = (
-            work.part("a proof", lambda _: _surely(state, node, released, work.share(1)), "")
-            if sure
-            else ""
-        )
-        return Draining(node, pods, blocked, open_to, refused, None, impossible)
-    plan, one = found[best]
-    assert one.count is not None
-    advice = _advice(
-        state, released, plan, plans[0], one.count, work, nodes_lower_bound=0,
-        nodes_lower_bound_pinned=0, moves_lower_bound=0,
-        moves_lower_bound_pinned=one.bound, reason="", dropped=(),
-    )  # fmt: skip
-    return Draining(node, pods, blocked, open_to, refused, advice)
-
-
-def _surely(
-    state: ClusterState, node: str, released: Collection[str], seconds: float | None
-) -> str:
-    """How surely not all pods can leave a node: whatever else moves, or while the pinned stay."""
-    try:
-        plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=[node])
-        free = not fewest_moves(plan.instance, len(plan.nodes), seconds).infeasible
-    except InvalidInstance:
-        free = False
-    return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"

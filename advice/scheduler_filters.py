@@ -148,6 +148,11 @@ class Scheduler:
         self._take(number, self.where.pop(number))
         self._count(number, 1)
 
+    def arrive(self, number: int, node: str) -> None:
+        """A pod that is nowhere is at a node."""
+        self.come(number, node)
+        self.leave(number)
+
     def _count(self, number: int, by: int) -> None:
         """Take a pod out of the totals of spreads that count it, or back in where it is then."""
         for total in self._tallied[number]:
@@ -507,6 +512,30 @@ def check_waves(
     for what, by in scheduler.broken().items():
         if by > before.get(what, 0):
             raise InfeasibleSolution(f"at the end {what} is broken, but it was not broken before")
+
+
+def check_arrivals(
+    state: ClusterState, where: Mapping[int, str], arrivals: Mapping[int, str]
+) -> None:
+    """Decide whether pending pods can be placed one after the other, in the order of `arrivals`,
+    once the others are where `where` says.
+
+    Raises
+    ------
+    InfeasibleSolution
+        Naming the first pod that a filter refuses.
+    """
+    scheduler = Scheduler(state, where)
+    for number, node in arrivals.items():
+        pod = state.pods[number]
+        reasons = [words for _, words in pod.unsupported_constraints]
+        if pod.role is not Role.PENDING:
+            reasons.append(f"it is {pod.role}")
+        if node not in scheduler.nodes:
+            reasons.append("no such node")
+        if why := reasons or scheduler.refusals(number, node):
+            raise InfeasibleSolution(f"{node} does not take {pod.title}: {', '.join(why)}")
+        scheduler.arrive(number, node)
 
 
 def _require_movable(scheduler: Scheduler, number: int, released: Collection[str]) -> None:

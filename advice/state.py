@@ -49,6 +49,10 @@ TOLERATIONS, SCHEDULER = "tolerations", "scheduler"
 """Kinds of what is not modelled for which nothing is known of where a pod may go."""
 
 
+GATES, NOMINATED = "gates", "nominated"
+"""Kinds of what keeps a pending pod out of every plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
@@ -187,6 +191,12 @@ class Pod:
     def placed(self) -> bool:
         """Whether it takes room on a node."""
         return self.role not in (Role.PENDING, Role.FINISHED)
+
+    @property
+    def schedulable(self) -> bool:
+        """Whether it is pending, and the scheduler looks for a node for it."""
+        closed = any(kind in (GATES, NOMINATED) for kind, _ in self.unsupported_constraints)
+        return self.role is Role.PENDING and not closed
 
 
 def workload(pod: Pod) -> tuple[str, str]:

@@ -10,9 +10,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ..instances.problem.text import sanitize_for_terminal
-from .plan import Advice, Draining
+from .draining import Draining
+from .plan import Advice
 from .scheduler_filters import Scheduler
-from .state import ClusterState, Pod, Role
+from .state import GATES, NOMINATED, ClusterState, Pod, Role
 
 WIDTH = 80
 GIVEN = ("usage", "assumed-requests")
@@ -186,33 +187,38 @@ def _not_counted(advice: Advice) -> list[str]:
     for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted")):
         if number := sum(pod.role is role for pod in state.pods):
             found.append(f"{number} {words}")
-    waiting = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
-    if waiting:
-        now = Scheduler(state)
-        then = Scheduler(
-            state,
-            {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed},
-        )
-        titles = [_pending(n, now, now if advice.order.stuck else then) for n in waiting[:NAMED]]
-        more = f", and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        found.append(f"{len(waiting)} pending ({'; '.join(titles)}{more})")
+    if pending := len(advice.arrivals) + len(advice.waiting):
+        found.append(f"{pending} pending ({'; '.join(_pending(advice))})")
     return found
 
 
-def _pending(number: int, now: Scheduler, then: Scheduler) -> str:
-    state = now.state
-    title = state.pods[number].title
-    if reasons := [
-        words
-        for kind, words in state.pods[number].unsupported_constraints
-        if kind in ("gates", "nominated")
-    ]:
-        return f"{title}: {', '.join(reasons)}"
-    if now_open := [n.name for n in state.nodes if now.takes(number, n.name)]:
-        return f"{title}: {now_open[0]} has room now"
-    if later := [n.name for n in state.nodes if then.takes(number, n.name)]:
-        return f"{title}: no {state.host_noun} has room now, {later[0]} has after the plan"
-    return f"{title}: no {state.host_noun} takes it ({_why_not(now, number)})"
+def _pending(advice: Advice) -> list[str]:
+    """What pending pods fit together now and after the plan, where, and why others do not."""
+    state, number = advice.state, len(advice.arrivals)
+    sure = ", proved" * (advice.fit_now == advice.fit_now_upper_bound)
+    parts = [f"{advice.fit_now} fit together now{sure}"]
+    if advice.arrivals:
+        places = [f"{state.pods[n].title} on {name}" for n, name in advice.arrivals.items()]
+        parts.append(
+            f"{number} {'once the plan is done' if advice.targets else 'as it is'}: {_some(places)}"
+        )
+    final = Scheduler(
+        state,
+        {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
+        | (dict(advice.arrivals) if not advice.order.stuck else {}),
+    )
+    freed = set(advice.freed)
+    kept = [node.name for node in state.nodes if node.name not in freed]
+    for n in advice.waiting[:NAMED]:
+        pod = state.pods[n]
+        kinds = (GATES, NOMINATED)
+        why = ", ".join(w for kind, w in pod.unsupported_constraints if kind in kinds)
+        parts.append(f"{pod.title} waits: {why or _why_not(final, n, kept)}")
+    if len(advice.waiting) > NAMED:
+        parts.append(f"and {len(advice.waiting) - NAMED} more wait")
+    if advice.waiting and len(advice.waiting) == advice.waiting_lower_bound:
+        parts.append("no plan places more, proved")
+    return parts
 
 
 def _why_not(scheduler: Scheduler, number: int, names: Iterable[str] | None = None) -> str:

@@ -85,6 +85,7 @@ class _Builder(Kinds):
         self._pin_by_state()
         pinned = {number: tuple(why) for number, why in self.reasons.items() if why}
         assembled = Assembly(self, eligible, pinned, self.drained_nodes, room).translation(rules)
+        pinned = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
         return replace(
             assembled, pinned=pinned, dropped=tuple(self.dropped), violated_rules=tuple(self.broken)
         )
@@ -186,6 +187,8 @@ class _Builder(Kinds):
             domains = tuple(
                 dict.fromkeys(self.state.nodes[n].labels[spread.topology] for n in counting)
             )
+            if not domains:
+                continue  # no node takes pods of it
             rule = Rule(
                 "spread", tuple(who), spread.most, spread.topology, words, "spread", domains,
                 others=tuple(meant - set(who)),

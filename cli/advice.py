@@ -80,7 +80,7 @@ def drain(
 
     Where nothing does, the fewest moves that empty it. Exit 1 when it is blocked.
     """
-    from ..advice.plan import drain as draining
+    from ..advice.draining import drain as draining
     from ..advice.text_report import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 

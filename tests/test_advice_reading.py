@@ -32,8 +32,9 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
+from cotenant.advice.draining import drain
 from cotenant.advice.emit import emit
-from cotenant.advice.plan import advise, drain
+from cotenant.advice.plan import advise
 from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.scheduler_filters import Scheduler

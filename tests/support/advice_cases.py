@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cotenant.advice.draining import drain
 from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.plan import Advice, advise, drain
+from cotenant.advice.plan import Advice, advise
 from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.to_packing import translate
@@ -33,7 +34,7 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) for pod in state.pods):
         return
     yield from _filters(content, state)
-    advice = advise(state)  # it judges its own plan by the filters, and raises
+    advice = advise(state, pending=False)  # it judges its own plan by the filters, and raises
     reached = fewest_reached(state)
     yield (
         "no state that moves lead to uses fewer",
@@ -166,7 +167,7 @@ def _less_asked(
     # a rule that is broken is not in the bound, but what is left of it may be
     if not advice.translation.violated_rules:
         try:
-            after = advise(kubernetes_state({"state.json": less}))
+            after = advise(kubernetes_state({"state.json": less}), pending=False)
             yield (
                 "a constraint less",
                 after.nodes_lower_bound <= advice.nodes_lower_bound,
@@ -179,7 +180,7 @@ def _less_asked(
     twin = copy.deepcopy(kept[int(rng.integers(len(kept)))])
     twin["metadata"]["name"] = twin["metadata"]["labels"][HOST] = "twin"
     more["items"].append(twin)
-    after = advise(kubernetes_state({"state.json": more}))
+    after = advise(kubernetes_state({"state.json": more}), pending=False)
     yield (
         "a node more",
         after.nodes_found <= advice.nodes_found,

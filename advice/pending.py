@@ -1,0 +1,118 @@
+"""Pods that run nowhere yet: on which nodes they fit while nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..instances.problem.errors import InvalidInstance
+from .optimum import least_cost
+from .placing import as_it_is, targets_of
+from .scheduler_filters import Scheduler
+from .state import ClusterState, Role
+from .to_packing import translate
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Pending pods on nodes.
+
+    Attributes
+    ----------
+    arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
+    upper_bound : no more of them fit together (proved).
+    """
+
+    arrivals: Mapping[int, str]
+    upper_bound: int
+
+
+def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) -> dict[int, str]:
+    """Put pods on the first of some nodes that takes them, one after the other, and again as long
+    as one more finds a node; those that did, and where. The scheduler has them then.
+    """
+    arrivals: dict[int, str] = {}
+    left, state = list(pods), scheduler.state
+    shut: dict[object, set[str]] = {}  # nodes that refused a pod of a kind: they only fill up
+    while True:
+        before = len(arrivals)
+        for number in left:
+            pod = state.pods[number]
+            again = bool(pod.spread or pod.pod_affinity)
+            key = (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
+                   pod.affinity, pod.tolerations, pod.ports, pod.pod_anti_affinity,
+                   pod.volume_node_affinity)  # fmt: skip
+            closed = set() if again else shut.setdefault(key, set())
+            for name in nodes:
+                if name in closed:
+                    continue
+                if scheduler.takes(number, name):
+                    scheduler.arrive(number, name)
+                    arrivals[number] = name
+                    break
+                closed.add(name)
+        left = [number for number in left if number not in arrivals]
+        if not left or len(arrivals) == before:
+            return arrivals
+
+
+def can_arrive(state: ClusterState) -> list[int]:
+    """The pending pods of which all constraints are modelled, the largest first."""
+    pods = [
+        n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.unsupported_constraints
+    ]
+    return sorted(pods, key=lambda n: -max(state.pods[n].requests.values(), default=0))
+
+
+def most_that_fit(state: ClusterState, seconds: float | None = None) -> Fitting:
+    """The most pending pods that fit together while nothing moves.
+
+    The scheduler's own filters place them first; where they leave some, the packing program does,
+    and its bound says how many can be placed at most.
+    """
+    names = [node.name for node in state.nodes]
+    pending = [n for n, pod in enumerate(state.pods) if pod.schedulable]
+    arrivals = admitted(Scheduler(state), can_arrive(state), names)
+    if len(arrivals) == len(pending):
+        return Fitting(arrivals, len(pending))
+    still = standing_still(state)
+    try:
+        relaxed = translate(still, for_bound=True, pending=True)
+        plan = translate(still, pending=True)
+    except InvalidInstance:  # a pod that asks for nothing of anything
+        return Fitting(arrivals, len(pending))
+    share = None if seconds is None else seconds / 2
+    bound = least_cost(relaxed.instance, share, as_it_is(relaxed))
+    waiting = bound.bound // relaxed.costs.waiting
+    answer = least_cost(plan.instance, share, as_it_is(plan))
+    if answer.count is not None:
+        targets = targets_of(still, plan, answer.count)
+        scheduler = Scheduler(state)
+        better = arrivals_in_order(scheduler, targets)
+        rest = [n for n in can_arrive(state) if n not in better]
+        better |= admitted(scheduler, rest, names)
+        arrivals = max(better, arrivals, key=len)
+    return Fitting(arrivals, len(pending) - waiting)
+
+
+def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:
+    """The pods that can go to their targets, in an order in which every filter passes."""
+    arrivals: dict[int, str] = {}
+    left = dict(targets)
+    while True:
+        going = {n: name for n, name in left.items() if admitted(scheduler, [n], [name])}
+        arrivals |= going
+        left = {n: name for n, name in left.items() if n not in going}
+        if not going or not left:
+            return arrivals
+
+
+def standing_still(state: ClusterState) -> ClusterState:
+    """The same state, where every placed pod belongs to its node."""
+    return replace(
+        state,
+        pods=tuple(
+            replace(pod, role=Role.RESIDENT) if pod.placed and pod.role is not Role.LEAVING else pod
+            for pod in state.pods
+        ),
+    )

@@ -15,7 +15,8 @@ from support.terminal import run
 
 from cotenant.advice.completeness import accepted
 from cotenant.advice.emit import emit
-from cotenant.advice.plan import advise, drain
+from cotenant.advice.draining import drain
+from cotenant.advice.plan import advise
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.text_report import advice_lines, drain_document, drain_lines

@@ -14,8 +14,8 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.advice.completeness import accepted
-from cotenant.advice.emit import emit
 from cotenant.advice.draining import drain
+from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.state import ClusterState, Role

@@ -111,7 +111,8 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
     whole = ", ".join(contents)
     for kind, words in (("Node", "nodes"), ("Pod", "pods")):
         if not objects[kind]:
-            seen = ", ".join(f"{len(them)} {each}" for each, them in objects.items() if them)
+            counts = {each: len(them) for each, them in objects.items() if them} | ignored
+            seen = ", ".join(f"{number} {each}" for each, number in counts.items())
             raise InvalidFile(
                 f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
                 f"it with `{COMMAND}`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -30,6 +31,8 @@ CPU_RATIO = 4.0
 
 _LARGE, _SECONDS_A_BYTE, _BYTES_A_BYTE = 20_000_000, 1.5e-7, 8
 """Files of so many bytes are announced, with what a byte takes on a common machine."""
+
+_YAML = re.compile(r"^(---\s*$|apiVersion: |kind: )", re.MULTILINE)
 
 _DATA = Path(__file__).resolve().parent / "data"
 
@@ -89,7 +92,8 @@ def _read(paths: Sequence[str], cpu_ratio: float) -> ClusterState:
     for path in dict.fromkeys(map(str, paths)):
         text = read_text(_located(path))
         if text.lstrip()[:1] not in ("{", "["):
-            if "," not in text.partition("\n")[0] and ";" not in text.partition("\n")[0]:
+            header = text.lstrip().partition("\n")[0]
+            if ("," not in header and ";" not in header) or _YAML.search(text):
                 raise _no_state(path, text.strip())
             tables[path], kinds[path] = text, "csv"
             continue
@@ -137,6 +141,12 @@ def _no_state(path: str, content: Any) -> InvalidFile:
         what = "is an instance or a result of this package, no state of a cluster"
     if content == "":
         what = "is empty"
+    elif isinstance(content, str) and _YAML.search(content):
+        number = len(re.findall(r"^kind: ", content, re.MULTILINE))
+        documents = f" of {number} documents" * (number > 1)
+        what = f"is YAML{documents}, where a state is one JSON List of nodes and pods"
+    elif isinstance(content, str) and content.startswith(("NAME ", "NAMESPACE ")):
+        what = "is the table that kubectl prints without -o json"
     return InvalidFile(
         f"{path} {what}; expected what `{COMMAND}` prints, Proxmox's or OpenStack's lists as JSON, "
         "or tables of hosts and VMs"

@@ -501,3 +501,25 @@ def test_advice_of_a_state_with_prices(tmp_path: Path) -> None:
     )
     done = run("advise", "nodes", "state/shop", "--prices", table, "--json")
     assert done.returncode == 0, done.stderr
+
+
+# files that are none
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\nkind: List\nitems: []\n",
+        "---\napiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Node\n",
+        "# of today, all\n---\nkind: Pod\n--- \nkind: Pod\n",
+        "kind: Pod  # one, two\n",
+        "NAMESPACE   NAME   READY\nshop   web-1   1/1\n",
+        json.dumps(listed({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}})),
+        json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
+        json.dumps(listed(node("n1"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})),
+        json.dumps(listed()),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_state_say_what_they_are(tmp_path: Path, text: str) -> None:
+    with refused(InvalidFile):
+        read_state([written(tmp_path, text, "state.yaml")])

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import refused
-from support.oracles.placement import best, state
-from support.seeds import numbers
+from support.oracles.placement import answers, best, state
+from support.seeds import numbers, seeds
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
@@ -80,6 +80,27 @@ def test_exact_methods_agree_with_enumeration(seed: int) -> None:
             result = cotenant.solve(instance, method)
             assert result.status == ("infeasible" if value is None else "optimal"), method
             assert result.objective == value, method
+
+
+@pytest.mark.parametrize("seed", seeds(300, 12))
+def test_the_fewest_moves_at_a_cost_agree_with_enumeration(seed: int) -> None:
+    """At the least cost and above, at less than that, and with a limit on servers besides."""
+    [instance] = states(40_000 + 7 * seed, 1)
+    found = answers(instance)
+    least = min((cost for _, cost, _ in found), default=3)
+    now = int(instance.server_cost[instance.server_class[np.unique(instance.placed[:, 0])]].sum())
+    fewest = min((servers for servers, _, _ in found), default=1)
+    for cost in sorted({max(least - 1, 1), least, least + 1, max(now, 1)}):
+        for servers in (None, fewest, fewest + 1):
+            moves = [
+                m for n, paid, m in found if paid <= cost and (servers is None or n <= servers)
+            ]
+            result = cotenant.solve(instance, "fewest-moves", cost=cost, servers=servers)
+            assert result.status == ("optimal" if moves else "infeasible"), (cost, servers)
+            assert (result.objective, result.bound) == ((min(moves),) * 2 if moves else (None,) * 2)
+            assert result.certificate["cost"] == cost
+            assert not found or result.certificate["least_cost"] <= max(least, cost + 1)
+            assert moves_bound(instance, servers, cost=cost) <= min(moves, default=2**62)
 
 
 @pytest.mark.slow

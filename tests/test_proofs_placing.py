@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from support.measured import DATA
 from support.messages import approved, refused
-from support.oracles.placement import WEB, Best, best, odd, state
+from support.oracles.placement import WEB, Best, answers, best, odd, state
 from support.proved import Document, Proved, case_of, content_of, proved
 
 from cotenant.advice.reading import read_state
@@ -67,11 +67,37 @@ def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -
                 assert level.value == level.bound == optimum(least, method), (instance.name, method)
 
 
+@pytest.mark.parametrize(
+    "first", [0, 50, *(pytest.param(s, marks=pytest.mark.slow) for s in range(100, 1500, 50))]
+)
+def test_the_fewest_moves_proved_at_a_cost_are_those_of_all_placements(first: int) -> None:
+    for instance, optima in small(first, 4):
+        found, least = answers(instance), 2 if optima is None else optima.cost
+        for limits in ({"cost": least}, {"cost": least + 1}, {"cost": least, "servers": 2}):
+            most = limits.get("servers", 99)
+            moves = [m for n, paid, m in found if paid <= limits["cost"] and n <= most]
+            made = proved(instance, "fewest-moves", **limits)
+            [level] = made.proof.levels
+            assert made.proof.options == limits
+            if moves:
+                assert level.value == level.bound == min(moves), (instance.name, limits)
+            else:
+                assert level.infeasible, (instance.name, limits)
+
+
+def test_a_proof_at_a_cost_is_of_no_other_cost() -> None:
+    web = proved(WEB.replace(cost=[5, 3, 4]), "fewest-moves", cost=12)
+    approved(web.sentence)
+    web.refuses(lambda p: p["options"].update(cost=11))
+    web.refuses(lambda p: p["options"].update(cost=13))
+    web.refuses(lambda p: p.update(options={}))
+
+
 def _tree(given: CheckedPacking, method: str, least: Best, below: int, each: bool) -> Any:
     """That a tree shows that nothing is below some value; at most 300 cases."""
     step = {"each": each}
     if method == "fewest-moves":
-        program, _ = moves_program(given, least.servers, below, step)
+        program, _ = moves_program(given, {"servers": least.servers}, below, step)
     else:
         cost = given.cost if method == "min-cost" else [1] * len(given.room)
         program, _ = servers_program(given, cost, below, step)
@@ -104,10 +130,11 @@ def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
 )
 def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, int]) -> None:
     """And each of them is a point of the programs, over classes and over servers."""
-    answers = points = 0
+    judged = points = 0
     for seed in range(*seeds):
         with contextlib.suppress(InvalidInstance):
             instance, rng = odd(seed), random.Random(seed)
+            instance = instance.replace(cost=[rng.randint(1, 9) for _ in instance.capacity])
             of, accepted = instance.server_class, list[np.ndarray[Any, Any]]()
             for _ in range(40):
                 count = np.zeros((len(of), instance.types), dtype=int)
@@ -125,11 +152,11 @@ def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, in
                 else:
                     accepted.append(count)
                     assert CheckedPacking(case, ruled=True).answered
-                answers += 1
+                judged += 1
             for count in accepted[:2]:
                 points += 1
                 assert _is_point(instance, count), (seed, count)
-    assert answers > 0
+    assert judged > 0
     assert points > 0
 
 
@@ -138,9 +165,10 @@ def _is_point(instance: Packing, count: Any) -> bool:
     given = CheckedPacking(case_of(instance), ruled=True)
     used, of = count.any(axis=1), instance.server_class
     moves = int(np.maximum(present_counts(instance) - count, 0).sum())
+    limits = {"servers": int(used.sum()), "cost": int(instance.server_cost[of[used]].sum())}
     for each in (False, True):
         step = {"each": each}
-        program, kinds = moves_program(given, int(used.sum()), moves + 1, step)
+        program, kinds = moves_program(given, limits, moves + 1, step)
         own = range(len(of)) if each else range(instance.classes)
         for m, (c, column, on) in zip(own, kinds, strict=True):
             rows = [m] if each else np.flatnonzero(of == c)

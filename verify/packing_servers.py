@@ -111,16 +111,17 @@ def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
     return [level]
 
 
-def moves_program(given: Packing, servers: int, below: int | None, step: Step) -> Placing:
-    """What every answer on so many servers satisfies, or every one with fewer moves, which is the
-    last row. Columns besides those of `placing_program`: of each server with VMs now, whether it is
-    kept in use, and how many of its VMs of a type stay, none if it is not kept. Of a class (or of a
-    server, if these are distinguished) no more are kept than are in use, and no more VMs stay than
-    are there then.
+def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -> Placing:
+    """What every answer on so many servers, or servers of so much cost, satisfies, or every one
+    with fewer moves, which is the last row. Columns besides those of `placing_program`: of each
+    server with VMs now, whether it is kept in use, and how many of its VMs of a type stay, none if
+    it is not kept. Of a class (or of a server, if these are distinguished) no more are kept than
+    are in use, and no more VMs stay than are there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
     program, kinds = placing_program(given, numbers, step)
-    program.at_most([(used, 1) for _, used, _ in kinds], servers)
+    for most, cost in _within(given, limits).values():
+        program.at_most([(used, cost[c]) for c, used, _ in kinds], most)
     for c, room in enumerate(given.room):
         charge(5 * (len(kinds) + len(given.placed)))
         there = [(used, on) for kind, used, on in kinds if kind == c]
@@ -153,15 +154,23 @@ def moves_program(given: Packing, servers: int, below: int | None, step: Step) -
     return program, kinds
 
 
+def _within(given: Packing, limits: Step) -> dict[str, tuple[int, list[int]]]:
+    """The limits asked, on servers or on their cost, and what a server of each class counts."""
+    costs = {"servers": [1] * len(given.room), "cost": given.cost}
+    return {name: (whole(limits[name], name, 1), costs[name]) for name in costs if name in limits}
+
+
 def packing_moves(case: ProofCase) -> list[CheckedLevel]:
-    """The fewest VMs that leave their server, where so many servers may be in use as the option
-    says. A step "witness" says on which server each row of the answer is; or a tree shows that
-    there are no fewer moves, or that there is no answer ("propagation").
+    """The fewest VMs that leave their server, where so many servers may be in use, or servers of so
+    much cost, as the options say. A step "witness" says on which server each row of the answer is;
+    or a tree shows that there are no fewer moves, or that there is no answer ("propagation").
     """
     given, level = Packing(case, ruled=True), CheckedLevel(None, Fraction(0))
-    servers, total = whole(case.options.get("servers"), "servers", 1), given.placed_vms
-    if given.partial or sum(map(any, given.rows)) > servers:
-        raise Refused("the answer uses more servers, or not everything has to be served")
+    limits, total = _within(given, case.options), given.placed_vms
+    refuse_if(given.partial or not limits, "no limit is given, or not everything has to be served")
+    for name, (most, cost) in limits.items():
+        if sum(cost[c] for c, row in zip(given.kinds, given.rows, strict=True) if any(row)) > most:
+            raise Refused(f"the answer is beyond the limit on {name}")
     for kind, step in case.each(0, witness="on", propagation="tree|below each leaves cuts"):
         if kind == "witness":
             on, moves = wholes(step["on"], "on", len(given.rows), 0), total
@@ -174,7 +183,7 @@ def packing_moves(case: ProofCase) -> list[CheckedLevel]:
             level.value = Fraction(moves)
             continue
         below = whole(step["below"], "below") if "below" in step else None
-        moves_program(given, servers, below, step)[0].impossible(step)
+        moves_program(given, case.options, below, step)[0].impossible(step)
         level.infeasible = level.infeasible or below is None
         level.at_least(Fraction(below or 0))
     return [level]
@@ -185,5 +194,5 @@ METHODS: Methods = {
     "cp-sat": ("", "servers min", packing_servers),
     "arc-flow": ("", "servers min", packing_servers),
     "min-cost": ("", "cost min", lambda case: packing_servers(case, True)),
-    "fewest-moves": ("servers", "moves min", packing_moves),
+    "fewest-moves": ("servers cost", "moves min", packing_moves),
 }

@@ -14,7 +14,7 @@ from ...instances.problem.errors import InvalidOption
 from ...solvers.outcome import Clock, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.bounds import best_bound
-from ...solvers.packing.constrained import Ruled, reduce_ruled
+from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.dominant_shares import TOLERANCE
 from ...solvers.packing.game.algorithm_1 import algorithm_1_choice
 from ...solvers.packing.game.play import equilibrium
@@ -44,8 +44,8 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
         checks.compare({"servers_there_are": int(problem.limit.sum())}, None if needed else ())
     if not isinstance(placement, Placement):
         # a proof is about as many servers as the certificate says
-        checks.other_question = checks.method == "fewest-moves" and (
-            checks.options.get("servers") != checks.certificate.get("servers")
+        checks.other_question = checks.method == "fewest-moves" and any(
+            checks.options.get(name) != checks.certificate.get(name) for name in ("servers", "cost")
         )
         return
     if checks.method == "fewest-moves" and instance.placed is not None:
@@ -62,26 +62,33 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
 
 
 def _moves(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:
-    """On which servers VMs stay, how many there are, and that no fewer would do."""
+    """On which servers VMs stay, what is in use of what is asked, and that no less would do."""
     on, _ = stays(instance, placement.count, placement.server_class)
-    asked = checks.options.get("servers")
-    servers = placement.servers if asked is None else asked
-    checks.compare({"on": on.tolist(), "servers": servers})
-    if placement.servers > servers:
-        checks.record("servers", f"is {servers}, and {placement.servers} are in use")
-    least = 1
-    if asked is None:
-        problem = reduce_ruled(instance)
-        least = best_bound(problem).value
-        if isinstance(problem, Ruled):
-            least = max(least, aggregate_bound(problem, Clock(), seconds=AGAIN).bound)
-    checks.other_question = asked is None and least < servers
-    stated = checks.certificate.get("fewest_servers")
-    checks.compare({}, ["fewest_servers"])
-    if isinstance(stated, int) and stated > placement.servers:
-        checks.record("fewest_servers", f"is {stated}, and {placement.servers} are in use")
-    elif isinstance(stated, int) and 0 < stated <= least:
-        checks.record("fewest_servers")
+    used = {
+        "servers": placement.servers,
+        "cost": int(instance.server_cost[placement.server_class].sum()),
+    }
+    asked = {name: checks.options[name] for name in used if checks.options.get(name) is not None}
+    limits = asked or {"servers": placement.servers}
+    checks.compare({"on": on.tolist(), **limits})
+    checks.other_question = checks.certificate.keys() & used.keys() != limits.keys()
+    for name, most in limits.items():
+        if used[name] > most:
+            checks.record(name, f"is {most}, and {used[name]} is in use")
+        costs, bound = name == "cost", {"servers": "fewest_servers", "cost": "least_cost"}[name]
+        stated, least = checks.certificate.get(bound), 1
+        checks.compare({}, [bound])
+        if isinstance(stated, int) and stated > used[name]:
+            checks.record(bound, f"is {stated}, and {used[name]} is in use")
+            continue
+        if costs or not asked:
+            problem = reduce_ruled(instance, costs=costs)
+            least = max(
+                best_bound(problem).value, aggregate_bound(problem, Clock(), seconds=AGAIN).bound
+            )
+        checks.other_question |= not asked and least < most
+        if isinstance(stated, int) and 0 < stated <= least:
+            checks.record(bound)
 
 
 def _play(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:

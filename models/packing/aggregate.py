@@ -94,6 +94,7 @@ def moves_program(
     penalty: int,
     room: Integers,
     spare: float = 0.0,
+    budget: int | None = None,
 ) -> Moves:
     """The most VMs that can stay where they are with so many servers, class by class.
 
@@ -107,8 +108,9 @@ def moves_program(
     penalty : of a VM left out.
     room : (n, k) of each server.
     spare : what stays empty counts so much more than in `even_program`.
+    budget : what the servers in use may cost in all; None for any cost.
     """
-    builder, _, _, of_class, count = _building(packing, penalty, 0.0, spare)
+    builder, cost, _, of_class, count = _building(packing, penalty, 0.0, spare)
     size = packing.size.astype(float)
     builder.row(of_class, size, upper=float(servers))
     used = np.flatnonzero(placed.any(axis=1))
@@ -136,7 +138,10 @@ def moves_program(
         if len(here):
             most = float(room[used[place], j])
             builder.row(stay[here], packing.demand[i[here], j], upper=most)
-    return Moves(builder.build(), of_class, count, kept, stay, m, i)
+    program = builder.build()
+    if budget is not None:
+        program.upper[cost] = min(program.upper[cost], float(budget))
+    return Moves(program, of_class, count, kept, stay, m, i)
 
 
 def _building(

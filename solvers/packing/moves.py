@@ -21,7 +21,7 @@ from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .aggregate import WHOLE, Dive, ExactProgram, aggregate_bound, counted
 from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
-from .minimum import min_servers
+from .minimum import min_cost, min_servers
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class MovesLimits:
     at_once, besides : servers in use, and others, of one zone whose VMs CP-SAT places anew
         together.
     in_vain : such choices without a move less after which others are tried first.
+    cost_seconds : in which a bound on the least cost is first looked for, where one is asked.
     """
 
     counts: int = 40_000
@@ -45,6 +46,7 @@ class MovesLimits:
     at_once: int = 5
     besides: int = 3
     in_vain: int = 12
+    cost_seconds: float = 10.0
 
 
 LIMITS = MovesLimits()
@@ -59,10 +61,11 @@ def fewest_moves(
     start: Placement | None = None,
     report: Report | None = None,
     servers: Annotated[int, AtLeast(1, "a number of servers")] | None = None,
+    cost: Annotated[int, AtLeast(1, "a whole cost of servers")] | None = None,
     limits: MovesLimits = LIMITS,
 ) -> Outcome:
-    """The fewest VMs that leave their server so that no more than some servers are in use, with a
-    proof.
+    """The fewest VMs that leave their server so that no more than some servers are in use, or none
+    that cost more than some amount in all, with a proof.
 
     A VM stays if it is on the server that it is on now; VMs that do not run now are no moves. The
     bound is the aggregate program's with the VMs that stay (its multipliers are checked in whole
@@ -72,18 +75,20 @@ def fewest_moves(
     ----------
     rng : draws the search; `default_rng(0)` when not given.
     time_limit : seconds; the best answer and bound so far are returned when they are up.
-    start : an answer to begin from; it is left out when it uses more servers.
+    start : an answer to begin from; it is left out when it uses more servers, or dearer ones.
     report : progress.
-    servers : how many may be in use; without it, as few as `min_servers` finds in half of the time.
-        To free servers that are named, ask for `instance.cordoned(names)` instead.
+    servers : how many may be in use; without it and `cost`, as few as `min_servers` finds in half
+        of the time. To free servers that are named, ask for `instance.cordoned(names)` instead.
+    cost : what the servers in use may cost in all, in the unit of the instance's `cost`.
     limits : the numbers that steer the search.
 
     Returns
     -------
     Outcome
         `bound` in VMs. `certificate`: `servers`, how many may be in use (without the option: are);
-        `fewest_servers`, a proved bound on them; `found_by`, `bound_by`; `on`, the server of each
-        row of the answer.
+        `fewest_servers`, a proved bound on them; with the option `cost`, that and `least_cost`, a
+        proved bound on it, instead (or too, where both are asked); `found_by`, `bound_by`; `on`,
+        the server of each row of the answer.
 
     Raises
     ------
@@ -92,7 +97,7 @@ def fewest_moves(
 
     Notes
     -----
-    With too few servers the status is `infeasible`.
+    With too few servers, or too little for them, the status is `infeasible`.
 
     Examples
     --------
@@ -107,40 +112,49 @@ def fewest_moves(
             "Give it, or use min-servers, which may move every VM",
         )  # fmt: skip
     clock = Clock(time_limit, report)
-    search = MovesSearch(instance, clock, rng or np.random.default_rng(0), limits)
+    search = MovesSearch(instance, clock, rng or np.random.default_rng(0), limits, cost)
     with search.keeping_best():
         search.limit(servers, start)
-        if search.fewest <= search.servers:
+        if not search.impossible:
             search.offer(start, "the start")
             search.run()
-    if search.stop is Stop.INTERRUPTED and servers is not None and search.best is None:
+    if search.stop is Stop.INTERRUPTED and search.asked and search.best is None:
         search.offer(Placement(search.present, instance.server_class), "what runs now")
     return search.outcome()
 
 
 def within(
-    instance: Packing, placement: Placement, *, servers: int | None = None
+    instance: Packing, placement: Placement, *, servers: int | None = None, cost: int | None = None
 ) -> tuple[int, ...] | None:
-    """What `fewest_moves` compares before the moves: the servers, unless so many may be in use;
-    None for a placement that uses more of them.
+    """What `fewest_moves` compares before the moves: the servers, unless so many may be in use, or
+    they may cost so much; None for a placement beyond these limits.
     """
-    if servers is None:
+    if servers is None and cost is None:
         return (placement.servers,)
-    return () if placement.servers <= servers else None
+    many = servers is not None and placement.servers > servers
+    dear = cost is not None and instance.server_cost[placement.server_class].sum() > cost
+    return None if many or dear else ()
 
 
-def moves_bound(instance: Packing, servers: int, seconds: float | None = None) -> int:
-    """A proved bound on the VMs that leave their server where at most some are in use, by the
-    aggregate program.
+def moves_bound(
+    instance: Packing,
+    servers: int | None,
+    seconds: float | None = None,
+    cost: int | None = None,
+) -> int:
+    """A proved bound on the VMs that leave their server where at most some are in use, and cost
+    so much at most, by the aggregate program.
     """
-    search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0))
-    search.servers = servers
+    search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0), cost=cost)
+    search.servers = search.servers if servers is None else servers
     search.relaxed(search.program())
     return search.bound
 
 
 class MovesSearch(Incumbent[Placement, int]):
-    """The best answer and the best bound, on how many servers, and where VMs are now."""
+    """The best answer and the best bound, on how many servers of what cost, and where VMs are
+    now.
+    """
 
     def __init__(
         self,
@@ -148,16 +162,20 @@ class MovesSearch(Incumbent[Placement, int]):
         clock: Clock,
         rng: np.random.Generator,
         limits: MovesLimits = LIMITS,
+        cost: int | None = None,
     ) -> None:
         self.present = present_counts(instance)
         self.total = int(self.present.sum())
         super().__init__(instance, clock, self._moves, bound=0, value=self.total + 1)
         self.instance, self.rng, self.limits = instance, rng, limits
-        self.problem: Ruled = reduce_ruled(instance, merge=False)
+        self.problem: Ruled = reduce_ruled(instance, costs=cost is not None, merge=False)
         where = {c: place for place, group in enumerate(self.problem.kinds) for c in group}
         self.kind = np.array([where[c] for c in instance.server_class.tolist()], dtype=np.int64)
         self.placed: Integers = self.present[:, [group[0] for group in self.problem.members]]
-        self.servers, self.fewest, self.asked = len(self.kind), 1, False
+        self.servers, self.cost = len(self.kind), cost
+        # the limits that are asked, and a bound on the least servers, or cost
+        self.asked: dict[str, int] = {}
+        self.least: dict[str, int] = {}
         self.bound_by, self.impossible = "none", False
         self.fixed: dict[float, tuple[Integers, Integers, Floats] | None] = {}
 
@@ -165,32 +183,40 @@ class MovesSearch(Incumbent[Placement, int]):
         return stays(self.instance, placement.count, placement.server_class)[1]
 
     def limit(self, servers: int | None, start: Placement | None) -> None:
-        """How many servers may be in use, and a bound on how many are needed."""
-        if servers is None:
+        """How many servers may be in use, and bounds on how many are needed and what they cost."""
+        given = {"servers": servers, "cost": self.cost}
+        self.asked = {name: most for name, most in given.items() if most is not None}
+        self.least = dict.fromkeys(self.asked or ["servers"], 1)
+        self.servers = self.asked.get("servers", self.servers)
+        if not self.asked:
             left = self.clock.left
             found = min_servers(
                 self.instance, rng=self.rng, time_limit=None if left is None else left / 2,
                 start=start,
             )  # fmt: skip
-            self.fewest = int(found.bound or 1)
+            self.least["servers"] = int(found.bound or 1)
             self.impossible = found.status is Status.INFEASIBLE
             if isinstance(found.solution, Placement):
                 self.servers = found.solution.servers
                 self.offer(found.solution, "min-servers")
             raise_if_interrupted(found.stop)
-        else:
-            self.servers, self.asked = servers, True
-            left = self.clock.left
-            self.fewest = aggregate_bound(
-                reduce_ruled(self.instance), self.clock, upper=servers + 1,
-                seconds=None if left is None else left / 2,
-            ).bound  # fmt: skip
-            self.impossible = self.fewest > servers
+        for name, most in self.asked.items():
+            problem = reduce_ruled(self.instance, costs=name == "cost")
+            seconds = self.clock.time_slice(2)
+            if name == "cost":  # the least may take long, and is no more than a first look
+                seconds = self.seconds(0.25, self.limits.cost_seconds)
+            self.least[name] = aggregate_bound(
+                problem, self.clock, upper=most + 1, seconds=seconds
+            ).bound
+            self.impossible |= self.least[name] > most
 
     def offer(self, answer: Placement | None, text: str = "") -> bool:
-        """Keep an answer on no more than so many servers if it is the best so far."""
-        few = answer is not None and answer.servers <= self.servers
-        return few and super().offer(answer, text)
+        """Keep an answer on no more than so many servers of so much cost if it is the best."""
+        if answer is None or within(
+            self.instance, answer, servers=self.servers, cost=self.cost
+        ) is None:  # fmt: skip
+            return False
+        return super().offer(answer, text)
 
     @property
     def open(self) -> bool:
@@ -211,15 +237,8 @@ class MovesSearch(Incumbent[Placement, int]):
         while self.open:
             self._homewards(effort)
             self._fillings(effort)
-            if self.best is None and self.open:  # an answer, however many move
-                left = self.clock.left
-                seconds = 30.0 * effort if left is None else left / 2
-                found = min_servers(self.instance, rng=self.rng, time_limit=seconds)
-                if isinstance(found.solution, Placement):
-                    self.offer(found.solution, "min-servers")
-                raise_if_interrupted(found.stop)
-                if found.bound is not None and found.bound > self.servers:
-                    self.impossible = True
+            if self.best is None and self.open:
+                self._any_answer(effort)
                 self._homewards(effort)
             if self.open:
                 self._anew(effort)
@@ -229,13 +248,29 @@ class MovesSearch(Incumbent[Placement, int]):
             if not small and effort > 64 and self.clock.left is None:
                 return
 
+    def _any_answer(self, effort: float) -> None:
+        """An answer, however many move, or that there is none."""
+        minima = {"servers": min_servers, "cost": min_cost}
+        for name in self.asked or ["servers"]:
+            if self.best is not None or not self.open:
+                return
+            left = self.clock.left
+            seconds = 30.0 * effort if left is None else left / 2
+            found = minima[name](self.instance, rng=self.rng, time_limit=seconds)
+            if isinstance(found.solution, Placement):
+                self.offer(found.solution, f"min-{name}")
+            raise_if_interrupted(found.stop)
+            most = self.asked.get(name, self.servers)
+            if found.bound is not None and found.bound > most:
+                self.impossible = True
+
     def program(self, spare: float = 0.0) -> Moves:
         """The aggregate program of moves, with room to spare or without."""
         problem = self.problem
         stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
             problem.pooled, stay, problem.pooled.of[self.kind], self.servers,
-            self.total + len(self.kind) + 1, problem.capacity[self.kind], spare,
+            self.total + len(self.kind) + 1, problem.capacity[self.kind], spare, self.cost,
         )  # fmt: skip
 
     def relaxed(self, built: Moves) -> None:
@@ -248,6 +283,7 @@ class MovesSearch(Incumbent[Placement, int]):
         if answer.row_dual is not None:
             value = exact.bound(answer.row_dual, program.lower, program.upper)
             self.raise_bound(self.total + math.ceil(value), "aggregate program of moves")
+            self.impossible |= self.bound > self.total  # some VM is left out by every point
 
     def _fixed(self, spare: float) -> tuple[Integers, Integers, Floats] | None:
         """The servers that may be in use, the VMs that stay on them (n, s), and the VMs by class of
@@ -346,7 +382,7 @@ class MovesSearch(Incumbent[Placement, int]):
 
     def _anew(self, effort: float) -> None:
         """Of some servers of one zone at a time, place the VMs anew among them so that more stay:
-        what zones hold remains as it is, and no more servers are in use.
+        what zones hold remains as it is, and the servers in use remain within what is asked.
         """
         left = self.clock.left
         until = self.clock.seconds + (10.0 * effort if left is None else 0.75 * left)
@@ -397,9 +433,14 @@ class MovesSearch(Incumbent[Placement, int]):
             zone_limits=(),
             spreads=(),
         )
+        others = np.delete(np.arange(len(now)), servers)
+        others = others[now[others].any(axis=1)]
+        cost = self.cost
+        if cost is not None:
+            cost -= int(problem.price[self.kind[others]].sum())
         model, counts, moves = _moves_model(
             part, self.kind[servers], self.placed[np.ix_(servers, here)],
-            int(now[servers].any(axis=1).sum()), now[np.ix_(servers, here)],
+            self.servers - len(others), cost, now[np.ix_(servers, here)],
         )  # fmt: skip
         model.minimize(moves)
         seconds = min(2.0, max(until - self.clock.seconds, 0.1))
@@ -413,7 +454,9 @@ class MovesSearch(Incumbent[Placement, int]):
 
     def _by_cp_sat(self, effort: float) -> None:
         """CP-SAT with servers that are distinguished."""
-        model, counts, moves = _moves_model(self.problem, self.kind, self.placed, self.servers)
+        model, counts, moves = _moves_model(
+            self.problem, self.kind, self.placed, self.servers, self.cost
+        )
         model.add(moves >= self.bound)
         model.add(moves <= self.value)
         model.minimize(moves)  # instead of the servers
@@ -436,12 +479,10 @@ class MovesSearch(Incumbent[Placement, int]):
 
     def outcome(self) -> Outcome:
         """What the search ends with."""
-        certificate: dict[str, Any] = {
-            "servers": self.servers,
-            "fewest_servers": self.fewest,
-            "found_by": self.found_by,
-            "bound_by": self.bound_by,
-        }
+        words = {"servers": "fewest_servers", "cost": "least_cost"}
+        certificate: dict[str, Any] = self.asked or {"servers": self.servers}
+        certificate = certificate | {words[name]: least for name, least in self.least.items()}
+        certificate |= {"found_by": self.found_by, "bound_by": self.bound_by}
         impossible = self.best is None and self.impossible
         if self.stop is Stop.FINISHED and not (self.closed or impossible):
             late = self.clock.expired or self.best is None
@@ -456,10 +497,12 @@ class MovesSearch(Incumbent[Placement, int]):
 
 
 def _moves_model(
-    problem: Ruled, kind: Integers, placed: Integers, servers: int, hint: Integers | None = None
-) -> tuple[Any, Callable[[Integers], Integers], Any]:
-    """CP-SAT with servers (n,) that are distinguished, of which so many may be in use; what its
-    values mean; and the VMs placed (n, s) that leave their server. The hint (n, s) is an answer.
+    problem: Ruled, kind: Integers, placed: Integers, servers: int, cost: int | None,
+    hint: Integers | None = None,
+) -> tuple[Any, Callable[[Integers], Integers], Any]:  # fmt: skip
+    """CP-SAT with servers (n,) that are distinguished, of which so many may be in use, of so much
+    cost at most; what its values mean; and the VMs placed (n, s) that leave their server. The hint
+    (n, s) is an answer.
     """
     built = assignment_model(
         problem.demand, problem.request, problem.capacity, kind, problem.price, named=True,
@@ -468,6 +511,8 @@ def _moves_model(
     model = built.model
     used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     model.add(sum(used) <= servers)
+    if cost is not None:
+        model.add(sum(int(problem.price[kind[m]]) * flag for m, flag in enumerate(used)) <= cost)
     stay: list[Any] = []
     for m, i in np.argwhere(placed > 0).tolist():
         if built.count[m, i] >= 0:

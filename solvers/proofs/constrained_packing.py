@@ -50,26 +50,30 @@ def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
 
 
 def fewest_moves(task: Task) -> Proof:
-    """Of `fewest-moves`: on so many servers as it found, or was given."""
+    """Of `fewest-moves`: on so many servers as it found, or within the limits that it was given."""
     given, outcome = _given(task), task.outcome
-    servers = int(outcome.certificate["servers"])
-    options, infeasible = {"servers": servers}, outcome.status is Status.INFEASIBLE
+    stated = outcome.certificate
+    options: dict[str, Any] = {
+        name: int(stated[name]) for name in ("servers", "cost") if name in stated
+    }
+    infeasible = outcome.status is Status.INFEASIBLE
     steps: Steps = ()
     if outcome.solution is not None:
         steps = ({"kind": "witness", "on": list(map(int, outcome.certificate["on"]))},)
     claimed = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
 
     def tree(below: int | None, head: dict[str, Any]) -> Steps:
-        return _step(task, moves_program(given, servers, below, head), below, head)
+        return _step(task, moves_program(given, options, below, head), below, head)
 
     def weaker_bound() -> int:
-        return moves_bound(task.instance, servers, task.clock.time_slice(2))
+        limits = {"servers": None, **options}
+        return moves_bound(task.instance, seconds=task.clock.time_slice(2), **limits)
 
     if claimed > 0 or infeasible:
         steps += _best(task, given, tree, None if infeasible else claimed, weaker_bound)
     proof = checked_proof(task, steps, options=options)
     if infeasible and not proof.levels[0].infeasible:
-        raise Claimed("that the servers are too few is not proved by a tree")
+        raise Claimed("that the servers are too few, or too dear, is not proved by a tree")
     return proof
 
 

@@ -271,7 +271,7 @@ def _program(case: ProofCase, content: dict[str, Any], level: int, step: dict[st
         packing, below = Packing(case, ruled=True), step.get("below")
         cost = packing.cost if content["method"] == "min-cost" else [1] * len(packing.room)
         if content["method"] == "fewest-moves":
-            return moves_program(packing, content["options"]["servers"], below, step)[0]
+            return moves_program(packing, content["options"], below, step)[0]
         if step["kind"] == "propagation":
             return servers_program(packing, cost, below, step)[0]
         owed = [whole(number, "request") for number in packing.request]

@@ -123,8 +123,8 @@ def _some_types(rng: np.random.Generator, types: int) -> tuple[int, ...]:
     return tuple(sorted(rng.choice(types, int(rng.integers(1, types + 1)), replace=False).tolist()))
 
 
-def best(instance: Packing) -> Best | None:
-    """The optima over all ways to put VMs on servers; None when no way keeps everything."""
+def answers(instance: Packing) -> list[tuple[int, int, int]]:
+    """Servers, cost and moves of all ways to put VMs on servers that keep everything."""
     kind = [c for c in range(instance.classes) for _ in range(int(instance.server_count[c]))]
     present: Counter[tuple[int, int]] = Counter()
     for m, i, n in [] if instance.placed is None else instance.placed.tolist():
@@ -147,6 +147,12 @@ def best(instance: Packing) -> Best | None:
         stay = sum(min(row[m], present[m, i]) for i, row in enumerate(rows) for m in used)
         cost = sum(int(instance.server_cost[kind[m]]) for m in used)
         found.append((len(used), cost, sum(present.values()) - stay))
+    return found
+
+
+def best(instance: Packing) -> Best | None:
+    """The optima over all ways to put VMs on servers; None when no way keeps everything."""
+    found = answers(instance)
     if not found:
         return None
     servers = min(entry[0] for entry in found)

@@ -61,7 +61,7 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
             flags = [flag] if (flag := settings.pop("flag", "")) else []
             option = typer.Option(*flags, **{"help": _sentence(meaning[name])} | settings)
             derived[name] = _parameter(found[name], Annotated[hint, option])
-        before = {name: entry for name, entry in mine.items() if _is_needed(entry)}
+        before = {name: entry for name, entry in mine.items() if entry.default is entry.empty}
         parameters = before | derived | mine
 
         @functools.wraps(command)
@@ -112,10 +112,6 @@ def _plain(hint: Any, name: str, text: bool) -> Any:
         values = [str(value) for value in typing.get_args(hint)]
         return str if text else StrEnum(name, {value.upper(): value for value in values})
     return hint
-
-
-def _is_needed(entry: inspect.Parameter) -> bool:
-    return entry.default is entry.empty
 
 
 def _sentence(words: str) -> str:

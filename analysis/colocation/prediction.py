@@ -139,7 +139,7 @@ def accuracy_curve(
     published).
     """
     generator = rng or np.random.default_rng(0)
-    truth = _truth(instance)
+    truth = np.where(_profiled(instance), instance.penalty, np.inf)
     points = []
     for fraction in fractions:
         scores = np.array([
@@ -159,7 +159,3 @@ def _profiled(instance: Colocation) -> Booleans:
     present = instance.count > 0
     allowed: Booleans = instance.allowed & present[:, None] & present[None, :]
     return allowed
-
-
-def _truth(instance: Colocation) -> Floats:
-    return np.where(_profiled(instance), instance.penalty, np.inf)

@@ -16,7 +16,6 @@ from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Chart, Drawing, Picture, Series
 from ..report.picture_data import (
-    Record,
     Records,
     alike,
     evenly,
@@ -99,7 +98,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
         wanted != placed
         for records in by_method.values()
         for r in records
-        for wanted, placed in _wanted(r)
+        for wanted, placed in zip(r["wanted"], r["vms"], strict=True)
     ):
         drawn.append(_vm_map(by_method))
     trees = [
@@ -108,10 +107,6 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     if trees:
         drawn.append(_tree_drawing(*trees[0]))
     return drawn
-
-
-def _wanted(drawn: Record) -> list[tuple[int | None, int]]:
-    return list(zip(drawn["wanted"], drawn["vms"], strict=True))
 
 
 def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:

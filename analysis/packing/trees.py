@@ -87,7 +87,7 @@ def tree_table(tree: Any) -> Table:
         )
         rows.append((combination, *data["payoffs"], "played" if node in path else ""))
     utilities = [
-        Column(f"utility of mover {place + 1}", _utility, numeric=True)
+        Column(f"utility of mover {place + 1}", "{:.4f}".format, numeric=True)
         for place in range(len(rows[0]) - 2)
     ]
     return Table(
@@ -96,7 +96,3 @@ def tree_table(tree: Any) -> Table:
         (Column("moves in order"), *utilities, Column("equilibrium")),
         tuple(rows),
     )
-
-
-def _utility(value: Any) -> str:
-    return f"{value:.4f}"

@@ -153,12 +153,11 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
 def _glued(text: str) -> str:
     """The text with a space before a unit that is no place to end a line."""
     words = text.split(" ")
-    glue = [_GLUED if _is_unit(left, right) else " " for left, right in pairwise(words)]
+    glue = [
+        _GLUED if left[-1:].isdigit() and right[:1] in ("%", "±") else " "
+        for left, right in pairwise(words)
+    ]
     return words[0] + "".join(space + word for space, word in zip(glue, words[1:], strict=True))
-
-
-def _is_unit(left: str, right: str) -> bool:
-    return left[-1:].isdigit() and right[:1] in ("%", "±")
 
 
 def _words(text: str) -> list[str]:

@@ -53,11 +53,9 @@ def overview_tables(
         metrics = analysis_of(problem).metric_table
         won = win_table(problem, lines, metrics)
         shown.append(mean_gaps(problem, lines, metrics))
-        shown.append(
-            won
-            if counts[problem] <= MOST_TABLES
-            else _with_note(won, _EACH.format(count=counts[problem]))
-        )
+        if counts[problem] > MOST_TABLES:
+            won = replace(won, notes=(*won.notes, _EACH.format(count=counts[problem])))
+        shown.append(won)
     return shown
 
 
@@ -180,12 +178,13 @@ def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric
             found = aggregate.profiles(values, metric.sense)
             partly = _PARTLY if _partly(lines, values) else ""
             charts.append(_profile_chart(problem, metric.name, metric.label, count, found, partly))
+    labels = {metric.name: metric.label for metric in metrics}
     for objective in dict.fromkeys(
         line["objective_name"] for line in lines if line["objective_name"]
     ):
         seconds = aggregate.proof_seconds(lines, objective)
         if len(seconds) > 1:
-            what = f"seconds to prove the {_labels(metrics)[objective]}"
+            what = f"seconds to prove the {labels[objective]}"
             found = aggregate.profiles(seconds, "min")
             partly = _PARTLY if _partly(lines, seconds) else ""
             charts.append(
@@ -323,11 +322,3 @@ def _gap_notes(
             "not of the same instances."
         )
     return notes
-
-
-def _labels(metrics: Sequence[Metric]) -> dict[str, str]:
-    return {metric.name: metric.label for metric in metrics}
-
-
-def _with_note(table: Table, note: str) -> Table:
-    return replace(table, notes=(*table.notes, note))

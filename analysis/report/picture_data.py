@@ -36,7 +36,8 @@ def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]
     listed = [row for row in rows if _has_record(row, needs)]
     sets: dict[str, set[str]] = {}
     for row in listed:
-        sets.setdefault(row["method"], set()).add(_options(row))
+        options = json.dumps(row.get("options") or {}, sort_keys=True, default=str)
+        sets.setdefault(row["method"], set()).add(options)
     found: dict[str, list[Record]] = {}
     for row in listed:
         name = row["method"]
@@ -183,7 +184,3 @@ def _has_record(row: Row, needs: str) -> bool:
     if row.get("error") or row.get("kind", "run") != "run" or not isinstance(record, Mapping):
         return False
     return needs in record
-
-
-def _options(row: Row) -> str:
-    return json.dumps(row.get("options") or {}, sort_keys=True, default=str)

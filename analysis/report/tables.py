@@ -61,7 +61,7 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
             rows.append((metric.label, (value, figure(value, metric))))
     for name, value in result.certificate.items():
         if name != "levels":
-            rows.append((f"certificate: {name}", (value, _shortened(value))))
+            rows.append((f"certificate: {name}", (value, one_line(words(_rounded(value)), 120))))
     title = f"{result.method} on {result.instance or result.problem}"
     return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)
 
@@ -414,11 +414,6 @@ def _with_spread(value: float | None, spread: float | None, metric: Metric) -> A
         return value
     bare = replace(metric, unit="")
     return value, f"{figure(value, bare)} ±{difference(spread, bare)}"
-
-
-def _shortened(value: Any) -> str:
-    """A certificate's value on one line, numbers with six digits; JSON has all of it."""
-    return one_line(words(_rounded(value)), 120)
 
 
 def _rounded(value: Any) -> Any:

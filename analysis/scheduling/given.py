@@ -73,15 +73,12 @@ def _answer(path: PathLike) -> tuple[Result | dict[str, Any], str]:
         return _result(content, where), where
     if isinstance(content, dict) and "start" in content:
         return content, where
-    kind = " is an instance, not an answer" if _is_instance(content) else " holds no schedule"
+    instance = isinstance(content, dict) and "cotenant" in content
+    kind = " is an instance, not an answer" if instance else " holds no schedule"
     raise InvalidFile(
         f"{where}{kind}; expected a result that cotenant solve --out wrote, or "
         '{"start": [...]}, one start a job, -1 for none'
     )
-
-
-def _is_instance(content: Any) -> bool:
-    return isinstance(content, dict) and "cotenant" in content
 
 
 def _result(content: dict[str, Any], where: str) -> Result:

@@ -266,6 +266,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             "many machines; or, with jobs=sequential, it is so many jobs of one"
         )
     copies = np.ones(len(used), dtype=np.int64) if parallel else used
+    thanks = log.header.get("Acknowledge")
     instance = Scheduling(
         machines=machines,
         organization=np.repeat(organization, copies),
@@ -277,7 +278,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         backfilling=settings.backfilling,
         name=f"{log.name}-{begin}-{length}",
         source=f"{log.name} from second {begin} for {length}, {settings.initial} start; "
-        f"{_credit(log)}",
+        f"{'accounting log' if thanks is None else f'acknowledge {thanks}'}",
     )
     return Window(instance, np.repeat(start, copies), begin, np.repeat(chosen, copies))
 
@@ -443,11 +444,3 @@ def labeled(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
     place: dict[object, int] = {}
     index = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
     return tuple(str(value) for value in place), index
-
-
-def _credit(log: Log) -> str:
-    return (
-        f"acknowledge {log.header['Acknowledge']}"
-        if "Acknowledge" in log.header
-        else "accounting log"
-    )

@@ -22,10 +22,13 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
     score = np.array([[float(row.index(m)) for m in range(3)] for row in liked])
     result = deferred_acceptance(proposers, score, log=True)
     matched = ", ".join(f"m{m + 1}c{c + 1}" for m, c in enumerate(result.partner().tolist()))
+    rejected = ", ".join(
+        f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in result.log[0].rejected
+    )
     return [
         equal("colocations", "m1c2, m2c3, m3c1", matched),
         equal("rounds", "2", str(result.rounds)),
-        equal("rejected in round 1", "m1 by c1", _rejected(result.log[0].rejected)),
+        equal("rejected in round 1", "m1 by c1", rejected),
     ]
 
 
@@ -44,7 +47,3 @@ def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
         x=[f"user {name}" for name in "ABC"], words="The shares rise with the interference.",
     )  # fmt: skip
     return [*findings, picture]
-
-
-def _rejected(offers: object) -> str:
-    return ", ".join(f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in offers)  # type: ignore[attr-defined]

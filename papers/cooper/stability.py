@@ -118,9 +118,8 @@ def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
                 blocking_pairs(population, pairing, alpha).count for alpha in _ALPHAS
             ]
         for choice in strict:
-            strict[choice] += _irving_succeeds(
-                population, choice, np.random.default_rng([given.seed, draw])
-            )
+            lists = roommate_lists(population, choice, np.random.default_rng([given.seed, draw]))
+            strict[choice] += bool(irving(lists).stable)
         possible += _proved_without(population, unblocked(population))
     mine = given.ties
     yield from _stability_claims(counts)
@@ -205,11 +204,6 @@ _TIES: dict[Ties, str] = {
     "own": "every agent ranking equals on its own",
     "index": "all agents ranking equals alike, by index",
 }
-
-
-def _irving_succeeds(population: Colocation, ties: Ties, rng: np.random.Generator) -> bool:
-    """Whether the lists with ties broken have a stable matching."""
-    return bool(irving(roommate_lists(population, ties, rng)).stable)
 
 
 def _proved_without(population: Colocation, pairing: Pairing | None) -> bool:

@@ -60,7 +60,7 @@ def figure_5(
     rows = [
         addition(
             f"dominant shares, {policy}",
-            f"{_listed(value)}; deviation {spread[policy]:.0%}",
+            f"{', '.join(f'{one:.3f}' for one in value)}; deviation {spread[policy]:.0%}",
         )
         for policy, value in shares.items()
     ]
@@ -296,7 +296,3 @@ def _over_time(place: int, label: str, runs: dict[str, Simulated], what: str) ->
         },
         style="step",
     )
-
-
-def _listed(shares: np.ndarray) -> str:
-    return ", ".join(f"{value:.3f}" for value in shares)

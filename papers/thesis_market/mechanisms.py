@@ -72,7 +72,11 @@ def figure_3_11(
     draws : populations of each size; means are compared.
     """
     everyone = MECHANISMS | {MOST_WORK: utilitarian}
-    table = {n: _means(n, draws, seed, _total, everyone) for n in _sizes(largest, draws)}
+
+    def total(market: Market, allocation: Allocation) -> float:
+        return float(user_utilities(market, allocation.cores).sum())
+
+    table = {n: _means(n, draws, seed, total, everyone) for n in _sizes(largest, draws)}
     relative = {n: {name: row[name] / row["G-I"] for name in everyone} for n, row in table.items()}
     for name in everyone:
         line = ", ".join(f"{n}: {row[name]:.3f}" for n, row in relative.items())
@@ -273,7 +277,7 @@ def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
         f"{name} {row[name]:.2f}" for name in ("XC", "XC-M", "PF", "ES")
     )
     yield compare("XC, XC-M, PF and ES incentivize sharing in big systems", "yes", ours, not short)
-    growing = [name for name in MECHANISMS if _rises([row[name] for row in table.values()])]
+    growing = [name for name in MECHANISMS if len(table) < 2 or row[name] > table[min(table)][name]]
     rises = {"XC", "XC-M", "PF", "ES"} <= set(growing)
     yield compare(
         "the index rises with the number of servers",
@@ -339,10 +343,6 @@ def _least(n: int, draws: int, seed: int, shares: Sequence[Share]) -> dict[str, 
     return {name: np.min(values, axis=0).tolist() for name, values in found.items()}
 
 
-def _total(market: Market, allocation: Allocation) -> float:
-    return float(user_utilities(market, allocation.cores).sum())
-
-
 def _rest(index: dict[str, float]) -> list[float]:
     return [value for name, value in index.items() if name not in ("G-I", "G-II")]
 
@@ -351,7 +351,3 @@ def _listed(index: dict[str, float]) -> str:
     return ", ".join(
         f"{name} {value:.3f}" for name, value in sorted(index.items(), key=lambda entry: entry[1])
     )
-
-
-def _rises(values: Sequence[float]) -> bool:
-    return len(values) < 2 or values[-1] > values[0]

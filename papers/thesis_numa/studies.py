@@ -113,7 +113,7 @@ def _beside_the_bound(
             instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
         )
         text = (
-            f"{empty.rate:.0f} from empty ({_gap(empty.rate, outcome.bound)}), "
+            f"{empty.rate:.0f} from empty ({100 * (1 - empty.rate / outcome.bound):.1f} % below), "
             f"{saturated.rate:.0f} from saturated"
         )
         width = f"brackets of {empty.failed - empty.rate:.3g}"
@@ -196,7 +196,3 @@ def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, f
     run = simulate(instance, draws)
     wait = (run.start - draws.arrival)[warm : warm + tasks]
     return float(wait.mean()), float(wait.std())
-
-
-def _gap(rate: float, bound: float) -> str:
-    return f"{100 * (1 - rate / bound):.1f} % below"

@@ -93,9 +93,8 @@ def frontier(
     clock = Clock(time_limit, report)
     if not within_reach(instance):
         raise InvalidOption(
-            f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types "
-            "are too many for the exact "
-            f"frontier; expected a product of at most {LARGEST}"
+            f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types are too "
+            f"many for the exact frontier; expected a product of at most {LARGEST}"
         )
     kept: list[FrontierPoint] = []
     for point in reversed(list(downwards(instance, clock, rng=rng, engine=engine))):
@@ -156,9 +155,8 @@ def price_frontiers(
     note = "Each limit: at most so many pairs of a job and a VM block."
     if not within_reach(instance):
         note += (
-            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; "
-            "its bound holds at every limit, and "
-            "the points below it are the policies' own."
+            f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; its "
+            "bound holds at every limit, and the points below it are the policies' own."
         )
     return (PriceFrontier("total_speed", "blocking_pairs", marks, note, stop),)
 

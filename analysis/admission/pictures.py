@@ -77,9 +77,8 @@ def _speeds(found: Records) -> Picture:
         "admission-speeds", "Speed that each job got, from the slowest to the fastest",
         (f"share of the {first['jobs']} jobs", "speed (work per unit of time)"), shares, found,
         "speeds",
-        "Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. "
-        "Jobs not assigned: "
-        f"{extremes(mean(found, 'refused'), '.4g')}.",
+        "Sorted speeds of all jobs, one curve per method, 0 for jobs that are not assigned. Jobs "
+        f"not assigned: {extremes(mean(found, 'refused'), '.4g')}.",
         note="The curve of empty VMs is what no assignment can pass at any share of the jobs.",
         style="step", beside=(Series("best on an empty VM", shares, tuple(first["alone"]),
         "step"),),

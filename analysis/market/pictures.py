@@ -163,10 +163,9 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         names,
         tuple(map(tuple, values.tolist())),
         "envy index (1: no envy)",
-        f"Envy between pairs of users under {method}, dark where the user of the row would "
-        "rather have what the user of the "
-        f"column has. The worst pair: {names[row]} looks at {names[column]}, index "
-        f"{values[row, column]:.2f}.",
+        f"Envy between pairs of users under {method}, dark where the user of the row would rather "
+        f"have what the user of the column has. The worst pair: {names[row]} looks at "
+        f"{names[column]}, index {values[row, column]:.2f}.",
         note=joined(
             shown_of(
                 len(names), record["users"], "users are shown: the most envious, and whom they envy"

@@ -117,9 +117,8 @@ def _response_chart(by_method: Records, curves: Records) -> Chart:
         "response time [s]",
         "share of tasks answered within it",
         tuple(entry for entry in series if entry.x),
-        "Share of tasks answered within each time, one curve for each policy. 95th "
-        "percentile in seconds: "
-        f"{extremes(tails, '.4g')}.{left_out}",
+        "Share of tasks answered within each time, one curve for each policy. 95th percentile in "
+        f"seconds: {extremes(tails, '.4g')}.{left_out}",
         x_scale="log" if wide else "linear",
         note=f"Quantiles of the simulated response times{_seeds(curves)}.{left_out}",
     )

@@ -278,12 +278,10 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
         "The servers' game, and how it is played",
         _Drawn(lists),
         f"The extensive game of {players} servers with {leaves} outcomes, solved by backward "
-        "induction. The equilibrium path, "
-        f"which {method} plays, is drawn red; it gives the servers, in the order of their "
-        f"moves, the utilities {payoffs}.",
-        note="A label on an edge is the VMs of each user that the server takes; beside an "
-        "outcome stand the servers' "
-        "utilities in the order of their moves. Thick: what backward induction chooses there; "
-        "red: what is played.",
+        f"induction. The equilibrium path, which {method} plays, is drawn red; it gives the "
+        f"servers, in the order of their moves, the utilities {payoffs}.",
+        note="A label on an edge is the VMs of each user that the server takes; beside an outcome "
+        "stand the servers' utilities in the order of their moves. Thick: what backward induction "
+        "chooses there; red: what is played.",
         numbers=table,
     )

@@ -151,10 +151,9 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     )
     rows = tuple((method, *(found.get(method) for found in counted)) for method in methods)
     note = (
-        f"On how many of the {len(aggregate.instance_keys(lines))} instances a method's mean "
-        "over seeds is the best "
-        f"(within {WIN_TOLERANCE:g} of it); all that tie win, and a method with a failed run "
-        "on an instance does not."
+        f"On how many of the {len(aggregate.instance_keys(lines))} instances a method's mean over "
+        f"seeds is the best (within {WIN_TOLERANCE:g} of it); all that tie win, and a method with "
+        "a failed run on an instance does not."
     )
     notes = [note] if not _partly(lines, methods) else [note, _PARTLY]
     return Table(f"{problem}-wins", f"{problem}: wins", columns, rows, notes=tuple(notes))
@@ -221,10 +220,9 @@ def _profile_chart(
         ),
         x_scale="log",
         note=joined(
-            "Higher is better. At 1: how often a method is the best of all; at the right end: "
-            "how often it gave an answer. "
-            "Where the best value is 0 or less a ratio says nothing: 1 for who reaches it, "
-            "never for the others.",
+            "Higher is better. At 1: how often a method is the best of all; at the right end: how "
+            "often it gave an answer. Where the best value is 0 or less a ratio says nothing: 1 "
+            "for who reaches it, never for the others.",
             partly,
             shared,
         ),
@@ -300,16 +298,14 @@ def _gap_notes(
     if shown:
         notes.append(
             "Gaps: to the best bound proved on each instance, shifted geometric means (shift "
-            f"{100 * GAP_SHIFT:g} %) of "
-            f"means over seeds; seconds with shift {SECONDS_SHIFT:g} s."
+            f"{100 * GAP_SHIFT:g} %) of means over seeds; seconds with shift {SECONDS_SHIFT:g} s."
         )
     if any(score.equilibrium for score in scores):
         notes.append("Proved, for an equilibrium: within its tolerance.")
     if several := [metric.heading for metric in shown if units[metric.name]]:
         notes.append(
-            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, "
-            f"shift {EXCESS_SHIFT:g}, in the "
-            "metric's unit."
+            f"The best bound on {' and '.join(several)} is 0 somewhere: differences from it, shift "
+            f"{EXCESS_SHIFT:g}, in the metric's unit."
         )
     if below := sum(mean.negative for score in scores for mean in score.gaps.values()):
         notes.append(

@@ -255,8 +255,7 @@ def _note(
     )
     sentences = [
         f"{proved} of {total} points of the frontier are proved; between the two lines nobody "
-        "knows what is possible, but for "
-        "what a method reaches there."
+        "knows what is possible, but for what a method reaches there."
     ]
     if silent:
         sentences.append(f"For {silent} nothing was found or ruled out in time.")

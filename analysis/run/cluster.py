@@ -326,8 +326,7 @@ def _require_fit(seen_by: Mapping[str, Any], own: dict[bytes, Cell]) -> None:
         if isinstance(found, BaseException):
             raise InvalidOption(
                 f"the Dask worker {worker} cannot run this package ({type(found).__name__}: "
-                f"{found}); install cotenant {here} "
-                "where it runs and start it again"
+                f"{found}); install cotenant {here} where it runs and start it again"
             )
         there, reasons = found
         if there != here:

@@ -99,9 +99,8 @@ def refuse_unpicklable(found: dict[bytes, Cell], opened: Callable[[bytes], str])
 
 def _unsendable(cell: Cell, why: str) -> InvalidOption:
     return InvalidOption(
-        f"method {cell.name!r} or its options cannot be used in another process ({why}); put "
-        "the function into a module that "
-        "can be imported there, or leave out jobs and dask"
+        f"method {cell.name!r} or its options cannot be used in another process ({why}); put the "
+        "function into a module that can be imported there, or leave out jobs and dask"
     )
 
 

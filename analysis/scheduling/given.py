@@ -44,8 +44,7 @@ def window_or_text(path: PathLike, schedule: PathLike | None = None) -> Window |
             return text
         raise InvalidFile(
             f"{where} is not an instance of this package. schedule is for an instance; leave it "
-            "out for a "
-            "log, which says itself who started when"
+            "out for a log, which says itself who started when"
         )
     if "result" in content:
         result = _result(content, where)

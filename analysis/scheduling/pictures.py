@@ -177,8 +177,7 @@ def _debt_chart(method: str, entry: Record) -> Chart:
         f"What {method} owes each organization over time; below 0 it got more than its share. "
         f"At the horizon, in {word}: {extremes(last, '.4g')}.",
         note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one "
-        "organization least and most; "
-        "a comparison of one method alone draws that one.",
+        "organization least and most; a comparison of one method alone draws that one.",
     )
 
 

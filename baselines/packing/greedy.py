@@ -178,7 +178,6 @@ def _answer(problem: Reduced, counts: Counts | None) -> Placement:
     if counts is None:
         raise NoSolution(
             "this order of VMs does not fit the servers there are, or not within the rules; try "
-            "min-servers, which "
-            "decides whether any does"
+            "min-servers, which decides whether any does"
         )
     return problem.placement(*counts)

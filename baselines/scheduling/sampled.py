@@ -84,9 +84,8 @@ def rand(
     needed = memory_needed(instance, np.array(sampling.masks)) / 1e9
     if needed > MOST_MEMORY:
         raise InvalidOption(
-            f"orderings is {orderings}; its {len(sampling.masks)} coalitions need "
-            f"{needed:.1f} GB, at most {MOST_MEMORY:g} are "
-            "taken. Draw fewer orders"
+            f"orderings is {orderings}; its {len(sampling.masks)} coalitions need {needed:.1f} GB, "
+            f"at most {MOST_MEMORY:g} are taken. Draw fewer orders"
         )
     played = simulate(
         instance, rule, sampling=sampling, time_limit=time_limit, report=report, partial=True
@@ -116,9 +115,8 @@ def validate_orderings(orderings: Orderings, organizations: int) -> None:
         )
     if orderings * organizations > MOST_JOINS:
         raise InvalidOption(
-            f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 "
-            f"to {MOST_JOINS // organizations} "
-            f"for {organizations} organizations"
+            f"orderings is {orderings!r}; expected how many random orders are drawn, from 1 to "
+            f"{MOST_JOINS // organizations} for {organizations} organizations"
         )
 
 

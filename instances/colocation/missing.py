@@ -52,8 +52,7 @@ def completed(
         named = ", ".join(f"{names[x]!r} beside {names[y]!r}" for x, y in places[:3].tolist())
         raise InvalidFile(
             f"{path}: {remark} ({named}{', ...' if len(places) > 3 else ''}); expected a number "
-            "for "
-            "each, or forbidden. Measure them, or say what they are with --fill predict (by a "
+            "for each, or forbidden. Measure them, or say what they are with --fill predict (by a "
             "filter, from the others) or --fill forbid"
         )
     if missing == "forbid":

@@ -390,8 +390,7 @@ def _require_schema(pa: Any, path: Path, schema: Any, header: Header) -> None:
     except (KeyError, ValueError, TypeError):
         raise InvalidFile(
             f"{path} is not a part of a market: it has no schema; name a file that `cotenant "
-            "convert "
-            "--parts` wrote"
+            "convert --parts` wrote"
         ) from None
     if version != SCHEMA:
         raise InvalidFile(

@@ -47,9 +47,8 @@ def link_energy(
     if not (energy < MOST_JOULES).all():
         raise InvalidOption(
             f"a task would cost {energy.max():g} J with ht_energy {ht_energy:g}, pcie_energy "
-            f"{pcie_energy:g} and pcie_hops "
-            f"{pcie_hops:g}; expected less than {MOST_JOULES:g} J. Energies are in pJ/bit, "
-            "bandwidths in MB/s"
+            f"{pcie_energy:g} and pcie_hops {pcie_hops:g}; expected less than {MOST_JOULES:g} J. "
+            "Energies are in pJ/bit, bandwidths in MB/s"
         )
     return energy
 

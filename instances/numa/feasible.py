@@ -47,8 +47,7 @@ def _check_flow(instance: Numa, solution: Flow) -> None:
         k, place = (int(i) for i in np.unravel_index(np.argmax(missed), missed.shape))
         raise InfeasibleSolution(
             f"{solution.flow[k, place].sum():g} tasks/s of class {instance.names[k]!r} leave "
-            f"memory {place}; its share is "
-            f"{owed[k, place]:g}"
+            f"memory {place}; its share is {owed[k, place]:g}"
         )
     work = processor_work(instance, solution)
     if (work > instance.cores * (1 + ROUNDING)).any():
@@ -88,9 +87,8 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
     inside = run.waiting + run.running
     if inside[0] + run.arrived.sum() != inside[1] + run.served.sum():
         raise InfeasibleSolution(
-            f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but "
-            f"{run.served.sum()} finished "
-            f"and {inside[1]} are left"
+            f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but {run.served.sum()} "
+            f"finished and {inside[1]} are left"
         )
     if (run.running > instance.all_cores).any():
         raise InfeasibleSolution(

@@ -34,8 +34,7 @@ def plain_form(path: PathLike) -> str:
         forms = ", ".join(plain.form for plain in known.values())
         raise InvalidFile(
             f"{where} can be read only once, so its header cannot be looked at first; name the "
-            "format: "
-            f"{forms}"
+            f"format: {forms}"
         )
     seen = set()
     fits: list[CsvForm] = []

@@ -23,8 +23,7 @@ class Dataset:
 DATASETS: dict[str, Dataset] = {
     "fair-co2": Dataset(
         what="measured run times of 15 workloads in pairs on one server (Fair-CO2, ISCA 2025)",
-        url="https://raw.githubusercontent.com/S4AI-CornellTech/fair-co2/a1142d6f6361ca512cef306ba8ba5b93c0a12612"
-        "/colocation/ref-results/runtime_colocation_matrix.csv",
+        url="https://raw.githubusercontent.com/S4AI-CornellTech/fair-co2/a1142d6f6361ca512cef306ba8ba5b93c0a12612/colocation/ref-results/runtime_colocation_matrix.csv",
         sha256="63e7f2d0c6bd6c90df69b3b5f1b5626a95e409189103076ab1d8cc99374de6ef",
         form="fair-co2",
         license="none stated in its repository",

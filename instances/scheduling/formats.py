@@ -149,8 +149,7 @@ def _form_of(path: PathLike, text: str) -> Form:
         )
     raise InvalidFile(
         f"{where}, line 1: {shortened(first[:60])} is not the beginning of a log that is known; "
-        "expected sacct's "
-        f"column names, or {_FIELDS} numbers (SWF). Make one with: {COMMAND}"
+        f"expected sacct's column names, or {_FIELDS} numbers (SWF). Make one with: {COMMAND}"
     )
 
 

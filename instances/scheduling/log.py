@@ -238,8 +238,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         who = sorted({labels[index[job]] for job in chosen[missing]})
         raise InvalidInstance(
             "mapping", f"without {', '.join(who[:4])}{' ...' if len(who) > 4 else ''}",
-            f"an organization for each {what} with jobs in the window ({len(who)} have "
-            "none)",
+            f"an organization for each {what} with jobs in the window ({len(who)} have none)",
             "Add them to the mapping file",
         )  # fmt: skip
     total = settings.machines or log.machines

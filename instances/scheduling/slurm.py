@@ -25,9 +25,8 @@ from ..problem.tables import LARGEST, CsvTable, PathLike
 from .log import Log, Waiting, labeled
 
 COMMAND = (
-    "TZ=UTC sacct -a -X -D -P -S 2026-01-01 --format=JobIDRaw,JobID,User,Account,Partition,QOS,"
-    "Submit,Eligible,Start,End,ElapsedRaw,Timelimit,AllocCPUS,ReqTRES,AllocTRES,NodeList,State,"
-    "JobName"
+    "TZ=UTC sacct -a -X -D -P -S 2026-01-01 "
+    "--format=JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Timelimit,AllocCPUS,ReqTRES,AllocTRES,NodeList,State,JobName"
 )
 """The export that says all that is read here."""
 
@@ -189,8 +188,7 @@ def read_shares(path: PathLike) -> dict[str, float]:
     if not {"Account", "User", "RawShares"} <= {name.strip() for name in header.split("|")}:
         raise InvalidFile(
             f"{where}, line 1: {shortened(header[:60])} is not a header of sshare with Account, "
-            "User "
-            f"and RawShares between bars. Make it with: {SHARES_COMMAND}"
+            f"User and RawShares between bars. Make it with: {SHARES_COMMAND}"
         )
     table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
     children: list[tuple[int, str, bool, float]] = []

@@ -315,8 +315,7 @@ def _pictures(
             "points",
             center=0.0,
             alt="Heat map of our percentages less the printed ones; farthest apart: "
-            f"{WORDS[metric]} of {SCHEMES[scheme]}, "
-            f"{apart[metric][scheme]:+.1f} points.",
+            f"{WORDS[metric]} of {SCHEMES[scheme]}, {apart[metric][scheme]:+.1f} points.",
         ),
         *([] if not optimum else [_near_optimum(name, title, optimum)]),
     ]

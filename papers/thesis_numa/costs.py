@@ -56,10 +56,9 @@ def figure_4_2(*, seed: int = 0) -> list[Finding | Picture]:
         "processor", names, names,
         tuple(tuple(float(value) for value in row) for row in hops),
         f"hops; {server.blade_distance} stands for another blade",
-        alt=f"Heat map of {server.processors} by {server.processors} processors in {blades} "
-            f"blocks of {processors}: within a "
-        f"block 0 to {int(hops[:processors, :processors].max())} hops, every other block "
-        "another blade.",
+        alt=f"Heat map of {server.processors} by {server.processors} processors in {blades} blocks "
+            f"of {processors}: within a block 0 to {int(hops[:processors, :processors].max())} "
+            "hops, every other block another blade.",
     )  # fmt: skip
     return [
         equal("cores of the server", "256", server.all_cores,
@@ -154,9 +153,8 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
             )
             for name, values in _penalties(BENCHMARKS).items()
         ),
-        alt="Twenty benchmarks, penalty against bandwidth: both penalties grow with "
-        "bandwidth, rank correlation "
-        f"{ranks['HT-1']:.2f} one hop and {ranks['PCIe']:.2f} one blade away.",
+        alt="Twenty benchmarks, penalty against bandwidth: both penalties grow with bandwidth, "
+        f"rank correlation {ranks['HT-1']:.2f} one hop and {ranks['PCIe']:.2f} one blade away.",
         x_scale="log",
     )
     return [

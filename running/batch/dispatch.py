@@ -236,8 +236,7 @@ class Fleet:
         if registration.missing:
             raise InvalidOption(
                 f"the machine of the Dask worker {machine} has no {registration.missing}; install "
-                "what the "
-                "jobs need there, or start the worker where it is"
+                "what the jobs need there, or start the worker where it is"
             )
         for other, registered in self._machines.items():
             same = other != machine and registered.facts["machine"] == registration.facts["machine"]

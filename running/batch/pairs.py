@@ -134,8 +134,7 @@ class PairAdvice:
         assessed = self.assessment
         notes = [
             f"{100 * self.penalty:.1f} points are lost in the mean; {assessed.certain} jobs would "
-            "gain "
-            f"more than {100 * self.alpha:g} points with another that would too, for sure, "
+            f"gain more than {100 * self.alpha:g} points with another that would too, for sure, "
             f"{assessed.possible} possibly.",
             *([self.instance.certainty.capitalize() + "."] if self.instance.certainty else []),
             *([f"{self.later} jobs wait for a later round of nodes."] if self.later else []),

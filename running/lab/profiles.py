@@ -150,9 +150,8 @@ class JobProfiles:
         notes: tuple[str, ...] = ()
         if columns[-1] == CONTROL:
             notes = (
-                "All measured intervals hold together with "
-                f"{100 * self.estimates.confidence:.12g} % "
-                f"(Student's t, Bonferroni over {len(self.names) ** 2} entries), in "
+                f"All measured intervals hold together with {100 * self.estimates.confidence:.12g} "
+                f"% (Student's t, Bonferroni over {len(self.names) ** 2} entries), in "
                 f"{self.settings['time']} seconds. - not measured in two rounds.",
             )
         return Table("penalties", title, tuple(head), rows, notes=notes)

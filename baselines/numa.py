@@ -41,9 +41,8 @@ def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[...
             tasks=tasks, warmup=warmup, placement=placement, engine=engine,
         )  # fmt: skip
 
-    policy.__name__ = policy.__qualname__ = (
-        function  # what it is called here, so that it can be pickled
-    )
+    # what it is called here, so that it can be pickled
+    policy.__name__ = policy.__qualname__ = function
     policy.__doc__ = f"{sentence}{_COMMON.format(name=name, p95=p95)}"
     return policy
 

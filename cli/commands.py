@@ -136,9 +136,8 @@ def run() -> int:
         OSError
     ) as error:  # a stream or a folder of the system, such as the one for temporary files
         return _fail(error, BAD_INPUT)
-    if (
-        code == INTERRUPTED and not kept
-    ):  # a command's own Ctrl-C, before there was anything to keep
+    # a command's own Ctrl-C, before there was anything to keep
+    if code == INTERRUPTED and not kept:
         raise KeyboardInterrupt
     if start_seconds() > LONG_START:
         _say_what_starting_took()

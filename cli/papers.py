@@ -121,9 +121,8 @@ def reproduce(
     with waiting(todo[0].experiment.name) as show:
 
         def show_row(done: int, total: int, row: ExperimentRow) -> None:
-            if not as_json and (
-                total > 1 or row["status"] != "failed"
-            ):  # alone, its error is all there is to say
+            # alone, its error is all there is to say
+            if not as_json and (total > 1 or row["status"] != "failed"):
                 print_tables([pages.findings_table(row)], form)
             if total > 1:
                 say(f"{done} of {total}: {row['experiment']} {row['status']}")

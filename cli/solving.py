@@ -118,9 +118,8 @@ def solve(
             result = run(
                 instance, chosen, seed=seed, time_limit=time_limit, report=report, **options
             )
-            put_off = whole.enter_context(
-                deferred()
-            )  # what is known now is written and printed, whatever comes
+            # what is known now is written and printed, whatever comes
+            put_off = whole.enter_context(deferred())
             if out is not None:  # before the log, which may not find room
                 result.write(out)
         interrupted = result.stop.value == "interrupted"

@@ -98,9 +98,8 @@ def frontier(
         )
     kept: list[FrontierPoint] = []
     for point in reversed(list(downwards(instance, clock, rng=rng, engine=engine))):
-        if not kept or point.total_speed > kept[-1].total_speed * (
-            1 + 1e-9
-        ):  # more pairs must bring speed
+        # more pairs must bring speed
+        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):
             kept.append(point)
     return kept
 
@@ -142,9 +141,8 @@ def price_frontiers(
     if stop is Stop.FINISHED and not proved:  # nothing but time ends a search without a proof
         stop = Stop.TIME_LIMIT
     if not proved or not within_reach(instance):
-        enough = (
-            np.inf if not found or found[0].reached is None else found[0].reached
-        )  # the optimum's pairs
+        # the optimum's pairs
+        enough = np.inf if not found or found[0].reached is None else found[0].reached
         for policy in functions("admission", *SCHEMES).values():
             pairs, speed, _ = _counted(instance, policy(instance))
             if pairs < enough:

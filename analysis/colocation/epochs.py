@@ -192,9 +192,8 @@ class _Cluster:
         self.processors = processors
         self.running = 0
         self.queue = Waiting(instance.types)
-        self._ends: dict[
-            int, tuple[int, int]
-        ] = {}  # epoch -> processors that become free, jobs that leave
+        # epoch -> processors that become free, jobs that leave
+        self._ends: dict[int, tuple[int, int]] = {}
 
     @property
     def waiting(self) -> int:

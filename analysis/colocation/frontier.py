@@ -390,9 +390,8 @@ class _Sweep:
             (self._reached(pairing, 0.0), mean_penalty(self.instance, pairing))
             for pairing in pairings
         ]
-        cheapest = {
-            at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]
-        }  # of equals the least value
+        # of equals the least value
+        cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}
         return [PricePoint(at, cheapest[at], free.bound, at) for at in sorted(cheapest)]
 
     def _spread(self, number: int) -> list[float]:

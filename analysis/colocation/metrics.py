@@ -174,7 +174,6 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
     if instance.bandwidth is None:
         return None
     present = instance.count > 0
-    penalty = np.round(
-        type_penalties(instance, pairing)[present], 12
-    )  # equal means must tie, whatever the order of addition
+    # equal means must tie, whatever the order of addition
+    penalty = np.round(type_penalties(instance, pairing)[present], 12)
     return rank_correlation(penalty, instance.bandwidth[present])

@@ -215,9 +215,8 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     found = []
     for other in np.flatnonzero(free & instance.allowed[kind]).tolist():
-        count = int(total[other, kind]) - (
-            other == kind
-        )  # it is one of the willing agents of its own type itself
+        # it is one of the willing agents of its own type itself
+        count = int(total[other, kind]) - (other == kind)
         if count > 0:
             new = float(offered[kind, other])
             theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count

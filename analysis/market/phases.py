@@ -114,9 +114,8 @@ def phases(
         assert isinstance(answer, Allocation)
         assert answer.price is not None
         left = np.maximum(here.budget - money_spent(here, answer.cores, answer.price), 0.0)
-        saved = np.where(
-            left > 1e-6 * here.budget, left, 0.0
-        )  # the rest is the tolerance's, not the user's
+        # the rest is the tolerance's, not the user's
+        saved = np.where(left > 1e-6 * here.budget, left, 0.0)
         utility = user_utilities(here, answer.cores)
         found.append(Phase(here, outcome, utility, saved))
         total += utility
@@ -129,8 +128,7 @@ def _endowment(here: Market, budget: Floats) -> Floats:
     """(n,) utilities of owning one's share of every server in this phase, idle users included."""
     everyone = here.replace(budget=budget)
     idle = ~everyone.active
-    share = float(
-        budget[~idle].sum() / budget.sum()
-    )  # `static_utilities` leaves idle users out; here they keep their share
+    # `static_utilities` leaves idle users out; here they keep their share
+    share = float(budget[~idle].sum() / budget.sum())
     smaller = everyone.replace(capacity=everyone.capacity * share) if share > 0 else everyone
     return static_utilities(smaller, "endowment")

@@ -97,9 +97,8 @@ def _response_chart(by_method: Records, curves: Records) -> Chart:
     series, tails = [], {}
     for method, records in curves.items():
         levels = np.array(records[0]["levels"])
-        shown = (
-            (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0
-        )  # the fastest would fill a log axis
+        # the fastest would fill a log axis
+        shown = (levels >= LOWEST) & (times[method] > 0) if wide else levels >= 0
         pairs = list(zip(levels[shown].tolist(), times[method][shown].tolist(), strict=True))
         tips = tuple(f"{method}: {100 * level:g} % within {time:.4g} s" for level, time in pairs)
         x, y = tuple(time for _, time in pairs), tuple(level for level, _ in pairs)

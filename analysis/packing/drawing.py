@@ -56,9 +56,8 @@ def draw_tree(
     path_nodes = set(equilibrium_path(tree))
     depth = max(data["depth"] for _, data in tree.nodes(data=True))
     players = len(tree.nodes[leaves[0]]["payoffs"])
-    step = 1.0 + 0.11 * max(
-        len(_action(tree, node)) for node in place
-    )  # inches from one player to the next
+    # inches from one player to the next
+    step = 1.0 + 0.11 * max(len(_action(tree, node)) for node in place)
     width = step * depth + 0.6 + 0.075 * (digits + 5) * players
     drawn = Figure(figsize=(width, max(1.5, _ROW * (len(leaves) + 1))))
     axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))

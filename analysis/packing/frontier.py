@@ -75,9 +75,8 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
     fairest = programs.solve(points + 1, max_min_share, instance, levels=1)
     loosest = PricePoint.of(None, free, measured)
     start, highest = fairest.solution, PricePoint.of(None, fairest, measured).reached
-    if highest is None or (
-        loosest.reached is not None and loosest.reached > highest
-    ):  # the time was short
+    # the time was short
+    if highest is None or (loosest.reached is not None and loosest.reached > highest):
         start, highest = free.solution, loosest.reached
     limits = _limits(instance, loosest.reached or 0.0, highest, points - 1)
     marks = []
@@ -85,9 +84,8 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
         marks.append(PricePoint.of(limit, outcome, measured))
         start = start if outcome.solution is None else outcome.solution
     anyhow = [loosest, *(replace(point, bound=None) for point in marks)]
-    if (
-        free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED
-    ):  # once more, from a better start
+    # once more, from a better start
+    if free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED:
         anyhow.insert(
             0,
             PricePoint.of(

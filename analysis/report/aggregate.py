@@ -46,9 +46,8 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | Non
         return None
     logs = [math.log(max(value, 0.0) + shift) for value in values]
     mean = math.exp(math.fsum(logs) / len(logs)) - shift
-    return min(
-        max(mean, max(min(values), 0.0)), max(*values, 0.0)
-    )  # rounding must not leave the range of the values
+    # rounding must not leave the range of the values
+    return min(max(mean, max(min(values), 0.0)), max(*values, 0.0))
 
 
 def reaches(value: float | None, best: float) -> bool:

@@ -71,9 +71,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(
-        r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL
-    )  # a rule for the whole page, otherwise
+    # a rule for the whole page, otherwise
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
     text = _tipped(text, picture)
     own = sha256(text.encode()).hexdigest()[:8]  # two pictures of one name may share a notebook
     mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-{own}-"
@@ -92,9 +91,8 @@ def svg(picture: Picture, prefix: str = "") -> str:
         text = re.sub(
             rf": {color}\b", f": var(--series-{place},{color.lower()})", text, flags=re.IGNORECASE
         )
-    text = re.sub(
-        r" font-family: [^;\"]*;", "", text
-    )  # the element's own, and with it the reader's
+    # the element's own, and with it the reader's
+    text = re.sub(r" font-family: [^;\"]*;", "", text)
     text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = slim(text, mark)

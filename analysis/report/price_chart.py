@@ -171,9 +171,8 @@ def _bounds(
     whole = [(sign * max(places), bound) for bound in free if places] + found
     if whole and min(places) < sign * whole[-1][0]:
         whole.append((sign * min(places), whole[-1][1]))
-    better = (
-        min if efficient.sense == "max" else max
-    )  # a looser limit's bound may be the better one
+    # a looser limit's bound may be the better one
+    better = min if efficient.sense == "max" else max
     return list(
         zip((x for x, _ in whole), accumulate((bound for _, bound in whole), better), strict=True)
     )

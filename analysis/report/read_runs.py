@@ -66,9 +66,8 @@ def distinguish(rows: Iterable[Row]) -> list[Row]:
         {**row, "named": row["method"], "instance_named": row["instance"]} for row in rows
     ]
     for row in listed:
-        if (
-            row.get("kind", "run") == "frontier"
-        ):  # it runs without a metric's options that it does not take
+        # it runs without a metric's options that it does not take
+        if row.get("kind", "run") == "frontier":
             continue
         row["reading"] = reading(row)
     _name(listed, "instance", lambda row: (row["problem"], row["instance"]), _instance_facts)

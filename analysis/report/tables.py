@@ -47,9 +47,8 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
                 away = f"{difference(result.gap_absolute or 0.0, metric)} away"
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} ({away})")))
     for level in levels[1:]:
-        metric = known.get(level["objective"]) or Metric(
-            level["objective"], level["objective"]
-        )  # a level may be no metric
+        # a level may be no metric
+        metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
         rows.append(
             ("then", f"{metric.label} {figure(level['value'], metric)}, {bound}{_away(level)}")

@@ -404,9 +404,8 @@ def end_all(token: str) -> None:
     """End the children of a comparison on this worker."""
     _STOPPED.add(token)
     for worker in _of(token):
-        threading.Thread(
-            target=worker.end, name="cotenant-ending", daemon=True
-        ).start()  # it may wait; the worker may not
+        # it may wait; the worker may not
+        threading.Thread(target=worker.end, name="cotenant-ending", daemon=True).start()
     for key in [key for key in list(_WORKERS) if key[0] == token]:
         del _WORKERS[key]
 

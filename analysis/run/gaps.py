@@ -120,9 +120,8 @@ class Comparison:
             groups.setdefault(key, []).append(row)
         result: list[Line] = []
         for (problem, instance, mark, method, predict), rows in groups.items():
-            done = [
-                row for row in rows if not row.get("error")
-            ]  # an instance proved infeasible is no failure
+            # an instance proved infeasible is no failure
+            done = [row for row in rows if not row.get("error")]
             answered = [row for row in done if row["metrics"]]
             line: Line = {
                 "problem": problem,

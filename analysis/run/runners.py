@@ -51,9 +51,8 @@ class InProcess:
         for cell in self._cells:
             row = run_cell(cell)
             yield row
-            if (
-                row.get("stop") == Stop.INTERRUPTED.value
-            ):  # the method kept its best answer; the rest is not begun
+            # the method kept its best answer; the rest is not begun
+            if row.get("stop") == Stop.INTERRUPTED.value:
                 raise KeyboardInterrupt
 
 

@@ -222,9 +222,8 @@ class _ResultVerifier:
         options = accepted(self.analysis.metrics, result.options)
         if result.solution is not None:
             self.measured = self.analysis.metrics(self.instance, result.solution, **options)
-            if (
-                "unmeasured" in result.certificate and not result.metrics
-            ):  # interrupted: it claims no values
+            # interrupted: it claims no values
+            if "unmeasured" in result.certificate and not result.metrics:
                 objective = self.measured.get(result.objective_name or "")
                 self.result = result = replace(result, metrics=self.measured, objective=objective)
         self.checked |= {"metrics", "objective", "scale", "gap", "gap_absolute"}

@@ -135,9 +135,8 @@ class _Map:
         bounds = [free.bound]
         if free.status is not Status.OPTIMAL:  # once more, with what is left
             again = self._most(best, 1)
-            best = max(
-                best, _schedule(again, best), key=self._worth
-            )  # the first of equals is the less unfair one
+            # the first of equals is the less unfair one
+            best = max(best, _schedule(again, best), key=self._worth)
             bounds.append(again.bound)
         marks.append(
             self._point(
@@ -150,9 +149,8 @@ class _Map:
         """What REF's schedule, first in, first out, and the fluid bound say."""
         most = fluid_bound(self.instance, self.objective)
         best = max(self.fair, simulate(self.instance, "FIFO").schedule, key=self._worth)
-        fair = (
-            int(self.psi.sum()) if self.objective == "utility" else most
-        )  # no schedule with REF's utilities has another total
+        # no schedule with REF's utilities has another total
+        fair = int(self.psi.sum()) if self.objective == "utility" else most
         marks = [
             self._point(0.0, self.fair, self._scaled(fair)),
             self._point(None, best, self._scaled(most)),

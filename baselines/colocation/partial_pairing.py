@@ -48,9 +48,8 @@ class Draft:
         is; the added penalty of the pair when not given. An agent taken as partner is the next of
         its type in the order. O(T) per run and pair of types.
         """
-        taken = np.zeros(
-            self.instance.types, dtype=np.int64
-        )  # partners whose own turn is still to come
+        # partners whose own turn is still to come
+        taken = np.zeros(self.instance.types, dtype=np.int64)
         for a, run in order:
             skipped = min(run, int(taken[a]))
             taken[a] -= skipped
@@ -114,9 +113,8 @@ class Draft:
         from ...solvers.colocation.feasible import complete
 
         partial = self.pairing()
-        return complete(
-            self.instance, partial.replace(single=np.zeros_like(partial.single))
-        )  # who is left has no place yet
+        # who is left has no place yet
+        return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))
 
     def _open(self, a: int) -> Booleans:
         """(T,) with whom an a-agent could still share."""

@@ -112,12 +112,10 @@ class _Processors:
         half = (everyone + 1) // 2
         self.empty = half if instance.machines is None else int(min(instance.machines, everyone))
         self.used = 0
-        self.head = np.full(
-            instance.types, np.iinfo(np.int64).max
-        )  # lowest processor with one task of this type
-        self._lone: list[deque[list[int]]] = [
-            deque() for _ in range(instance.types)
-        ]  # ranges [first, how many]
+        # lowest processor with one task of this type
+        self.head = np.full(instance.types, np.iinfo(np.int64).max)
+        # ranges [first, how many]
+        self._lone: list[deque[list[int]]] = [deque() for _ in range(instance.types)]
 
     def open(self, a: int, number: int) -> None:
         """Give `number` a-tasks a processor each."""

@@ -95,9 +95,8 @@ def gains(
     if alpha == 0:
         return np.asarray(before > after)
     alpha = float(alpha)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # inf - inf, and the product with an enormous alpha
+    # inf - inf, and the product with an enormous alpha
+    with np.errstate(over="ignore", invalid="ignore"):
         excess = before - after - least_gain(before, alpha, alpha_mode)
         noise = _NOISE * (np.abs(before) + np.abs(after) + alpha * (1.0 + np.abs(before))) + _LEAST
         near = np.isfinite(excess) & (np.abs(excess) <= noise)

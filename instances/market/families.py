@@ -30,9 +30,8 @@ Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 @validate_options
 def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
     """The family of that name; None for Amdahl utilities, which are not homogeneous."""
-    if utility == "ces" and not (
-        -20 <= rho <= -0.05 or 0.05 <= rho < 1
-    ):  # beyond, powers leave the range of floats
+    # beyond, powers leave the range of floats
+    if utility == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):
         expected = (
             "an exponent from -20 to below 1, at least 0.05 from 0 (1 is linear, 0 is "
             "cobb-douglas, below -20 leontief)"

@@ -185,9 +185,8 @@ def whole_utilization(
     """u_min of one server under loads (n, k): (n,) whole numbers, and their denominator."""
     own = start > 0
     common = math.lcm(*(int(amount) for amount in start[own]))
-    kind = (
-        np.int64 if common < 2**62 else object
-    )  # a load that fits is at most the space, so at most common after scaling
+    # a load that fits is at most the space, so at most common after scaling
+    kind = np.int64 if common < 2**62 else object
     times = np.array([common // int(amount) for amount in start[own]], dtype=kind)
     used = (start - free + np.asarray(load, dtype=np.int64))[:, own].astype(kind) * times
     return used.min(axis=1), common

@@ -438,9 +438,8 @@ def frozen_array(
         raise InvalidInstance(
             owner, f"an array of shape {raw.shape}", f"a {_shape_word(ndim)} of numbers"
         )
-    if (
-        np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu"
-    ):  # an unsigned number would turn round
+    # an unsigned number would turn round
+    if np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu":
         broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
         if broken.any():
             place = tuple(int(i) for i in np.argwhere(broken)[0])

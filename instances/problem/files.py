@@ -215,9 +215,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
         if final.is_symlink():  # it leads back to itself
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         before = final.stat() if final.exists() else None
-        temporary = (
-            final.parent / f".cotenant-{secrets.token_hex(8)}"
-        )  # not of the final name, which may be as long as can be
+        # not of the final name, which may be as long as can be
+        temporary = final.parent / f".cotenant-{secrets.token_hex(8)}"
         # Private until it has its mode; a new file has what the process gives to all of its own.
         handle = os.open(
             temporary,
@@ -248,9 +247,8 @@ def _keep_mode(path: Path, before: os.stat_result) -> None:
         for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
             with suppress(OSError):
                 os.chown(path, owner, group)
-    os.chmod(
-        path, stat.S_IMODE(before.st_mode) & 0o777
-    )  # what a program may do as another is not handed to other content
+    # what a program may do as another is not handed to other content
+    os.chmod(path, stat.S_IMODE(before.st_mode) & 0o777)
 
 
 def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Instance:

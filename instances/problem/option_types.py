@@ -233,9 +233,8 @@ def validate_options(function: Function) -> Function:
     places = [entry.name for entry in entries if entry.kind is not entry.KEYWORD_ONLY]
 
     @functools.cache
-    def found() -> Mapping[
-        str, OptionType
-    ]:  # annotations are resolved at the first call: they may be of later modules
+    # annotations are resolved at the first call: they may be of later modules
+    def found() -> Mapping[str, OptionType]:
         rules = {name: rule for name, rule in option_types_of(function).items() if rule.limited}
         return rules | {"time_limit": SECONDS} if "time_limit" in rules else rules
 

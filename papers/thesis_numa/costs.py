@@ -302,9 +302,8 @@ def _recomputed(*places: str) -> list[Finding]:
 
     def finding(row: Recomputed) -> Finding:
         printed, ours = f"{row.printed:g} {row.unit}".strip(), f"{row.ours:.4g} {row.unit}".strip()
-        if (
-            ", derived from " in row.what
-        ):  # the thesis prints what both follow from, not this number
+        # the thesis prints what both follow from, not this number
+        if ", derived from " in row.what:
             return addition(row.what, f"{printed}; by the energies of Table 4.1 {ours}",
                 f"{row.place}: {row.how}")  # fmt: skip
         return compare(row.what, printed, ours, row.agrees, row.place, row.how)

@@ -1,6 +1,4 @@
-"""What a second look at a stored result sees: claims that are borne out, claims that are not, and
-bounds that hold of every answer.
-"""
+"""What a second look at a stored result sees: claims borne out or not, limits of all answers."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ class ClaimChecks:
         "levels[0].value", "mix.class".
     limits : by metric, a value that no feasible answer passes, in closed form.
     unseen : fields of the solution that `check` and the metrics do not bear out.
-    senses : "min" or "max" of a metric that this method optimizes, where the metric itself is
-        neither better nor worse.
+    senses : "min" or "max" of a metric that this method optimizes, where the metric has no sense.
     other_question : a proof is about other answers than the claim is.
     """
 
@@ -54,8 +51,7 @@ class ClaimChecks:
 
     def compare(self, expected: Mapping[str, Any], needed: Iterable[str] | None = None) -> None:
         """Compare the certificate with what was worked out again; of what is `needed` (else all),
-        nothing may be left out, but where a policy gave the answer: the search then gave nothing of
-        it.
+        nothing may be left out, but where a policy gave the answer, not the search.
         """
         for name, value in expected.items():
             if name in self.certificate:

@@ -175,8 +175,7 @@ def settled(
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
     bounds the answers within a loose limit bounds those within every tighter one. Statuses follow:
-    optimal where bound and value meet. A bound that a value contradicts by more than `agree` is
-    dropped.
+    optimal where bound and value meet. A bound contradicted by more than `agree` is dropped.
 
     Parameters
     ----------
@@ -185,8 +184,7 @@ def settled(
     agree : difference at which a value and its bound are equal, relative to the value or to `unit`,
         whichever is larger.
     unit : size below which values are as good as 0; 0 where the metric has no such size (it depends
-        on what work, speed or energy is counted in), so that only the difference relative to the
-        value counts.
+        on what work, speed or energy is counted in), so that only the relative difference counts.
     """
     better = -1.0 if sense == "min" else 1.0
     forward: list[Point] = []

@@ -18,11 +18,9 @@ class Metric:
     label : words for people.
     sense : "min" when less is better, "max" when more is, "" when neither.
     unit : unit of the value, "" for a pure number.
-    digits : digits after the point in tables; below 0: that many significant digits in scientific
-        notation.
+    digits : digits after the point in tables; below 0: so many significant ones, scientific.
     short : heading in comparison tables, where the label is too long for one.
-    compared : whether comparison tables show it; what is left out there stands in results, `--json`
-        and the frames.
+    compared : whether comparison tables show it; the others are in results, `--json` and frames.
     whole : it counts, so that values are equal as whole numbers or not at all.
     """
 

@@ -19,8 +19,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Analysis:
-    """The functions of a problem's analysis, named by text ("module:function" inside the package)
-    and resolved on use.
+    """The functions of a problem's analysis, named by text ("module:function"), resolved on use.
 
     Only the metrics are a must; None says that a problem has no such thing, and a test that what is
     named is real.
@@ -32,10 +31,8 @@ class Analysis:
     claims_at : f(instance, checks): notes in a `ClaimChecks` what of a stored result is borne out.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
-    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of efficiency
-        against fairness.
-    predicted_at : f(instance, share, rng) -> the instance as a predictor that saw a share of it
-        would have it.
+    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of fairness' price.
+    predicted_at : f(instance, share, rng) -> the instance as predicted from a share of it.
     """
 
     metric_table_at: str

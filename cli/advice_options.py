@@ -1,6 +1,4 @@
-"""What the commands of `advise` share: how a state is read, where an answer goes, and how it is
-shown.
-"""
+"""What the commands of `advise` share: how a state is read, and how an answer is shown."""
 
 from __future__ import annotations
 

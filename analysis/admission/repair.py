@@ -26,8 +26,7 @@ def towards_stability(
 
     At each step one blocking pair (j, v) has its way, as in `settle_pair`: of those tried the one
     that leaves most total speed among those after which fewer pairs block, or the one that leaves
-    fewest. No proof is in it: feasible assignments, whose pairs and speed are counted by whoever
-    uses them.
+    fewest. No proof is in it: feasible assignments, to be counted by whoever uses them.
     """
     now, pairs = start, blocking_pairs(instance, start)
     fewest, idle = pairs.count, 0

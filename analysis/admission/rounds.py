@@ -25,8 +25,7 @@ class Rounds:
 
     Attributes
     ----------
-    assignments : one per round, over all jobs of the instance; who does not run in it has machine
-        -1.
+    assignments : one per round, over all jobs of the instance; machine -1: does not run.
     round : (J,) the round in which each job runs, from 0.
     start, duration : (R,) when each round begins and how long it lasts, the time of its slowest
         job; None without lengths.

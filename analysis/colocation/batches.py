@@ -81,8 +81,7 @@ def pair_oldest(
 
     Returns
     -------
-    The batch as an instance, its pairing and its jobs; None when nothing waits or no machine is
-    free.
+    The batch as an instance, its pairing and its jobs; None if nothing waits or is free.
 
     Raises
     ------

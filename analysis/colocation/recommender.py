@@ -1,5 +1,4 @@
-"""The action recommender: who should take part, who should break away, with whom, and what they
-would gain.
+"""The action recommender: who should take part or break away, with whom, and for what gain.
 
 An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks
 would rather share with it too, which is to say iff it is in a blocking pair. Advice is given per

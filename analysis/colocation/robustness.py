@@ -1,9 +1,7 @@
-"""Pairings that survive the error of their penalties: from which alpha on there is one, and what it
-costs.
+"""Pairings that survive the error of their penalties: from which alpha on, at what cost.
 
 The penalties have intervals, `Colocation(..., low=, high=)`; a pairing is robust at an alpha when
-no pair of agents blocks for any matrix within them (see `instances.colocation.stability` for the
-theorem).
+no pair of agents blocks for any matrix within them (theorem: `instances.colocation.stability`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 (Cooper fig. 9).
 
 A pairing says how many agents of a type have which penalty, not which agent: agents of one type are
-interchangeable. Whom to compare with whom inside a type is therefore a choice, and it is made
-explicitly:
+interchangeable. Whom to compare with whom inside a type is therefore an explicit choice:
 
 - "sorted" (default): the r-th best served agent of a type before is compared with the r-th best
   served after. A pairing compared with itself leaves everyone unchanged, nobody is degraded when

@@ -154,8 +154,7 @@ def random_pairing_game(instance: Colocation) -> Game:
     """The expected total penalty of a coalition of agents that are paired uniformly at random, the
     odd one out alone.
 
-    Agents are numbered type by type. Raises InvalidInstance when a pair is forbidden: random
-    pairing would use it.
+    Agents are numbered type by type. Raises InvalidInstance for a forbidden pair: it would be used.
     """
     types = instance.agent_types()
     joint = _joint_penalty(instance)[np.ix_(types, types)]

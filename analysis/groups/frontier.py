@@ -81,9 +81,7 @@ def price_frontiers(
 
 
 def _spread(low: int, high: int, points: int) -> list[float]:
-    """So many alphas between two numbers of units, the ends among them, closer together near the
-    first, where the price falls fastest.
-    """
+    """So many alphas between two numbers of units, closer near the first, where the price falls."""
     units = low + ((high - low) * np.linspace(0, 1, points) ** 2).round().astype(np.int64)
     return sorted({unit / UNIT for unit in units.tolist()})
 

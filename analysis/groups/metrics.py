@@ -22,9 +22,7 @@ from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
 MOST_KINDS = 10**6
-"""Kinds of full groups among which those that block are counted; of more, listing them takes more
-memory than a policy's answer is worth.
-"""
+"""Kinds of full groups up to which those that block are counted: lists of more fill memory."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("penalty", "mean penalty", short="mean penalty"),

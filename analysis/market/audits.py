@@ -107,13 +107,11 @@ def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Float
     """(k,) cores when each server is split equally among its jobs, and what a job does not want
     goes to the others.
 
-    The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped at
-    their demands.
+    The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped.
 
     Examples
     --------
-    Alice's jobs want 2 and 8 cores, Bob's 8 and 8, on two servers of 10: Alice gets 7 in all and
-    Bob 13.
+    Alice's jobs want 2 and 8 cores, Bob's 8 and 8, on two servers of 10: Alice gets 7, Bob 13.
 
     >>> server, demand = np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
     >>> work_conserving(np.array([10.0, 10.0]), server, demand).tolist()

@@ -1,6 +1,4 @@
-"""The market from a user's side: what it would best buy, what it gains by reporting other fractions
-than its own, and what old prices cost.
-"""
+"""The market from a user's side: what to buy, what misreports gain, what old prices cost."""
 
 from __future__ import annotations
 
@@ -138,8 +136,7 @@ class Stale:
 
     Attributes
     ----------
-    excess_demand : largest share of a server's cores that best replies ask for beyond, or below,
-        what there is.
+    excess_demand : largest share of a server's cores that best replies ask for beyond or below it.
     lost : share of the total utility of the new equilibrium that is lost.
     worst : the same of the user that loses most.
     """

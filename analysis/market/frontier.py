@@ -13,8 +13,7 @@ from ..frontier import Points, PriceFrontier, PricePoint, settled
 
 _BEFORE_THE_END = 1e-3
 """How far below the largest index, relative to the range, the tightest limit is when the largest
-itself is not proved: there the guarantees leave nothing to choose from, and their multipliers may
-be infinite.
+itself is not proved: there the guarantees leave no choice, and multipliers may be infinite.
 """
 
 

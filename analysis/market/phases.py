@@ -44,8 +44,7 @@ class PhaseRun:
     ----------
     phases : in order.
     total : (n,) users' utilities summed over the phases.
-    static : (n,) what their endowments would have given them (C_j B_i / sum B of every server in
-        every phase).
+    static : (n,) what their endowments would have given them (C_j B_i / sum B of each, always).
     """
 
     phases: tuple[Phase, ...]
@@ -77,10 +76,8 @@ def phases(
 
     Parameters
     ----------
-    market : jobs, servers and the money each user gets per phase; its own fractions and work are
-        not looked at.
-    parallel_fraction, work : one array (k,) per phase; work 0 means that a job does not run in that
-        phase.
+    market : jobs, servers and the money each user gets per phase; not its own fractions and work.
+    parallel_fraction, work : one array (k,) per phase; work 0: a job does not run in it.
     carry : whether money that a user has no use for is kept for later phases.
     warm : begin each phase from the last one's prices and cores; False begins anew (the answers
         agree to the tolerance).

@@ -26,8 +26,7 @@ class Audit:
         (or than they request).
     below_server_split : users with fewer VMs than 1/s of every server, added up over servers, would
         hold (or than requested).
-    enviers : users for whom another user's total amounts would hold more of their VMs than they
-        have.
+    enviers : users for whom another user's total amounts hold more of their VMs than they.
     still_fits : users of whose VMs one more fits on some server (and is wanted): the placement is
         not Pareto efficient.
     could_gain : servers that could raise their own utility by another combination of their strategy
@@ -67,8 +66,7 @@ def audit(
     joint: bool = True,
     time_limit: float | None = 30.0,
 ) -> Audit:
-    """Measure a placement on fixed servers against the properties the paper's theorems 8 to 10
-    claim.
+    """Measure a placement on fixed servers against what the paper's theorems 8 to 10 claim.
 
     Parameters
     ----------

@@ -20,8 +20,7 @@ _PLAYED = "#D62728"
 def draw_tree(
     tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0
 ) -> Any:
-    """Draw a game tree from left to right: players at the nodes, actions on the edges, payoffs at
-    the leaves.
+    """Draw a game tree from left to right: players at nodes, actions on edges, payoffs at leaves.
 
     The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the
     paper runs downwards, which for more than a dozen outcomes is too wide to read.

@@ -150,7 +150,7 @@ def _fixed(
 
 
 def enviers(instance: Packing, total: np.ndarray) -> list[int]:
-    """Users who want more and for whom another's amounts would hold more of their VMs."""
+    """Users who want more and for whom another's amounts hold more of their VMs than they."""
     amounts = total[:, None] * instance.demand
     result = []
     for i in range(instance.types):

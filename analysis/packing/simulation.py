@@ -26,8 +26,7 @@ class Slot:
     placed : VMs that began to run now.
     waiting : VMs that go on waiting.
     running : VMs that run.
-    allocated : placed / (placed + waiting), the share of what was wanted that was served; None when
-        nothing was.
+    allocated : placed / (placed + waiting), the share of wants that was served; None without any.
     utilization : share of each resource of the cluster in use.
     """
 

@@ -25,8 +25,7 @@ def tree_lists(tree: Any, node: int = 0) -> list[Any]:
     """The tree below a node: [action, payoffs] at a leaf, else [action, player, place of the child
     that is played, children].
 
-    Payoffs keep six significant digits. `tree_from_lists` is the inverse up to that and to the
-    `total` of nodes.
+    Payoffs keep six significant digits. `tree_from_lists` is the inverse up to that and `total`.
     """
     data = tree.nodes[node]
     action = None if data["action"] is None else list(data["action"])

@@ -195,8 +195,7 @@ def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None
 def proof_seconds(
     lines: Sequence[Line], objective: str | None = None
 ) -> dict[str, list[float | None]]:
-    """Seconds of each method on the instances where every one of its runs ended with a proof, None
-    elsewhere.
+    """Seconds of each method on the instances where all its runs ended with a proof, else None.
 
     Certified equilibria are no proofs of an optimum and are left out.
 

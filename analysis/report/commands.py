@@ -42,8 +42,7 @@ def run_command(row: Row) -> str:
 
 
 def compare_commands(rows: Iterable[Row]) -> list[str]:
-    """The comparisons that rows come from: one for each problem, time limit, set of options and
-    sampled share.
+    """The comparisons that rows come from: one a problem, time limit, set of options and share.
 
     Functions of the user's own are left out.
     """

@@ -256,9 +256,7 @@ def quiet_stdout() -> Iterator[None]:
 
 @contextmanager
 def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], None]]:
-    """A line on stderr, or several, after so many seconds; yields a function that changes its
-    words. Terminals only.
-    """
+    """A line on stderr after so many seconds; yields a function of its words. Terminals only."""
     if not sys.stderr.isatty():
         yield lambda words: None
         return

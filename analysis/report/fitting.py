@@ -1,6 +1,4 @@
-"""A table at the width of a terminal: columns are left out by rank or the rows are stacked, and no
-number and no word is ever broken.
-"""
+"""A table as wide as a terminal: columns left out by rank, or rows stacked; no word is broken."""
 
 from __future__ import annotations
 

@@ -67,8 +67,7 @@ _EACH = (
 
 
 def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:
-    """Methods down; how many instances each answered and proved, mean gaps to the best proved
-    bounds, seconds.
+    """Methods down; how many instances each answered and proved, mean gaps to best bounds, seconds.
 
     Parameters
     ----------
@@ -124,8 +123,7 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     """Methods down, metrics across: on how many instances a method's mean over seeds is the best;
     all that tie win.
 
-    A metric in which all methods tie on every instance (servers, where their number is given) is
-    left out.
+    A metric in which all methods tie on every instance (servers of given number) is left out.
 
     Parameters
     ----------

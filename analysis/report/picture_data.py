@@ -23,8 +23,7 @@ _LEGEND = 20
 
 
 def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]]:
-    """Each method's records, one per seed, in the order of the rows; rows without one (failed, no
-    answer) are left out.
+    """Each method's records, one per seed, in the order of the rows; rows without one are left out.
 
     A method that was run on predicted values, or with several sets of options, counts as several;
     its name says so.

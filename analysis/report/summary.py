@@ -71,9 +71,7 @@ def _gap_sentence(
         return f"{percent(value)} {'from it' if value < 10 else 'the bound away'}"
 
     def some(end: float) -> tuple[str, str, str]:
-        """The methods that are as far, as printed, as one end: names, verb, and how many instances
-        a mean of fewer than all is over.
-        """
+        """The methods as far, as printed, as one end: names, verb, and over how many instances."""
         several = [method for method, value in others.items() if far(value) == far(end)]
         fewer = {means[method].count for method in several}
         over = (

@@ -154,9 +154,7 @@ class Table:
         )
 
     def latex(self, width: float | None = None) -> str:
-        """A LaTeX table that fits a line of so many centimeters, a page's when None; its first line
-        names the packages it needs. See `latex.latex`.
-        """
+        """A LaTeX table for a line of so many centimeters, or a page's. See `latex.latex`."""
         from .latex import PAGE, latex
 
         return latex(self, PAGE if width is None else width)

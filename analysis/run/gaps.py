@@ -107,8 +107,7 @@ class Comparison:
         answer, the others counted.
 
         A mean is None when a seed has no such value: a mean over the others would be of other runs
-        than its neighbors. The lines are worked out once: rows that are added later are not in
-        them.
+        than its neighbors. The lines are worked out once: later rows are not in them.
         """
         return self._lines
 
@@ -164,8 +163,7 @@ class Comparison:
 def gap_to(
     metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
 ) -> float | None:
-    """How far a value of a metric is from a proved bound on it, as a fraction; the one definition
-    used in every table.
+    """How far a value of a metric is from a proved bound on it, as a fraction, as in every table.
 
     |value - bound| / |bound| when the value is on the worse side of the bound, 0 when they `agree`
     (`scale` is the metric's on the instance). A value better than the bound is negative: the bound

@@ -70,8 +70,7 @@ def parse_comparison_options(
     *,
     frontier: bool = False,
 ) -> dict[str, Any]:
-    """The options of a comparison from `key=value` texts; a key need only be known to one of its
-    problems.
+    """The options of a comparison from `key=value` texts; one of its problems must know each.
 
     Raises
     ------

@@ -66,9 +66,7 @@ def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
 
 
 def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:
-    """Where in the files of functions an error came up, as "file:line", or else where it was raised
-    at all; "" where nothing of that is known.
-    """
+    """Where in the files of functions an error came up, "file:line"; "" where that is not known."""
     own = set()
     for function in functions:
         own |= {os.path.realpath(path) for path in (_files(function) or {}).values()}

@@ -22,9 +22,7 @@ LONGEST = 78
 
 
 def watched(wait: float = WAIT_SECONDS) -> Progress | None:
-    """A progress for the person who watches, from so many seconds on; None where nobody does, as in
-    a script whose stderr is a file.
-    """
+    """A progress for who watches, from so many seconds on; None where stderr is no terminal."""
     if _in_notebook():
         return _Line(_NotebookOutput(), wait)
     return _Line(_terminal, wait) if sys.stderr.isatty() else None

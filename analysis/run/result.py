@@ -62,10 +62,8 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
     options : as given.
     versions : of this package, Python and the libraries that can change an answer.
     fingerprint : of the instance's content.
-    scale : of the objective on the instance, what gaps and agreement are relative to:
-        `instances.problem.scale`.
-    proof : how its claims stand, `proving.Proved.document`: claimed until a proof file of it is
-        accepted.
+    scale : of the objective on the instance, of gaps and agreement: `instances.problem.scale`.
+    proof : how its claims stand, `proving.Proved.document`: claimed until a proof is accepted.
     stored : the JSON document it was read from, None when it was not read.
     given : the instance it answers, None when it was read.
     """
@@ -112,9 +110,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
         return facts
 
     def described(self, most: int | None = None) -> AnswerTable | None:
-        """The answer with names: a sentence, and at most `most` rows; None without an answer, and
-        for a file of a version that kept no names.
-        """
+        """The answer with names, at most `most` rows of it; None without one, or without names."""
         if self.solution is None:
             return None
         if self.given is not None:

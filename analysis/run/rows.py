@@ -89,8 +89,7 @@ class Line(TypedDict, total=False):
     equilibrium : whether a run's claim is an equilibrium's, within its tolerance.
     own_gap : mean gap of the runs to the bound that each proved itself; None where one has none.
     proof : how the claims of the runs stand: certified only where those of all are.
-    metrics, gaps, differences : means over the seeds that have an answer; None where one of them
-        has no such value.
+    metrics, gaps, differences : means over the seeds that have an answer; None where one has none.
     spreads : standard deviations of the metrics over those seeds; None of fewer than two.
     errors : reasons of failures, with how often each occurred.
     """

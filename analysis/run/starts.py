@@ -1,6 +1,4 @@
-"""The quick policies of a problem as starts of its exact methods, none of which ends behind one; of
-some methods also the answers of others.
-"""
+"""The quick policies of a problem as starts of its exact methods: none ends behind one."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ UNHURRIED = 20.0
 """What stands for a time limit where there is none."""
 
 BEGINNING, BEGINNING_SECONDS = 4, 5.0
-"""Of what is left of a limit, a method that another begins with gets one part in so many; and its
-seconds where there is no limit.
-"""
+"""Of a limit, a method that another begins with gets one part in so many, or these seconds."""
 
 Worth = tuple[Any, ...]
 

@@ -202,8 +202,7 @@ class Interrupts:
     """While it is entered, the first Ctrl-C or SIGTERM is only noted (`received`, and `wake` is
     called) and the second ends all.
 
-    Outside the main thread, or where a signal is ignored (as Ctrl-C is under nohup), it changes
-    nothing.
+    Outside the main thread, or where a signal is ignored (as under nohup), it changes nothing.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:

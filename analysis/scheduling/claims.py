@@ -19,8 +19,7 @@ from ..claim_checks import ClaimChecks
 def claims(instance: Scheduling, checks: ClaimChecks) -> None:
     """psi, phi and debts, REF's where `metrics` would work REF out, and the fluid bound.
 
-    No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness holds of every
-    schedule.
+    No schedule is nearer to REF's than that one itself, so the bound 0 on unfairness always holds.
     """
     checks.limits["unfairness"] = 0.0
     schedule, certificate, options = checks.solution, checks.certificate, checks.options

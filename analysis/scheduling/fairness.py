@@ -112,9 +112,7 @@ class Fairness:
 
     @cached_property
     def delay(self) -> Floats:
-        """(k,) hours by which each core hour of an organization came too late (above 0) or too
-        early, on the average; 0 without work.
-        """
+        """(k,) hours by which core hours came too late (above 0) or early, on average; or 0."""
         late = np.sum([each.owed[:, -1] for each in self.audits], axis=0) / HOUR**2
         found: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
         return found

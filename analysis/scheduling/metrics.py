@@ -1,5 +1,4 @@
-"""The metrics of a schedule: what it does with the machines, and how far it is from the Shapley
-schedule.
+"""The metrics of a schedule: what it does with the machines, and how far it is from Shapley's.
 
 Unfairness and debts need the values of all coalitions, that is REF. They are worked out when REF
 takes seconds (`reference` auto: 3^k times the number of jobs up to 2e9), once per instance, and

@@ -22,8 +22,7 @@ class Price:
     Attributes
     ----------
     rule : name.
-    work, utility : its units of work, and total psi_sp, over the proved optimum's; 1 where both are
-        0.
+    work, utility : its units of work, and total psi_sp, over the optimum's; 1 where both are 0.
     """
 
     rule: str

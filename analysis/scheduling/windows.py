@@ -49,8 +49,7 @@ class Study:
     Attributes
     ----------
     begin, jobs : (w,) each window's first second, and its number of jobs.
-    contended : (w,) decisions in REF's schedule that made a difference; 0: every greedy rule gives
-        the same utilities.
+    contended : (w,) decisions in REF's schedule that made a difference; 0: greedy rules then agree.
     distance : rule -> (w,) unfairness against REF.
     without_work : windows drawn again because no work is done in them.
     """

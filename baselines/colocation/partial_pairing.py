@@ -41,8 +41,7 @@ class Draft:
         return Pairing(first, second, number, self.remaining)
 
     def in_turn(self, order: Iterator[tuple[int, int]], cost: Floats | None = None) -> None:
-        """Each remaining agent in turn takes the remaining partner of least cost, ties to the
-        lowest type.
+        """Each remaining agent in turn takes the partner of least cost, ties to the lowest type.
 
         `order` yields (type, how many in a row); `cost` is (T, T), its rows the agent whose turn it
         is; the added penalty of the pair when not given. An agent taken as partner is the next of

@@ -1,5 +1,4 @@
-"""Prices of cores: what turns any V x C numbers from 0 on into a proof of how much total speed
-there can be.
+"""Prices of cores: what turns any V x C numbers from 0 on into a bound on total speed.
 
 Let every core of type c on VM v cost p[v, c]. A job that may take any cores of one VM at these
 prices, however many others want them, gains at most

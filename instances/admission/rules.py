@@ -163,9 +163,7 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
 
 
 def scale(instance: Admission, objective: str, **options: object) -> float:
-    """The total speed if each job ran on the VM that is fastest for it, empty: cores that no VM has
-    count for nothing; 1 for shares and counts.
-    """
+    """The total speed if each job ran on the VM fastest for it, empty; 1 for shares and counts."""
     if objective != "total_speed":
         return 1.0
     return float(speeds_on(instance, instance.cores).max(axis=1).sum())

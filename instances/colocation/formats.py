@@ -1,5 +1,4 @@
-"""Readers of foreign formats: penalty and slowdown matrices, run times, pair tables, preference
-lists.
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pairs, preferences.
 
 Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals
 (`computed_penalty`).

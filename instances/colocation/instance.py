@@ -405,8 +405,7 @@ class Pairing(Solution):
 
     Parameters
     ----------
-    first, second : (P,) arrays of types; kept with first <= second, sorted, each pair of types
-        once.
+    first, second : (P,) arrays of types; kept with first <= second, sorted, each pair once.
     pairs : (P,) how many processors hold such a pair, at least 1.
     single : (T,) jobs of each type without a co-runner.
     """

@@ -56,8 +56,7 @@ def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
     """The most by which a type's mean penalty exceeds that of a type of strictly larger bandwidth;
     the objective of `fair`.
 
-    0 means fair attribution in the sense of Cooper section II: more contentious types lose at least
-    as much.
+    0 means fair attribution in the sense of Cooper section II: more contentious types lose no less.
     """
     assert instance.bandwidth is not None
     present = instance.count > 0

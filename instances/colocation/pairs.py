@@ -237,8 +237,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
 
     Parameters
     ----------
-    names : the services there are, in their order; those of the table, as they appear, when not
-        given.
+    names : the services there are, in their order; the table's own when not given.
 
     Raises
     ------

@@ -253,9 +253,7 @@ class BlockingPairs:
 
 
 class _Everyone:
-    """The agents of a pairing in groups of one type and one penalty, and who of them gains by whom,
-    for a block of types at a time.
-    """
+    """The agents of a pairing in groups of one type and penalty, and who gains by whom."""
 
     def __init__(
         self,

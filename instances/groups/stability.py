@@ -71,9 +71,7 @@ class Losses:
         self.place = instance.alike[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
-        """Losses of a type's jobs that share a machine of a class, ascending, and at each place how
-        many jobs lose less: one entry more.
-        """
+        """Losses of a type's jobs on a class, ascending, and how many jobs lose less at each."""
         here = (self.place == place) & (self.kind == kind) & (self.size > 1)
         order = np.argsort(self.lost[here], kind="stable")
         before = np.concatenate([[0], np.cumsum(self.number[here][order])])

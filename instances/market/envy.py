@@ -101,8 +101,7 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
 
 
 def envy_matrix(market: Market, allocation: Allocation, users: Integers | None = None) -> Floats:
-    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN in the rows and columns of users
-    without useful jobs.
+    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN for users without useful jobs.
 
     Parameters
     ----------

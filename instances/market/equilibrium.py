@@ -54,8 +54,7 @@ class Residuals:
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What some users' share of an allocation adds to its residuals; those of all users together
-    make them.
+    """What some users' share of an allocation adds to its residuals; all users' make them.
 
     Attributes
     ----------

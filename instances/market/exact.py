@@ -15,8 +15,7 @@ _DIGITS = 12
 
 
 class WholeRatios:
-    """u_i over its endowment's utility (see `sharing`) for allocations of whole cores, as
-    fractions.
+    """u_i over its endowment's utility (see `sharing`) of whole cores, as fractions.
 
     Where a user has several jobs on one server its endowment is worth a square root; those
     utilities are floats rounded to twelve significant digits, and fractions from there on.

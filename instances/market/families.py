@@ -7,8 +7,7 @@ A market's `work` gives the weights and `parallel_fraction` is not looked at:
     ces            u_i = (sum w x^rho)^(1/rho), .05 <= rho < 1 (substitutes) or -20 <= rho <= -.05
     (complements) cobb-douglas   u_i = product x^(w / sum w) leontief       u_i = min x / w
 
-Jobs of work 0 do not count. Sources: Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani
-2010.
+Jobs of work 0 do not count. Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
 """
 
 from __future__ import annotations

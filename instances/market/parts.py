@@ -1,5 +1,4 @@
-"""A market in parts: a folder with one small header and a Parquet file for each part, of whole
-users.
+"""A market in parts: a folder with a small header and a Parquet file for each part, of whole users.
 
 The header, `market.parts.json`, holds what the side of the servers knows: capacities, how many
 users and jobs there are and how much money in all, and of each part its file, its size in bytes,

@@ -55,19 +55,16 @@ class Simulation(Solution):
     arrived : (K,) tasks of each class that arrived in it.
     served : (K, D) tasks that finished in it, by class and distance of their data (0 hops, 1 hop,
         ..., another blade).
-    waiting, running : (2,) tasks in the queue, and on cores, when the window begins and when it
-        ends.
+    waiting, running : (2,) tasks in the queue, and on cores, at the window's begin and end.
     refused : offers declined, in all, by the tasks that finished in the window.
     busy : (cores,) seconds each core was busy in the window.
-    stable : whether the queue did not grow through the window; if it did, there is no long-run
-        response time.
+    stable : whether the queue did not grow through the window; else there is no response time.
     growth : trend of the number of waiting tasks [1/s].
     response, response_error : (3,) median, 95th and 99th percentile of the response time [s] of the
         tasks that arrived in the window, and half the width of their 95 % confidence intervals; inf
         (JSON null) where the window is too short to say anything.
     mean_response, mean_response_error, mean_wait, mean_wait_error : the same for the means [s].
-    curve : quantiles of the response time [s] at the levels of `CURVE`; empty when they were not
-        kept.
+    curve : quantiles of the response time [s] at the levels of `CURVE`; empty if not kept.
     """
 
     problem: ClassVar[str] = "numa"
@@ -115,8 +112,7 @@ class Simulation(Solution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow(Solution):
-    """Long-run rates: how many tasks a second of each class go from the memory of their data to
-    each processor.
+    """Long-run rates: how many tasks a second of each class go from their data to each processor.
 
     Parameters
     ----------

@@ -70,8 +70,7 @@ def throughput_bound(instance: Numa, price: Floats) -> float:
 
 
 def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats) -> float:
-    """The least link power [W] of any placement at a throughput, bounded by prices [W per core]:
-    any >= 0 prove one.
+    """The least link power [W] of any placement at a throughput, by prices [W per core], any >= 0.
 
     Serving a task costs at least v[k, l] = min over p of energy + service x slowdown x price[p];
     what the cores' time is worth is subtracted again: power >= throughput x mean of v - cores
@@ -85,9 +84,7 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
 
 
 def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
-    """The link power [W] at a throughput if every task ran where its data is most costly to move;
-    `energy` as `link_energy` gives it.
-    """
+    """The link power [W] if every task ran where its data is most costly (`link_energy`)."""
     reached = instance.distance[instance.location_share > 0].ravel()
     return throughput * float(instance.class_share @ energy[:, reached].max(axis=1))
 

@@ -131,8 +131,7 @@ def reach(instance: Numa, policy: str) -> int:
     """The farthest distance at which a task that still refuses accepts a core: Local 0, IP-1 1,
     IP-2 the blade, IB any.
 
-    On a mesh of more than two hops across, IP-2 keeps its rule in words: it refuses only another
-    blade.
+    On a mesh of more than two hops across, IP-2 refuses only another blade.
 
     Raises
     ------

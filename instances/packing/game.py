@@ -161,11 +161,9 @@ def as_written(number: float) -> Fraction:
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where a server never had
-    the resource.
+    """u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where there never was any.
 
-    Written as (Pi_j - C_j + x_j) / Pi_j, a single rounding, so that equal fractions are equal
-    floats.
+    Written as (Pi_j - C_j + x_j) / Pi_j, rounded once: equal fractions are equal floats.
     """
     used = start - free + np.asarray(load, dtype=np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):

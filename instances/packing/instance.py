@@ -457,10 +457,9 @@ class Placement(Solution):
 
     Parameters
     ----------
-    count : (servers used, s) array
-        VMs of each type on each server. Servers that hold nothing are dropped, the others sorted by
-        class and then by count: servers of one class are interchangeable, so equal placements
-        compare equal.
+    count : (servers used, s) array VMs of each type on each server. Servers that hold nothing are
+        dropped, the others sorted by class and then by count: servers of one class are
+        interchangeable, so equal placements are equal.
     server_class : (servers used,) class of each server.
     """
 

@@ -18,9 +18,7 @@ from .text import sanitize_for_terminal
 
 
 def quoted(text: str) -> str:
-    """The text as one word of a shell's command, or as the rest of one (`--name=...`): nothing in
-    it is a command, a wildcard or a new line.
-    """
+    """The text as one word of a shell's command, or the rest of one: nothing in it is special."""
     if sanitize_for_terminal(text) == text:
         return shlex.quote(text)
     escaped = sanitize_for_terminal(text.replace("\\", r"\\").replace("'", r"\'"))

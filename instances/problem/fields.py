@@ -90,8 +90,7 @@ class Json:
     under : the object of the document that it is in.
     null : what a null in its place means; it is refused when "".
     nulls : whether a null among its entries means infinity, though no range of its has it.
-    integers : whether its whole numbers stand there without a decimal point, though they are
-        floats here.
+    integers : whether its whole numbers stand there without a decimal point, though floats here.
     hidden : whether the document has it in a form of its own.
     """
 

@@ -1,6 +1,4 @@
-"""What a file is that was given in place of another: a cluster's state, another document of this
-package, a table; and how to read it.
-"""
+"""What a file given in place of another is (a state, a document, a table), and what reads it."""
 
 from __future__ import annotations
 

@@ -154,9 +154,7 @@ class OptionType:
 
     @property
     def limited(self) -> bool:
-        """Whether it refuses anything at all: what is no type of its own (a Protocol, an object)
-        is left to the function to check.
-        """
+        """Whether it refuses anything: what is no type of its own the function must check."""
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:

@@ -47,8 +47,7 @@ class CsvForm:
 class Problem:
     """What this package needs to know of a problem to read, write, check, generate and convert it.
 
-    Functions are named by text, "module:function" relative to this package's parent, and resolved
-    on use.
+    Functions are named by text, "module:function" inside the package, resolved on use.
     """
 
     name: str

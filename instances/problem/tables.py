@@ -50,8 +50,7 @@ def separator(text: str) -> tuple[str, str]:
 
 
 class CsvTable:
-    """A CSV file whose first row names its columns; further rows are read as they are iterated
-    over, once.
+    """A CSV file whose first row names its columns; further rows are read once, as they come.
 
     Parameters
     ----------

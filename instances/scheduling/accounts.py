@@ -73,9 +73,7 @@ class Accounts:
     dealt: str
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
-        """The log, and the settings of a window from `begin` on (the first job when not given), to
-        the end of the export when it has no length.
-        """
+        """The log, and a window's settings from `begin`, to the export's end without a length."""
         first = self.log.begin if begin is None else begin
         whole = max(1, self.log.over - first)
         settings = replace(self.settings, begin=begin, length=whole if length is None else length)

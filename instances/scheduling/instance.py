@@ -342,8 +342,7 @@ class Schedule(Solution):
     ----------
     start : (j,) start time of each job, -1 when it is not started before the horizon.
     machine : (j,) its machine, the first of them where it takes several; -1 when it is not started.
-    greedy : whether the schedule claims to be greedy, see `feasibility.is_greedy`; `check` holds it
-        to that.
+    greedy : whether the schedule claims to be greedy, see `feasibility.is_greedy`; `check` does.
     others : (n,) the further machines of parallel jobs: of each started job in turn, one fewer than
         its processors.
     """

@@ -63,8 +63,7 @@ class Log:
     waiting : jobs that had not started when the log ended.
     last : the log's last second, where it says more than its jobs.
     bad : lines that could not be read, and why.
-    marks : (n,) what was decided of each job in reading, as `slurm.remarks` says it; empty where
-        nothing was.
+    marks : (n,) what was decided of each job in reading, by `slurm.remarks`; empty for nothing.
     memory : (n,) MiB each job asked for, 0 where the log does not say.
     dated : whether seconds count from 1970.
     """
@@ -198,8 +197,7 @@ class Settings:
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
     """The window of a log that the settings describe.
 
-    Organizations without machines or jobs are kept: they take part in the Shapley value all the
-    same.
+    Organizations without machines or jobs are kept: they take part in the Shapley value.
 
     Parameters
     ----------

@@ -75,8 +75,7 @@ def looks_like_sacct(text: str) -> bool:
 def read_sacct(
     path: PathLike, *, delimiter: str = "", strict: bool = False, text: str | None = None
 ) -> Log:
-    """The jobs of sacct's output with a header, in any order of columns; those that wait are kept
-    apart.
+    """The jobs of sacct's output with a header, in any order of columns; waiting ones apart.
 
     A name of a job may hold bars where it is the last column, or the only free text. With
     duplicates (-D) each run of a requeued job is a job; a line that repeats another, as where two
@@ -125,9 +124,7 @@ def read_sacct(
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node as scontrol shows it: its CPUs that jobs can have, its partitions, its state, and its
-    memory [MiB], 0 where that is not said.
-    """
+    """A node as scontrol shows it: CPUs for jobs, partitions, state, memory [MiB] or 0."""
 
     name: str
     cpus: int

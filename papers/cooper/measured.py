@@ -1,5 +1,4 @@
-"""The claims of Cooper's figures 7 to 13 on penalties that others measured, a second opinion on the
-contention model's.
+"""The claims of Cooper's figures 7 to 13 on penalties that others measured, a second opinion.
 
 Neither Fair-CO2's servers nor Gavel's GPUs are the papers' machines, and their jobs are others:
 where a claim holds on the contention model and on both, it hardly hangs on the matrix; where it

@@ -1,5 +1,4 @@
-"""What Cooper's evaluation runs on: populations of jobs, the five policies, and the pairings proved
-beside them.
+"""What Cooper's evaluation runs on: populations of jobs, the five policies, and proved pairings.
 
 The papers' measured 20 x 20 penalties were never published. The contention model of
 `instances.colocation.workloads` stands in for them, and any measured matrix can be given in its

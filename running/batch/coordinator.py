@@ -252,9 +252,7 @@ class Coordinator:
     def _broken(
         self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The groups that stay, and the agents that leave to be together at the next epoch; whom
-        they leave goes back to the queue.
-        """
+        """The groups that stay, and agents that leave to be together next; the rest queue again."""
         gone = decision.leaving([self.jobs.kinds(numbers) for numbers in placed])
         together = [tuple(placed[place][seat] for place, seat in agents) for agents in gone]
         leave = {number for numbers in together for number in numbers}

@@ -74,8 +74,7 @@ class GroupAgents:
 
     Attributes
     ----------
-    certain, possible : how many agents are advised to leave; None where there were too many groups
-        to look at.
+    certain, possible : how many agents are advised to leave; None for too many groups.
     """
 
     def __init__(
@@ -232,9 +231,7 @@ def _taken(
     free: Mapping[Entry, list[Place]],
     gone: set[int],
 ) -> tuple[Place, ...] | None:
-    """Agents of the wanted types, those that gain most first, of groups that are whole; taken off
-    `free`, or None when they are too few.
-    """
+    """Agents of the wanted types, those that gain most first, off `free`; None for too few."""
     chosen: list[tuple[Entry, Place]] = []
     for kind, times in wanted.items():
         left = times

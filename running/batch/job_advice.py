@@ -1,6 +1,4 @@
-"""The advice to the agent of one job of a queue: to participate or to break away, with whom, what
-it gains, and how sure that is.
-"""
+"""The advice to the agent of one job of a queue: what to do, with whom, for what gain."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ class Partner:
     ----------
     kind : its name, or theirs.
     willing : how many of them there are in the epoch; of several how many sets of jobs.
-    gain, least, most : by how much the job's penalty would fall, as measured, and the ends of the
-        interval of that.
+    gain, least, most : the fall of the job's penalty, as measured, and the ends of its interval.
     jobs : how many others it would be beside.
     """
 

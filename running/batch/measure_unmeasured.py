@@ -51,8 +51,7 @@ def measure_unmeasured(
     overlap: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Summary | None:
-    """Measure the types that the store does not know, beside those that it does; None when it knows
-    all.
+    """Measure the types that the store does not know, beside known ones; None without any.
 
     Parameters
     ----------

@@ -32,9 +32,7 @@ from .agents import Place, Types, assess, leaving
 from .group_agents import GroupAgents
 
 MOST_TABLED = 200_000
-"""Kinds of groups of which a table is made, for the sake of those that were measured; where a batch
-has more, the sum stands for all of them.
-"""
+"""Kinds of groups up to which a batch has a table, with what was measured; else the sum."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +97,7 @@ class GroupEstimates:
         return self._predicted[types]
 
     def instance(self, count: Integers, machines: int) -> Groups:
-        """The jobs at hand as an instance: additive, or a table where some of their groups were
-        measured.
+        """The jobs at hand as an instance: additive, or a table where groups were measured.
 
         Parameters
         ----------

@@ -31,8 +31,7 @@ async def _work(address: str, name: str) -> None:
 
 def main(requests: IO[bytes]) -> None:
     """Be such a worker, of the address and by the name in `sys.argv`, until the scheduler, or
-    whoever started it, is gone. Only SIGINT stays ignored: the terminal's Ctrl-C is for the
-    coordinator.
+    whoever started it, is gone. Only SIGINT stays ignored: Ctrl-C is for the coordinator.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_leave, args=(requests,), name="cotenant-leaving", daemon=True).start()

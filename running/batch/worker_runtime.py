@@ -88,8 +88,7 @@ class Wanted:
 
 
 def register(wanted: Wanted, cpus: Mapping[str, str], dask_worker: Any = None) -> Registered:
-    """Become a machine of a store, or say how this one stands; of what runs already nothing is
-    changed.
+    """Become a machine of a store, or say how this one stands; what runs is not changed.
 
     Parameters
     ----------

@@ -18,8 +18,7 @@ class Run:
     ----------
     begin : seconds since 1970.
     wall, cpu : seconds on the clock and of the processor (its own children's too).
-    covered : share of its wall time in which the other member ran; of several others the mean; 0
-        alone.
+    covered : share of its wall time in which the other member ran; or the mean of several; 0 alone.
     exit : exit code.
     preemptions : involuntary context switches.
     memory : most resident memory [bytes].
@@ -36,9 +35,7 @@ class Run:
 
 @dataclass(frozen=True)
 class JobRuns:
-    """One side of a visit: its whole runs in order, or why there is none that counts; and how many
-    processes it left behind, which were killed.
-    """
+    """One side of a visit: its whole runs, or why none counts, and processes left and killed."""
 
     runs: tuple[Run, ...] = ()
     error: str = ""
@@ -78,8 +75,7 @@ class MeasurementRequest:
 
     Attributes
     ----------
-    members : one or two, None for the control that only spins; as many as it has seats where they
-        are run once.
+    members : one or two, None for the control that only spins; as many as seats where run once.
     timeouts : seconds for each run of each member.
     swapped : whether the first member takes the second seat.
     keep_errors : whether the error of a run that fails has the last words of its output.

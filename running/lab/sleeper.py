@@ -47,8 +47,7 @@ def age(process: int) -> float:
 
 
 def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> None:
-    """Do so many seconds' work, at the rate 1 - penalty while another is there; the penalties of
-    several add up.
+    """Do so many seconds' work, at the rate 1 - penalty beside another; several add up.
 
     What an interpreter takes to start is work too, and slowed as the rest: the time for which
     another was there before it could be seen is made up for when it is.

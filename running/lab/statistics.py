@@ -43,9 +43,7 @@ CONTROL = -1
 """The place of the control, which only spins, among co-runners."""
 
 FRESH = 3600.0
-"""Seconds between a run of production and the run alone that it is compared with, at most: what an
-older one shows is the machine's drift.
-"""
+"""Seconds between a run of production and the run alone it is compared with, at most."""
 
 _DRIFT_LOOKS = 5  # alone runs that a slope needs
 _DRIFT_LEVEL = 0.99
@@ -82,8 +80,7 @@ class Observations:
     ----------
     jobs : rows of the store; their places here are the places of the matrix.
     time : which seconds count.
-    others : further rows of the store -> the place of the job that they are of the type of; only
-        their production counts.
+    others : further rows of the store -> the place of their type's job; only production counts.
     """
 
     def __init__(

@@ -177,9 +177,7 @@ class _Member:
 
 
 def _output(path: str) -> int:
-    """The file that a job's output is added to. Of a pipe, which could wait for a reader without
-    end, or a socket, not even the opening is tried.
-    """
+    """The file that a job's output is added to; of a pipe or socket not even opening is tried."""
 
     def require_file(mode: int) -> None:
         if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):

@@ -34,9 +34,7 @@ class Topology:
     allowed: Set[int] = field(default_factory=lambda: os.sched_getaffinity(0))
 
     def domains(self) -> list[tuple[int, ...]]:
-        """The CPUs that share their last cache, one group each; where no cache is known (many
-        virtual machines), those of one package.
-        """
+        """The CPUs that share their last cache, a group each; without caches, a package's."""
         if self.caches:
             groups = set(self.caches[max(self.caches)].values())
         else:

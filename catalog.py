@@ -401,9 +401,7 @@ def left_out(instance: Instance) -> dict[str, list[str]]:
 
 @validate_options
 def methods(problem: str | None = None) -> list[Method]:
-    """The catalogue, or one problem's part of it; raises UnknownName for a problem that is not
-    known.
-    """
+    """The catalogue, or one problem's part of it; raises UnknownName for an unknown problem."""
     if problem is not None:
         problem_named(problem)
     return [method for method in METHODS if problem in (None, method.problem)]
@@ -423,9 +421,7 @@ def find(problem: str, name: str) -> Method:
 
 
 def functions(problem: str, *names: str) -> dict[str, Callable[..., Any]]:
-    """The functions of some methods of a problem, by the names given; raises UnknownName with the
-    near ones.
-    """
+    """The functions of methods of a problem, by the names given; raises UnknownName."""
     return {name: find(problem, name).resolve() for name in names}
 
 

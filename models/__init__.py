@@ -1,3 +1,1 @@
-"""Layer 2: the declarative programs. What is optimal, as mathematics; nothing here runs a
-solver.
-"""
+"""Layer 2: the declarative programs, what is optimal as mathematics; none runs a solver."""

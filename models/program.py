@@ -26,9 +26,7 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 FEASIBILITY = 1e-6
-"""A row or column bound is kept when it is missed by no more than this (see
-`LinearProgram.violation` for the unit).
-"""
+"""A bound missed by no more than this is kept (unit: see `LinearProgram.violation`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +75,7 @@ class LinearProgram:
         return float(self.cost @ np.asarray(point, dtype=float) + self.offset)
 
     def rounded(self, point: npt.ArrayLike) -> Floats:
-        """The point with its integer columns at the nearest whole number and every column inside
-        its bounds.
-        """
+        """The point with integer columns at the nearest whole number, all inside their bounds."""
         values = np.array(point, dtype=float)
         values[self.integer] = np.round(values[self.integer])
         return cast("Floats", np.clip(values, self.lower, self.upper))
@@ -167,9 +163,7 @@ class ProgramBuilder:
         implied: bool = False,
         names: Iterable[str] = (),
     ) -> Integers:
-        """Add columns; bounds and costs are numbers or arrays of that length. Returns their
-        indices.
-        """
+        """Add columns, bounds and costs numbers or arrays of that length; returns indices."""
         shape = (number,)
         spread = [
             np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (lower, upper, cost)
@@ -205,9 +199,7 @@ class ProgramBuilder:
         lower: npt.ArrayLike,
         upper: npt.ArrayLike,
     ) -> Integers:
-        """Add len(lower) rows given as triplets, rows counted from 0 within the block. Returns the
-        rows' indices.
-        """
+        """Add len(lower) rows of triplets, rows counted from 0 in the block; returns indices."""
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         number = max(low.size, high.size)
         where = np.asarray(columns, dtype=np.int64)

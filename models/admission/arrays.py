@@ -15,9 +15,7 @@ from ..program import LinearProgram, ProgramBuilder
 Objective = Literal["speed", "jobs"]
 
 ORDERED_UP_TO = 200_000
-"""Entries that the rows ordering equal VMs may have, J^2 / 2 for each copy: beyond, they cost more
-than they save.
-"""
+"""Entries of the rows that order equal VMs, J^2 / 2 a copy: beyond, they cost too much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +54,7 @@ class AdmissionProgram:
         return len(self.job) + len(self.pair)
 
     def assignment(self, point: Floats) -> Assignment:
-        """The assignment that a point stands for, cores rounded; a pair without a core is no
-        assignment.
-        """
+        """The assignment that a point stands for, cores rounded; a pair without a core is none."""
         used_cores = np.round(point[len(self.job) : self.shared]).astype(np.int64)
         cores = np.zeros((self.jobs, self.types), dtype=np.int64)
         machine = np.full(self.jobs, -1)
@@ -73,9 +69,7 @@ class AdmissionProgram:
         return bool(np.abs(used_cores - np.round(used_cores)).max(initial=0.0) <= tolerance)
 
     def point(self, assignment: Assignment) -> Floats | None:
-        """The first columns of an assignment, equal VMs renamed if need be; None when it uses a
-        pair without a column.
-        """
+        """The first columns of an assignment, equal VMs renamed; None without a pair's column."""
         renamed = self._in_order(assignment)
         index = np.full((self.jobs, len(self.copies)), -1)
         index[self.job, self.machine] = np.arange(len(self.job))

@@ -36,9 +36,7 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """All columns of an assignment: who blocks by our own count, and for the others a w that
-        shows it.
-        """
+        """All columns of an assignment: who blocks by our count, and for others a w to show it."""
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column
         found = blocking_pairs(instance, assignment)
@@ -57,9 +55,7 @@ class BlockingProgram:
 
 
 def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
-    """Most total speed with at most `most_pairs` blocking pairs; about J V (C + 2) more 0/1
-    columns.
-    """
+    """Most total speed with at most `most_pairs` blocking pairs; J V (C + 2) more columns."""
     builder = ProgramBuilder()
     base = assignment_program(instance, least_jobs=0, whole=True, ordered=False, builder=builder)
     rank = np.empty(instance.jobs, dtype=np.int64)

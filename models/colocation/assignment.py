@@ -46,9 +46,7 @@ class PairingProgram:
         return Pairing(self.first, self.second, whole[: len(self.first)], single)
 
     def point(self, pairing: Pairing) -> Floats:
-        """The point that stands for a pairing (of these columns), its other columns as low as the
-        rows allow.
-        """
+        """The point that stands for a pairing, its other columns as low as the rows allow."""
         number = np.zeros((self.types, self.types))
         number[pairing.first, pairing.second] = pairing.pairs
         chosen = np.concatenate(
@@ -58,9 +56,7 @@ class PairingProgram:
 
 
 class Assignment:
-    """The columns and rows all programs share, and the number of a-agents beside b in terms of the
-    columns.
-    """
+    """The columns and rows all programs share, and the a-agents beside b by the columns."""
 
     def __init__(self, instance: Colocation, keep: Booleans | None = None) -> None:
         self.instance = instance
@@ -85,9 +81,7 @@ class Assignment:
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """Whom each column places: one entry for either side of a pair, one for a job alone, sorted
-        by the type placed.
-        """
+        """Whom each column places: an entry a side of a pair, or a job alone, sorted by type."""
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")
@@ -128,9 +122,7 @@ class Assignment:
         return total
 
     def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
-        """Partners b of type a (UNPAIRED for none), the column that counts a-b, and its a-agents
-        per unit.
-        """
+        """Partners b of type a (UNPAIRED for none), the column of a-b, its a-agents per unit."""
         here = slice(self._ends[a], self._ends[a + 1])
         return self.partner[here], self.column[here], self.agents[here]
 

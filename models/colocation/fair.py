@@ -166,9 +166,7 @@ def fair_program(
 
 
 def lowest_penalty(instance: Colocation) -> float:
-    """A number that no type's mean penalty is below: 0, or the lowest penalty that an agent could
-    have.
-    """
+    """A number that no type's mean penalty is below: 0, or the lowest penalty of an agent."""
     present = instance.count > 0
     usable = instance.allowed & present & present[:, None]
     return min(float(instance.penalty.min(where=usable, initial=0.0)), instance.single_penalty)

@@ -62,9 +62,7 @@ class GainSets:
         return place[partner]
 
     def levels(self, a: int) -> Integers:
-        """The different sizes above 0 that matter for type a, ascending: the ranks of its chain
-        variables.
-        """
+        """The sizes above 0 that matter for type a, ascending: ranks of its chain variables."""
         return np.unique(self.size[a][self.blocks[a]])
 
 

@@ -252,9 +252,7 @@ class _Chains:
         ]
 
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """(T, T): of one value or column per level, the one of G[a, c]; -1 where the two types
-        cannot block.
-        """
+        """(T, T): of one value or column per level, that of G[a, c]; -1 where none can block."""
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])

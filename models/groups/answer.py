@@ -12,9 +12,7 @@ from .columns import columns_of
 
 
 def solution_of(instance: Groups, built: Any, values: Any) -> Grouping:
-    """The grouping of the array programs, whose first columns are the kinds of groups, or of a
-    Pyomo model of `readable`.
-    """
+    """The grouping of the array programs, by their first columns, or of a Pyomo model."""
     columns = columns_of(instance)
     if values is None:
         values = [whole(built.x[group]) for group in built.groups]

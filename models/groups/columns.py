@@ -132,9 +132,7 @@ class Columns:
         return found
 
     def grouping(self, instance: Groups, number: Integers) -> Grouping:
-        """The answer of so many machines (N,) of each group; classes that are alike are handed out
-        in order.
-        """
+        """The answer of so many machines (N,) of each group; equal classes are dealt in order."""
         used = np.flatnonzero(number)
         members, where, many = self.members[used], self.where[used], number[used].tolist()
         left = instance.limits.copy()

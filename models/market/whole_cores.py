@@ -47,9 +47,7 @@ class CoreColumns:
 
 
 def require_small(market: Market, time_limit: float | None) -> None:
-    """Refuse a market that is too large for the programs, or that may take for ever and comes
-    without a time limit.
-    """
+    """Refuse a market too large for the programs, or for ever without a time limit."""
     total = np.floor(market.capacity + 1e-9)
     number = total[market.server[market.useful]].sum()
     if number > MOST_COLUMNS:
@@ -65,9 +63,7 @@ def require_small(market: Market, time_limit: float | None) -> None:
 
 
 def core_columns(market: Market) -> CoreColumns:
-    """Columns for every useful job and every whole core of its server; each server gives at most
-    what it has.
-    """
+    """Columns for each useful job and whole core; each server gives what it has at most."""
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     jobs = np.flatnonzero(market.useful & (total[market.server] > 0))
     number = total[market.server[jobs]]

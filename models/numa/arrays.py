@@ -35,9 +35,7 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """The flows a point stands for, scaled so that each class and memory sends exactly its
-        share.
-        """
+        """The flows a point stands for, scaled so that each class and memory sends its share."""
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
         total = work.sum(axis=2, keepdims=True)
@@ -138,9 +136,7 @@ def _supply_rows(instance: Numa) -> Integers:
 
 
 def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> tuple[Integers, Integers]:
-    """Rows that say each processor's cores are at work or spare, and the columns of the spare
-    ones.
-    """
+    """Rows that say a processor's cores work or are spare, and columns of the spare ones."""
     places = instance.processors
     spare = builder.columns(places)
     every, cores = np.arange(places), float(instance.cores)

@@ -1,3 +1,1 @@
-"""Packing programs: assignment, columns, arc-flow, the joint optimum of the game, shares of fixed
-servers.
-"""
+"""Packing programs: assignment, columns, arc-flow, joint optimum, fixed servers' shares."""

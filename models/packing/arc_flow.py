@@ -1,6 +1,4 @@
-"""The arc-flow program: servers are paths through a graph of partial loads, one unit of flow
-each.
-"""
+"""The arc-flow program: servers are paths through a graph of loads, a unit of flow each."""
 
 from __future__ import annotations
 

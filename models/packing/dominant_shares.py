@@ -1,6 +1,4 @@
-"""Programs over what servers of a fixed cluster can hold: most utilization, and leximin dominant
-shares.
-"""
+"""Programs over what fixed servers can hold: most utilization, leximin dominant shares."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ Floats = npt.NDArray[np.float64]
 def _served(
     builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
 ) -> tuple[list[Integers], Integers]:
-    """Columns: servers of each class by combination; VMs each user gets, at most what they hold and
-    what is wanted.
-    """
+    """Columns: servers of a class by combination; VMs a user gets, at most held and wanted."""
     number = []
     types = combination[0].shape[1]
     for c, table in enumerate(combination):

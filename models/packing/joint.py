@@ -1,6 +1,4 @@
-"""The joint optimum of the game as a CP-SAT model: most total utility over the servers' strategy
-sets.
-"""
+"""The joint optimum of the game for CP-SAT: most total utility over the strategy sets."""
 
 from __future__ import annotations
 
@@ -139,9 +137,7 @@ def _forbid_idling(
     order: list[int] | None,
     stuck: list[bool] | None,
 ) -> None:
-    """Where a server of a class stays empty, no strategy of the class fits the caps after the moves
-    of the class.
-    """
+    """Where a server stays empty, no strategy of its class fits the caps after its moves."""
     before: list[int] = []
     for c in order or range(len(combination)):
         before.append(c)

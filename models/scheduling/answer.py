@@ -10,9 +10,7 @@ from .time_indexed import TimeIndexed
 
 
 def solution_of(instance: Scheduling, built: Any, values: Any) -> Schedule:
-    """The schedule of an `IntervalModel` or a `TimeIndexed` program, jobs on the lowest free
-    machines.
-    """
+    """The schedule of an `IntervalModel` or `TimeIndexed` program, on lowest free machines."""
     if not isinstance(built, IntervalModel | TimeIndexed):
         raise TypeError("neither an IntervalModel nor a TimeIndexed program")
     return built.schedule(values, instance)

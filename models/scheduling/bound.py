@@ -1,6 +1,4 @@
-"""What no schedule can exceed: the work of all jobs as one fluid that every machine may draw
-from.
-"""
+"""What no schedule can exceed: all work as one fluid that every machine may draw from."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The schedule as intervals for CP-SAT: a start for every job, and never more jobs at once than
-machines.
-"""
+"""The schedule as intervals for CP-SAT: a start a job, never more jobs than machines."""
 
 from __future__ import annotations
 

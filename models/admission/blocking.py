@@ -67,9 +67,8 @@ def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
     for p, (j, v) in enumerate(zip(base.job.tolist(), base.machine.tolist(), strict=True)):
         levels = np.unique(np.concatenate([[0.0], instance.speed[j]]))
         chosen = builder.columns(len(levels), upper=1.0, integer=True)
-        builder.row(
-            np.concatenate([chosen, blocks[p : p + 1], [p]]), lower=1.0
-        )  # column p is x[j, v]
+        # column p is x[j, v]
+        builder.row(np.concatenate([chosen, blocks[p : p + 1], [p]]), lower=1.0)
         above = np.flatnonzero((held_on == v) & (rank[held_by] < rank[j]))
         mine = np.flatnonzero(held_by == j)
         for w, flag in zip(levels.tolist(), chosen.tolist(), strict=True):

@@ -103,9 +103,8 @@ def gain_sets(
         better = better_partners(left[worst_first[::-1]], alpha, alpha_mode, joined[candidate])[
             ::-1
         ]  # for how many each is left
-        leavers = np.searchsorted(
-            -better, -np.arange(len(partners))
-        )  # for the r-th best: how many are left for more than r
+        # for the r-th best: how many are left for more than r
+        leavers = np.searchsorted(-better, -np.arange(len(partners)))
         allowed = partners[candidate] != UNPAIRED
         size[a, partners[candidate[allowed]]] = leavers[allowed]
         order.append(partners[worst_first])

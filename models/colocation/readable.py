@@ -93,9 +93,8 @@ def stable_model(
     @model.Constraint(model.meetings)
     def chain(m: Any, a: int, c: int) -> Any:
         worse = [d for d in m.types if (a, d) in m.meetings and penalty[a, d] > penalty[a, c]]
-        nearest = min(
-            worse, key=lambda d: penalty[a, d], default=None
-        )  # who leaves for a worse partner leaves for c
+        # who leaves for a worse partner leaves for c
+        nearest = min(worse, key=lambda d: penalty[a, d], default=None)
         return pyo.Constraint.Skip if nearest is None else m.anyone[a, nearest] <= m.anyone[a, c]
 
     @model.Constraint(model.meetings)

@@ -204,9 +204,8 @@ class _Chains:
             values = np.concatenate(
                 [agents[joins], np.ones(len(levels) - 1), -np.ones(len(levels))]
             )
-            shared.builder.block(
-                rows, where, values, np.zeros(len(levels)), np.zeros(len(levels))
-            )  # s[j-1] + who joins = s[j]
+            # s[j-1] + who joins = s[j]
+            shared.builder.block(rows, where, values, np.zeros(len(levels)), np.zeros(len(levels)))
             self.chains.append(_Chain(a, levels, column, agents, step, room, most, s))
         self._leave_own_out(shared, at_most_one_of_own)
 

@@ -154,9 +154,8 @@ def _forbid_idling(
             )
             for user in range(len(cap))
         ]
-        past: dict[
-            tuple[int, int], cp_model.IntVar
-        ] = {}  # (user, VMs): fewer than so many more may be chosen
+        # (user, VMs): fewer than so many more may be chosen
+        past: dict[tuple[int, int], cp_model.IntVar] = {}
         for row in combination[c][:-1].tolist():
             for user, vms in enumerate(row):
                 if vms and (user, vms) not in past:

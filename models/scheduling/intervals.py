@@ -105,9 +105,8 @@ def interval_model(
         if over():
             raise TimeoutError
         release = int(instance.release[job])
-        most = length = min(
-            int(instance.processing[job]), horizon - release
-        )  # what is cut in any case need not fit 64 bits
+        # what is cut in any case need not fit 64 bits
+        most = length = min(int(instance.processing[job]), horizon - release)
         start = model.new_int_var(release, horizon, f"start {job}")
         done = model.new_int_var(0, most, f"done {job}")
         end = model.new_int_var(release, horizon, f"end {job}")

@@ -5,107 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import console, print_json, require_writable, say, waiting
+from ..analysis.report.console import console, print_json, require_writable, say
 from ..instances.problem.errors import InvalidOption
-from .arguments import Json, share_of
-from .codes import NO_ANSWER
+from .arguments import Json
+from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
     from ..advice.answer_page import AnswerPage
     from ..advice.plan import Advice
     from ..advice.state import ClusterState
 
-States = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="STATE...",
-        help="What `kubectl get nodes,pods,pdb -A -o json` prints, or Proxmox's, OpenStack's or "
-        "plain tables; - is standard input; several files are one state.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class StateOptions:
-    """How a state is read, which of its constraints are let go, and how long it may take."""
-
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="Let pods move that are held in place for this reason (check that they can): "
-            "volumes, budget, scheduler, 'resource claims'; repeat for more.",
-        ),
-    ] = None
-    cpu_ratio: Annotated[
-        float | None,
-        typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
-    ] = None
-    assume_request: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AMOUNTS",
-            help="Count pods that request nothing of a resource as cpu=100m,memory=128Mi.",
-        ),
-    ] = None
-    usage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Compare requests with what pods use: `kubectl top pods -A --containers`, VPA "
-            "recommendations as JSON, or a CSV namespace,pod,cpu,memory.",
-        ),
-    ] = None
-    count: Annotated[
-        str,
-        typer.Option(
-            metavar="WHAT",
-            help="With --usage, what pods count as: larger (of request and use), used, requested.",
-        ),
-    ] = "larger"
-    headroom: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Added to what is used; 15% when not given, nothing for VPA's upper bounds.",
-        ),
-    ] = None
-    prices: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPES.csv",
-            help="Prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), "
-            "or node,price.",
-        ),
-    ] = None
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit 1 and answer nothing when a warning says that a file is not whole.",
-        ),
-    ] = False
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODE",
-            help="Leave out this warning, such as no-pdb; repeat for more.",
-        ),
-    ] = None
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
-    ] = 60.0
-
-    @property
-    def released(self) -> tuple[str, ...]:
-        """The kinds of constraints that hold no pod in place."""
-        return tuple(self.release or ())
+__all__ = [
+    "PageOptions", "PlanOptions", "ShowOptions", "StateOptions", "States", "read", "show",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -160,10 +78,8 @@ def read(
     outputs : other files that the command will write.
     page : where its page goes, for commands that have one.
     """
-    from ..advice.completeness import accepted
     from ..advice.emit import require_form
     from ..advice.plan import require_kinds
-    from ..advice.reading import CPU_RATIO, effort, read_state
     from ..advice.text_report import warned
     from ..solvers.outcome import validate_time_limit
 
@@ -182,23 +98,11 @@ def read(
         from ..analysis.report.page import require_report
 
         require_report(page.report, *states)
-    if words := effort(states):
-        say(words)
-    ratio = CPU_RATIO if source.cpu_ratio is None else source.cpu_ratio
-    with waiting("reading"):
-        state = read_state(
-            states, cpu_ratio=ratio, usage=source.usage,
-            count=source.count,  # type: ignore[arg-type]
-            headroom=None if source.headroom is None else share_of(source.headroom, "headroom"),
-            assume_request=source.assume_request, prices=source.prices,
-        )  # fmt: skip
-    state = replace(state, warnings=accepted(state, source.accept or ()))
+    state = source.read(states)
     require_form(plan.emit, state.platform)
-    if (source.strict and state.warnings) or plan.emit == "csv":
+    if plan.emit == "csv":  # a table has no comments
         for line in warned(state, ()):
             say(line)
-    if source.strict and state.warnings:
-        raise typer.Exit(NO_ANSWER)
     return state
 
 

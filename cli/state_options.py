@@ -1,0 +1,134 @@
+"""How the commands of `advise` read a state: the options, and the state with what is missing from
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analysis.report.console import say, waiting
+from .arguments import share_of
+
+if TYPE_CHECKING:
+    from ..advice.state import ClusterState
+
+States = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="STATE...",
+        help="What `kubectl get nodes,pods,pdb -A -o json` prints, or Proxmox's, OpenStack's or "
+        "plain tables; - is standard input; several files are one state.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """How a state is read, which of its constraints are let go, and how long it may take."""
+
+    release: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="Let pods move that are held in place for this reason (check that they can): "
+            "volumes, budget, scheduler, 'resource claims'; repeat for more.",
+        ),
+    ] = None
+    cpu_ratio: Annotated[
+        float | None,
+        typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
+    ] = None
+    assume_request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNTS",
+            help="Count pods that request nothing of a resource as cpu=100m,memory=128Mi.",
+        ),
+    ] = None
+    usage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare requests with what pods use: `kubectl top pods -A --containers`, VPA "
+            "recommendations as JSON, or a CSV namespace,pod,cpu,memory.",
+        ),
+    ] = None
+    count: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="With --usage, what pods count as: larger (of request and use), used, requested.",
+        ),
+    ] = "larger"
+    headroom: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Added to what is used; 15% when not given, nothing for VPA's upper bounds.",
+        ),
+    ] = None
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES.csv",
+            help="Prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), "
+            "or node,price.",
+        ),
+    ] = None
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit 1 and answer nothing when a warning says that a file is not whole.",
+        ),
+    ] = False
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="Leave out this warning, such as no-pdb; repeat for more.",
+        ),
+    ] = None
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
+    ] = 60.0
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The kinds of constraints that hold no pod in place."""
+        return tuple(self.release or ())
+
+    def read(self, states: list[str]) -> ClusterState:
+        """The state in some files; with `strict`, one without warnings.
+
+        Raises
+        ------
+        NoSolution
+            There are warnings, and the reading is strict.
+        """
+        from ..advice.completeness import accepted
+        from ..advice.reading import CPU_RATIO, effort, read_state
+        from ..advice.text_report import warned
+        from ..instances.problem.errors import NoSolution
+
+        if words := effort(states):
+            say(words)
+        headroom = None if self.headroom is None else share_of(self.headroom, "headroom")
+        with waiting("reading"):
+            state = read_state(
+                states, cpu_ratio=CPU_RATIO if self.cpu_ratio is None else self.cpu_ratio,
+                usage=self.usage, count=self.count, headroom=headroom,  # type: ignore[arg-type]
+                assume_request=self.assume_request, prices=self.prices,
+            )  # fmt: skip
+        state = replace(state, warnings=accepted(state, self.accept or ()))
+        if self.strict and state.warnings:
+            for line in warned(state, ()):
+                say(line)
+            codes = " ".join(
+                f"--accept {code}" for code in dict.fromkeys(each.code for each in state.warnings)
+            )
+            raise NoSolution(f"not answered, as the file is not whole (--strict); or give {codes}")
+        return state

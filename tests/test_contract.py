@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from support.strategies import DRAWN, instances, renamed
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.tables import result_table
 from cotenant.analysis.run.result import Result, fingerprint, outcome_of, run
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
@@ -235,7 +237,9 @@ def holds(method: catalog.Method, outcome: Outcome) -> None:
 
 
 @PER_METHOD
-def test_an_answer_is_what_it_says_and_survives_its_file(method: catalog.Method) -> None:
+def test_an_answer_is_what_it_says_and_survives_its_file(
+    method: catalog.Method, tmp_path: Path
+) -> None:
     instance = suited(method)
     before = fingerprint(instance)
     result = cotenant.solve(instance, method.name)
@@ -245,7 +249,11 @@ def test_an_answer_is_what_it_says_and_survives_its_file(method: catalog.Method)
     document = json.loads(json.dumps(result.document(), allow_nan=False))
     again = Result.from_document(document)
     assert json.loads(json.dumps(again.document())) == document
+    assert Result.read(again.write(tmp_path / "result.json")) == again
     assert recheck(instance, again).broken == ()
+    table = result_table(again, analysis_of(instance.problem).metric_table)
+    assert all(form() for form in (table.csv, table.latex, table.markdown))
+    assert table.rows[0][1].startswith(again.status.value)
 
 
 @PER_METHOD

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from support.messages import approved
 import cotenant
 from cotenant.analysis.claim_checks import covered, places
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.tables import result_table
 from cotenant.analysis.run.verify_result import LIMIT, Recheck, recheck
 from cotenant.catalog import METHODS, find, methods
 from cotenant.instances.colocation import Colocation
@@ -216,20 +214,6 @@ def changed(document: dict[str, Any], path: Steps, done: str, value: Any) -> dic
     return result
 
 
-@pytest.mark.parametrize("number", range(len(METHODS)), ids=map(case_id, CASES[: len(METHODS)]))
-def test_every_methods_result_can_be_printed_stored_and_judged_again(
-    number: int, tmp_path: Path
-) -> None:
-    instance, document = solved(number)
-    result = cotenant.Result.from_document(document)
-    table = result_table(result, analysis_of(instance.problem).metric_table)
-    assert all(form() for form in (table.csv, table.latex, table.markdown))
-    assert table.rows[0][1].startswith(result.status.value)
-    again = cotenant.Result.read(result.write(tmp_path / "result.json"))
-    assert again == result
-    assert recheck(instance, again, time_limit=0).broken == ()
-
-
 def at(document: Any, path: Steps) -> Any:
     return at(document[path[0]], path[1:]) if path else document
 
@@ -324,35 +308,51 @@ CHANGED: list[tuple[str, Any]] = [
 """Places of a result of `stable`, and what stands there then; ... for nothing."""
 
 
+def put(document: dict[str, Any], place: str, value: Any) -> None:
+    """Put a value at a place of a document, or ... nothing."""
+    *path, last = steps_of(place)
+    if value is ...:
+        del at(document, tuple(path))[last]
+    else:
+        at(document, tuple(path))[last] = value
+
+
+def steps_of(place: str) -> Steps:
+    """The keys and numbers that lead to a place."""
+    return tuple(int(step) if step.isdigit() else step for step in place.split("."))
+
+
 @pytest.mark.parametrize(("place", "value"), CHANGED)
 def test_what_is_changed_is_named_in_a_line(place: str, value: Any) -> None:
     instance, document = solved(1)
-    forged = copy.deepcopy(document)
-    *path, last = [int(step) if step.isdigit() else step for step in place.split(".")]
-    if value is ...:
-        del at(forged, tuple(path))[last]
-    else:
-        at(forged, tuple(path))[last] = value
+    document = copy.deepcopy(document)
+    put(document, place, value)
     if place == "result.bound" and value == 5.0:  # a gap and a status that fit it
-        forged["result"] |= {"status": "feasible", "gap": None}
+        document["result"] |= {"status": "feasible", "gap": None}
     elif place == "result.objective":
-        forged["result"]["gap"] = None
+        document["result"]["gap"] = None
     try:
-        broken = recheck(instance, cotenant.Result.from_document(forged)).broken
+        broken = recheck(instance, cotenant.Result.from_document(document)).broken
     except CotenantError as error:
         broken = (str(error),)
     assert broken
     approved("; ".join(broken))
 
 
-def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -> None:
-    number = CASES.index(Case("market/tiny", "utilitarian", {"whole": True}))
-    instance, document = solved(number)
-    forged = copy.deepcopy(document)
-    forged["solution"]["cores"][0] -= 0.5
-    verdict = judged(instance, forged)
+def forged(case: Case, place: str, value: Any) -> Recheck:
+    """What becomes of the result of a case with another value at a place; ... for nothing."""
+    instance, document = solved(CASES.index(case))
+    document = copy.deepcopy(document)
+    put(document, place, value)
+    verdict = judged(instance, document)
     assert verdict is not None
-    approved(verdict.broken)
+    return verdict
+
+
+def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -> None:
+    case = Case("market/tiny", "utilitarian", {"whole": True})
+    cores = solved(CASES.index(case))[1]["solution"]["cores"][0]
+    approved(forged(case, "solution.cores.0", cores - 0.5).broken)
 
 
 def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> None:
@@ -396,22 +396,22 @@ def test_there_is_an_answer_where_there_is_said_to_be_none(
 
 
 @pytest.mark.parametrize(
-    ("name", "method", "path", "value"),
+    ("name", "method", "place", "value"),
     [
-        ("colocation/tiny", "stable", ("result", "metrics", "blocking_pairs"), 1e-9),
-        ("colocation/tiny", "stable", ("certificate", "levels", 0, "value"), 1e-10),
-        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "moves"), 26 + 1e-9),
-        ("packing/cluster-12-40", "fewest-moves", ("certificate", "servers"), 4 + 1e-9),
-        ("packing/cluster-12-40", "fewest-moves", ("result", "metrics", "envy"), 1e-9),
-        ("groups/tiny", "core", ("result", "metrics", "blocking_groups"), 1e-9),
+        ("colocation/tiny", "stable", "result.metrics.blocking_pairs", 1e-9),
+        ("colocation/tiny", "stable", "certificate.levels.0.value", 1e-10),
+        ("packing/cluster-12-40", "fewest-moves", "result.metrics.moves", 26 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", "certificate.servers", 4 + 1e-9),
+        ("packing/cluster-12-40", "fewest-moves", "result.metrics.envy", 1e-9),
+        ("groups/tiny", "core", "result.metrics.blocking_groups", 1e-9),
     ],
 )  # fmt: skip
-def test_a_count_is_a_whole_number(name: str, method: str, path: Steps, value: float) -> None:
+def test_a_count_is_a_whole_number(name: str, method: str, place: str, value: float) -> None:
     instance = cotenant.read(name)
-    document = json.loads(json.dumps(cotenant.solve(instance, method).document()))
-    inside = at(document, path[:-1])
-    assert abs(inside[path[-1]] - value) <= 1e-9 * 1.01
-    inside[path[-1]] = value
+    honest = json.loads(json.dumps(cotenant.solve(instance, method).document()))
+    document = copy.deepcopy(honest)
+    put(document, place, value)
+    assert abs(at(honest, steps_of(place)) - value) <= 1e-9 * 1.01
     verdict = judged(instance, document)
     assert verdict is None or verdict.broken
 
@@ -447,18 +447,6 @@ def test_prices_of_any_size_are_read_again_as_they_are() -> None:
     assert (found.broken, found.bound) == ((), "re-proved")
 
 
-def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
-    instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {})))
-    verdict = judged(instance, document)
-    assert verdict is not None
-    assert "solution.greedy" not in verdict.not_looked_at
-    forged = copy.deepcopy(document)
-    forged["solution"]["greedy"] = False
-    verdict = judged(instance, forged)
-    assert verdict is not None
-    assert "solution.greedy" in verdict.not_looked_at
-
-
 @pytest.mark.parametrize(
     ("case", "key"),
     [
@@ -470,21 +458,25 @@ def test_a_schedule_that_says_less_than_is_true_is_named() -> None:
     ],
 )
 def test_a_part_of_what_proves_a_bound_is_not_left_out(case: Case, key: str) -> None:
+    broken = forged(case, f"certificate.{key}", ...).broken
+    assert f"certificate: {key} is missing" in broken
+
+
+@pytest.mark.parametrize(
+    ("case", "place", "value", "listed"),
+    [
+        # a schedule that says less than is true
+        (Case("scheduling/tiny", "REF", {}), "solution.greedy", False, "solution.greedy"),
+        (Case("market/tiny", "fisher", {}), "certificate.rungs.0.another", 1,
+         "certificate.rungs[].another"),
+    ],
+)  # fmt: skip
+def test_what_nobody_looked_at_is_named(case: Case, place: str, value: Any, listed: str) -> None:
     instance, document = solved(CASES.index(case))
-    forged = copy.deepcopy(document)
-    del forged["certificate"][key]
-    verdict = judged(instance, forged)
-    assert verdict is not None
-    assert f"certificate: {key} is missing" in verdict.broken
-
-
-def test_a_key_inside_a_list_of_objects_is_named() -> None:
-    instance, document = solved(CASES.index(Case("market/tiny", "fisher", {})))
-    forged = copy.deepcopy(document)
-    forged["certificate"]["rungs"][0]["another"] = 1
-    verdict = judged(instance, forged)
-    assert verdict is not None
-    assert "certificate.rungs[].another" in verdict.not_looked_at
+    honest = judged(instance, document)
+    assert honest is not None
+    assert listed not in honest.not_looked_at
+    assert listed in forged(case, place, value).not_looked_at
 
 
 def worse_answers(instance: Instance, flow: Any) -> Iterator[Any]:

@@ -350,19 +350,8 @@ def test_a_million_agents_are_no_larger_than_their_types() -> None:
 @pytest.mark.parametrize("machines", [None, 120.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
 def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: float | None) -> None:
-    rng = np.random.default_rng(3)
-    number = 60
-    if family == "uniform":
-        penalty = rng.uniform(-0.5, 0.5, (number, number))
-    elif family == "scores":
-        penalty = (
-            rng.random(number)[:, None] * rng.random(number)
-            - 0.2
-            + rng.normal(0, 0.02, (number, number))
-        )
-    else:
-        place = rng.random((number, 2))
-        penalty = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2 - 0.1
+    number, below = 60, {"uniform": 0.5, "scores": 0.2, "plane": 0.1}[family]
+    penalty = different(family, number, np.random.default_rng(3)) - below
     machines = None if machines is None else machines * number / 200
     instance = Colocation(penalty, np.ones(number, dtype=int), machines=machines)
     found = optimal(instance)
@@ -398,32 +387,25 @@ def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(cuts: bool
         assert found.bound == pytest.approx(by_blossoms(instance), abs=1e-9), seed
 
 
-@pytest.mark.parametrize("family", ["uniform", "plane"])
-def test_two_hundred_different_agents_are_proved(family: str) -> None:
-    rng = np.random.default_rng(0)
-    place = rng.random((200, 2))
-    apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
-    instance = Colocation(
-        rng.random((200, 200)) if family == "uniform" else apart, np.ones(200, dtype=int)
-    )
-    found = optimal(instance)
+@pytest.mark.parametrize("number", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
+def test_hundreds_of_different_agents_are_proved(family: str, number: int) -> None:
+    penalty = different(family, number, np.random.default_rng(1)).clip(-0.1, 1)
+    instance = Colocation(penalty, np.ones(number, dtype=int))
+    found = optimal(instance, time_limit=600)
     assert found.status is Status.OPTIMAL
     sound(instance, found, mean_penalty(instance, found.solution))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
-def test_a_thousand_different_agents_are_proved(family: str) -> None:
-    rng = np.random.default_rng(1)
-    place = rng.random((1000, 2))
-    penalty = {
-        "uniform": rng.random((1000, 1000)),
-        "scores": rng.random(1000)[:, None] * rng.random(1000) * 0.8
-        + rng.normal(0, 0.02, (1000, 1000)),
-        "plane": np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2,
-    }[family]
-    found = optimal(Colocation(penalty.clip(-0.1, 1), np.ones(1000, dtype=int)), time_limit=600)
-    assert found.status is Status.OPTIMAL
+def different(family: str, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Penalties of agents that all differ: at random, of scores with noise, of distances."""
+    if family == "uniform":
+        return rng.random((number, number))
+    if family == "scores":
+        score = rng.random(number)[:, None] * rng.random(number)
+        return score + rng.normal(0, 0.02, (number, number))
+    place = rng.random((number, 2))
+    return np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
 
 
 def test_a_time_limit_leaves_a_feasible_pairing_and_a_bound() -> None:

@@ -161,18 +161,6 @@ def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None
         groups_csv(folder, model="additive", copies=2)
 
 
-def test_where_forbidden_groups_leave_no_answer_that_is_proved() -> None:
-    none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])
-    result = cotenant.solve(none, "optimal")
-    assert (result.status, result.solution) == ("infeasible", None)
-
-
-def test_too_many_kinds_of_groups_are_refused_with_the_cure() -> None:
-    many = Groups([20] * 120, 5, penalty=np.full((120, 120), 0.01))
-    with refused(InvalidOption):
-        cotenant.solve(many, "optimal")
-
-
 def test_a_frame_gives_penalties_or_curves_by_label() -> None:
     kinds = ["web", "cache", "batch"]
     frame = pandas.DataFrame(PENALTY, index=kinds, columns=kinds)

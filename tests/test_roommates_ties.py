@@ -9,6 +9,7 @@ import pytest
 import test_roommates_search as plain
 from support.messages import refused
 from support.oracles.matchings import every_matching
+from support.seeds import numbers
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import (
@@ -124,17 +125,12 @@ def hold_against_enumeration(number, rng):
     return met
 
 
-def test_the_fewest_blocking_pairs_with_ties_equal_enumeration():
-    met = hold_against_enumeration(500, np.random.default_rng(0))
+@pytest.mark.parametrize("number", numbers(12_000, 500))
+def test_the_fewest_blocking_pairs_with_ties_equal_enumeration(number):
+    met = hold_against_enumeration(number, np.random.default_rng(0))
     assert met["tied"] > 300
     assert met["blocked"] > 25
     assert min(met["beyond the partition"], met["branched"]) > 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 6))
-def test_the_fewest_blocking_pairs_with_ties_equal_enumeration_on_many(seed):
-    hold_against_enumeration(2500, np.random.default_rng(seed))
 
 
 def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them():

@@ -9,6 +9,7 @@ import io
 import shutil
 import statistics
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from support.terminal import run
 import cotenant
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.console import Form
+from cotenant.analysis.report.console import Form, print_tables
 from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.report.tables import (
     comparison_tables,
@@ -71,33 +72,43 @@ def test_people_read_rounded_text_and_a_pair_says_its_own() -> None:
     assert [line[1] for line in TABLE.texts()] == ["0.3333", "-", "half"]
 
 
-def test_a_terminal_shows_every_cell_and_the_caption_in_lines_of_its_own(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from cotenant.analysis.report.console import print_tables
+@pytest.fixture
+def shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
+    """Show a table on a terminal of so many columns, or none; what is printed."""
 
+    def show(table: Table, width: int | None = 80, form: Form = Form.TABLE) -> str:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if width is not None:
+            monkeypatch.setenv("COLUMNS", str(width))
+        print_tables([table], form)
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_a_terminal_shows_every_cell_and_the_caption_in_lines_of_its_own(
+    shown: Callable[..., str],
+) -> None:
     caption = "a caption that is longer than the table is wide " + "*below*"
-    print_tables([replace(TABLE, caption=caption)])
-    printed = capsys.readouterr().out
+    printed = shown(replace(TABLE, caption=caption))
     assert all(word in printed for word in ("optimal", "0.3333", "half", "Gaps"))
     assert caption in printed.splitlines()
 
 
-def test_a_wide_table_closes_up_before_a_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    from cotenant.analysis.report.console import print_tables
-
+def test_a_wide_table_closes_up_before_a_word_is_cut(shown: Callable[..., str]) -> None:
     columns = (
         Column("method"),
         Column("status"),
         *(Column(f"metric-{n:02}", numeric=True) for n in range(12)),
     )
-    print_tables([Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),))])
-    printed = capsys.readouterr().out
+    printed = shown(Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),)))
     assert "feasible  " in printed
     assert all(column.name in printed for column in columns)
     narrow = (Column("word"), Column("metric", numeric=True))
-    print_tables([Table("far-too-wide", "", narrow, (("x" * 200, 1.0),))])
-    assert capsys.readouterr().out.count("x") == 200, "folded, nothing left out"
+    printed = shown(Table("far-too-wide", "", narrow, (("x" * 200, 1.0),)))
+    assert printed.count("x") == 200, "folded, nothing left out"
 
 
 @pytest.mark.parametrize(
@@ -153,8 +164,6 @@ def test_an_unknown_form_is_refused() -> None:
 
 
 def test_every_column_of_a_comparison_has_a_heading_of_its_own_for_programs() -> None:
-    import cotenant
-
     done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "stable", "GR"])
     (table,) = comparison_tables(done).values()
     header, *lines = list(csv.reader(io.StringIO(table.csv())))
@@ -179,11 +188,8 @@ FEW = {
 
 @pytest.mark.parametrize("problem", FEW)
 def test_a_comparison_breaks_no_number_and_no_word_on_a_narrow_terminal(
-    problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    problem: str, shown: Callable[..., str]
 ) -> None:
-    import cotenant
-    from cotenant.analysis.report.console import print_tables
-
     done = cotenant.compare([cotenant.read(f"{problem}/tiny")], FEW[problem], seeds=range(2))
     (table,) = comparison_tables(done).values()
     names = [column.name for column in table.headings]
@@ -191,54 +197,39 @@ def test_a_comparison_breaks_no_number_and_no_word_on_a_narrow_terminal(
     known = {word for text in (*names, table.title, table.caption) for word in text.split()}
     known |= {word for line in table.texts() for text in line for word in text.split()}
     for width in (60, 80, 120):
-        monkeypatch.setenv("COLUMNS", str(width))
-        print_tables([table])
-        printed = capsys.readouterr().out
+        printed = shown(table, width)
         assert max(map(len, printed.splitlines())) <= width
         body, _, notes = printed.partition("\nRows of several seeds are means")
         assert set(body.split()) <= known | {"─" * n for n in range(width)}
         assert all(method in body for method in FEW[problem])
         for name in names:
             assert name.split()[0] in body or name.split()[0] in notes
-    monkeypatch.delenv("COLUMNS")
-    print_tables([table], Form.WIDE)
-    printed = capsys.readouterr().out
+    printed = shown(table, None, Form.WIDE)
     assert "left out" not in printed
     assert all(name in printed for name in names)
 
 
 def test_the_highest_rank_is_left_out_first_and_said_with_the_cure(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shown: Callable[..., str],
 ) -> None:
-    from cotenant.analysis.report.console import print_tables
-
     columns = (
         Column("method"),
         *(Column(f"number-{n}", numeric=True, rank=5 - n) for n in range(5)),
     )
-    monkeypatch.setenv("COLUMNS", "48")
-    print_tables([Table("ranked", "", columns, (("a", *[1.25] * 5),))])
-    printed = capsys.readouterr().out
+    printed = shown(Table("ranked", "", columns, (("a", *[1.25] * 5),)), 48)
     assert "number-4" in printed.splitlines()[1]
     approved(printed)
     assert "--format wide" in printed
 
 
-def test_rows_that_fit_no_other_way_are_stacked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cotenant.analysis.report.console import print_tables
-
+def test_rows_that_fit_no_other_way_are_stacked(shown: Callable[..., str]) -> None:
     columns = tuple(Column(f"number-{n}", numeric=True) for n in range(8))
-    monkeypatch.setenv("COLUMNS", "40")
-    print_tables([Table("stacked", "", columns, ((*[1.25] * 8,), (*[2.5] * 8,)))])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    printed = shown(Table("stacked", "", columns, ((*[1.25] * 8,), (*[2.5] * 8,))), 40)
+    lines = [line.split() for line in printed.splitlines() if line.strip()]
     assert lines == [[f"number-{n}", value] for value in ("1.25", "2.5") for n in range(8)]
 
 
 def test_means_say_over_how_many_seeds_and_how_far_they_spread() -> None:
-    import cotenant
-
     done = cotenant.compare([cotenant.read("packing/tiny")], ["FF", "random-fit"], seeds=range(3))
     drawn_rows = [row for row in done.rows if row["method"] == "random-fit"]
     values = [float(row["metrics"]["servers"] or 0) for row in drawn_rows]
@@ -273,18 +264,14 @@ def test_a_value_that_is_not_proved_shows_its_gap_and_certified_rows_say_so() ->
 
 
 def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shown: Callable[..., str],
 ) -> None:
-    from cotenant.analysis.report.console import print_tables
-
     columns = (
         Column("method", wrap=False),
         Column("status"),
         *(Column(f"metric-{n}", numeric=True, rank=n + 1) for n in range(9)),
     )
-    monkeypatch.setenv("COLUMNS", "80")
-    print_tables([Table("t", "", columns, (("fair", "optimal, then gap 5.00 %", *[1.25] * 9),))])
-    printed = capsys.readouterr().out
+    printed = shown(Table("t", "", columns, (("fair", "optimal, then gap 5.00 %", *[1.25] * 9),)))
     assert "metric-0" in printed.splitlines()[1]
     assert "5.00 %" in printed, "a number stays beside its unit"
     approved(printed)

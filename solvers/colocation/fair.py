@@ -47,7 +47,7 @@ from .common import (
     size,
 )
 from .feasible import starting_pairing
-from .local_branching import LocalBranching, search_near
+from .local_branching import search_near
 from .neighborhoods import improve
 from .relaxation import Relaxation, relaxed, rounded
 
@@ -195,7 +195,6 @@ class _Search:
         self.stop = Stop.FINISHED
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
         self.pairs = pairs_of(instance)
-        self.near = False  # whether the best pairing was found near the second level's relaxation
         if not self.silent:
             clock.note(self.slack, 0.0, "start")
 
@@ -293,7 +292,7 @@ class _Search:
             if relaxation is not None:
                 self._prove_penalty(relaxation.bound)
             if not self.large:  # what is near the relaxation already waits for its search
-                self._run(program, slack, parts=(1 + self.near) * self.limits.first_try)
+                self._run(program, slack, parts=self.limits.first_try)
             if not self.cheapest and self.clock.left is not None:
                 if relaxation is None or self.large:
                     self._improve(slack, self.limits.improving * self.clock.left)
@@ -321,19 +320,7 @@ class _Search:
         if near is not None and attribution_slack(self.instance, near) < self.slack:
             self.best = near
             self.clock.note(self.slack, self.bound, "rounded")
-        if not self.settled and not self.large and self.clock.left is not None:
-            self._first_near(second)
         return True
-
-    def _first_near(self, relaxation: Relaxation) -> None:
-        """A pairing of the least slack that the relaxation allows, near its cheapest point."""
-        slack = max(self.bound, self.enough)
-        near = LocalBranching(self.instance, self.best, relaxation, self.clock, slack=slack)
-        share = self.clock.time_slice(self.limits.short)
-        try:
-            near.first(self.clock.seconds + (share or 0.0))
-        finally:
-            self.best, self.near = near.best, near.found
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""
@@ -356,7 +343,7 @@ class _Search:
         seconds = self.limits.near * (self.clock.left or 0.0)
         found = search_near(
             self.instance, self.best, relaxation, self.clock, seconds, self.rng, slack=slack,
-            bound=self.penalty_bound, boxes=not self.near
+            bound=self.penalty_bound
         )  # fmt: skip
         self._take(found, slack)
 

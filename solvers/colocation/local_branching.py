@@ -201,7 +201,6 @@ def search_near(
     *,
     slack: float,
     bound: float | None = None,
-    boxes: bool = True,
     limits: BranchingLimits | None = None,
 ) -> LocalBranching:
     """Less mean penalty with no more than the slack given: the search when it is over.
@@ -219,15 +218,13 @@ def search_near(
     relaxation : of `fair_program` at this slack.
     seconds : time for it, besides the clock's.
     bound : what is proved of the mean penalty; the search ends there.
-    boxes : whether to look around the relaxation's point first; `begin` is from there otherwise.
     """
     near = LocalBranching(
         instance, begin, relaxation, clock, slack=slack, bound=bound, limits=limits
     )  # fmt: skip
     until = clock.seconds + seconds
     with near.keeping_best():
-        if boxes:
-            near.first(until)
+        near.first(until)
         near.improve(until, rng)
     return near
 

@@ -60,11 +60,9 @@ class StableLimits:
     most_types : types beyond which the method refuses: n x n lists, ranks and what is looked up in
         them take ten times the memory of the penalties, which for 5,000 types is 2 GB.
     few_types : types up to which one program over types says at once whether zero is possible, and
-        at what least penalty.
+        at what least penalty; agents of more types are looked at one by one too.
     different_agents, listed_agents : agents up to which they are looked at one by one where they
-        all differ, or are of few types: their lists are n x n matrices.
-    cheap_lists : agents up to which that is done although there are few types: beyond, the decision
-        programs are quicker.
+        all differ, or are of many types: their lists are n x n matrices.
     decided_agents : agents up to which half of the time of the search over tie-breakings is left to
         decision programs: beyond, they hardly ever prove anything.
     probe_seconds : for the first search over tie-breakings: what it can say, it mostly says far
@@ -96,7 +94,6 @@ class StableLimits:
     few_types: int = 30
     different_agents: int = 5000
     listed_agents: int = 1500
-    cheap_lists: int = 300
     decided_agents: int = 200
     probe_seconds: float = 1.0
     zero_seconds: float = 60.0
@@ -346,12 +343,13 @@ class _Search(Incumbent[Pairing, int]):
         self._exchange()
         if possibly and not self.closed:
             self._robust_start()
-        most = min(limits.listed_agents, limits.cheap_lists) if few else limits.listed_agents
-        agents = everyone and self.certain and self.instance.agents <= most
+        # of few types programs say more, and sooner
+        agents = everyone and self.certain and not few
+        agents = agents and self.instance.agents <= limits.listed_agents
         if agents:
             self._search_agents(self._probe_seconds)
         self._decide_all(self.clock.time_slice(4) or limits.decision_seconds, limits.few_blocking)
-        if agents and not few:
+        if agents:
             self._search_agents(self._share_of_ties())
         self._count_in_steps()
         self._decide_all()

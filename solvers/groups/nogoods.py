@@ -26,7 +26,7 @@ from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns
 from ...models.groups.core import core_program
 from ...models.program import Floats, LinearProgram, ProgramBuilder
-from ..engines import EngineAnswer, WarmStartedProgram, solve_program
+from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Status, Stop, raise_if_interrupted
 
 Booleans = npt.NDArray[np.bool_]
@@ -44,9 +44,9 @@ class TreeLimits:
 
     Attributes
     ----------
-    leaf_seconds : time for the integer program of groups that are left when no group blocks the
+    leaf_seconds : time for a cheaper grouping under the limits of the one that was found.
+    stable_seconds : time for the program of the groups that are left when no group blocks the
         relaxation.
-    stable_seconds : time for the program of those groups in which no group blocks.
     deep : limits one after the other, after which a branch is left open.
     nogoods : that are kept.
     """
@@ -308,12 +308,8 @@ class Tree:
         settled = self._settled(limits)
         over = np.where(settled, -1.0, self._over(point[1]))
         if over.max(initial=-1.0) <= NOISE:
-            if self._stable(limits):
-                return limits.copy()
-            number = self._whole(limits)
-            if number is None:
-                return limits.copy()
-            over = np.where(settled, -1.0, self._over(number))
+            self._settle(limits)
+            return limits.copy()
         if depth > self.limits.deep:
             self._open = True
             return limits.copy()
@@ -361,77 +357,54 @@ class Tree:
         np.maximum.at(limits, (self._of[seat], self._repeats[seat] - 1), self._prefix[seat])
         return limits
 
-    def _stable(self, limits: Integers) -> bool:
-        """Whether the groups that limits leave open are proved to hold no grouping that no group
-        blocks; raises `_Found` where there is one. False where that was not settled in time.
+    def _settle(self, limits: Integers) -> None:
+        """Ask whether the groups that limits leave open hold a grouping that no group blocks.
+
+        Raises `_Found` where there is one; the branch is left open where there may be one.
         """
         some = np.flatnonzero(~self._shut(limits))
         part = self.columns.some(some)
         program = core_program(self.instance, part, self.columns, self.least, costs=False).program
         seconds = self.clock.time_slice(2, self.limits.stable_seconds)
         answer = solve_program(program, engine="cp-sat", time_limit=seconds)
-        self._number(some, answer)
+        raise_if_interrupted(answer.stop)
         none = answer.status is Status.INFEASIBLE
         self.engine |= none
-        return none
-
-    def _whole(self, limits: Integers) -> Integers | None:
-        """(N,) machines of each group under limits, where some group blocks them; None where there
-        are none. Raises `_Found` where no group blocks them.
-        """
-        some = np.flatnonzero(~self._shut(limits))
-        program = self._integer(self.columns.some(some), some, limits)
-        answer = solve_program(
-            program, time_limit=self.clock.time_slice(1, self.limits.leaf_seconds)
-        )
-        number = self._number(some, answer)
-        self.engine = True
-        self._open |= number is None and answer.status is not Status.INFEASIBLE
-        return number
-
-    def _number(self, some: Integers, answer: EngineAnswer) -> Integers | None:
-        """(N,) machines of each group, in an engine's answer about some groups; None where it has
-        no grouping. Raises `_Found` where no group blocks it, and KeyboardInterrupt.
-        """
-        raise_if_interrupted(answer.stop)
+        self._open |= not none
         if answer.point is None:
-            return None
+            return
         number: Integers = np.zeros(len(self.columns), dtype=np.int64)
         number[some] = np.rint(answer.point[: len(some)]).astype(np.int64)
         grouping = self.columns.grouping(self.instance, number)
-        if not feasible(self.instance, grouping):
-            return None
-        if least_alpha_of(self.instance, grouping) <= self.least:
+        if self._stays(grouping):
             self.found = grouping
             self._cheapen(self._kept(number), number)
             raise _Found
-        return number
+
+    def _stays(self, grouping: Grouping) -> bool:
+        """Whether a grouping is feasible, and no group blocks it."""
+        stable = feasible(self.instance, grouping)
+        return stable and least_alpha_of(self.instance, grouping) <= self.least
 
     def _cheapen(self, limits: Integers, number: Integers) -> None:
         """A cheaper grouping under the limits of the one that was found."""
         some = np.flatnonzero(~self._shut(limits))
-        program = self._integer(self.columns.some(some), some, limits, costs=True)
+        program = self._integer(self.columns.some(some), some, limits)
         limit = self.clock.time_slice(1, self.limits.leaf_seconds)
         answer = solve_program(program, time_limit=limit, start=number[some])
         if answer.point is not None:
             better = np.zeros_like(number)
             better[some] = np.rint(answer.point).astype(np.int64)
             grouping = self.columns.grouping(self.instance, better)
-            stays = feasible(self.instance, grouping)
-            if stays and least_alpha_of(self.instance, grouping) <= self.least:
+            if self._stays(grouping):
                 self.found = grouping
         raise_if_interrupted(answer.stop)
 
-    def _integer(
-        self, part: Columns, some: Integers, limits: Integers, *, costs: bool = False
-    ) -> LinearProgram:
-        """The integer program of the groups that limits leave: whether there is a point is said
-        sooner without costs.
-        """
-        cost = part.cost / UNIT if costs else 0.0
+    def _integer(self, part: Columns, some: Integers, limits: Integers) -> LinearProgram:
+        """The integer program of the groups that limits leave, of least penalty."""
         builder = ProgramBuilder()
         most = part.most(self.instance)
-        x = builder.columns(len(part), upper=most, cost=cost, integer=True)
+        x = builder.columns(len(part), upper=most, cost=part.cost / UNIT, integer=True)
         part.rows(builder, x, self.instance.count, part.limits)
         place = np.full(len(self.columns), -1)
         place[some] = x

@@ -1,4 +1,4 @@
-"""Better matchings while the proof goes on: dives through deletions, and large-neighborhood search
+"""Better matchings while the proof goes on: a dive through deletions, and large-neighborhood search
 on the blocking pairs.
 """
 
@@ -22,11 +22,14 @@ as a node costs that.
 """
 
 LARGEST_GROUP = 3
-"""Deletions a dive makes at once to lower the number of odd parties."""
+"""Deletions made at once to lower the number of odd parties, where many are to be replaced."""
+
+ROUND = 20
+"""Neighborhoods of one best matching, one after the other."""
 
 
 class Improver:
-    """A stream of attempts to find fewer deletions than the best known.
+    """Attempts to find fewer deletions than the best known.
 
     `dive` and `attempts` yield after every bounded step: their user decides when to go on. `idle`
     counts the rounds in a row that brought nothing.
@@ -44,13 +47,10 @@ class Improver:
         self.idle = 0
 
     def attempts(self) -> Iterator[None]:
-        """A dive now and then, and neighborhoods of the best matching; without end."""
+        """Rounds of neighborhoods of the best matching, without end."""
         while True:
             before = self._incumbent.value
-            if self.idle % 4 == 0:
-                yield from self.dive(self._random_order())
-            else:
-                yield from self._neighborhoods(20)
+            yield from self._neighborhoods()
             self.idle = 0 if self._incumbent.value < before else self.idle + 1
             yield
 
@@ -84,15 +84,12 @@ class Improver:
         if not self.found:
             self.search.abandon()
 
-    def dive(self, order: NDArray[np.int64] | None = None) -> Iterator[None]:
-        """From the lists given: delete group after group, and offer the matching it ends with.
-        Quick without an order.
-        """
+    def dive(self) -> Iterator[None]:
+        """From the lists given: delete pair after pair, and offer the matching it ends with."""
         search = self.search
-        groups = 1 if order is None else LARGEST_GROUP
-        first = np.arange(len(self._rank)) if order is None else order
         deleted: list[Pair] = []
-        yield from self._descend(deleted, self._incumbent.value - 1, first, groups)
+        every = np.arange(len(self._rank))
+        yield from self._descend(deleted, self._incumbent.value - 1, every, 1)
         if search.value == 0:
             yield from self._minimize(deleted)
         # stuck or not, the parties paired up along themselves are a beginning for the neighborhoods
@@ -137,7 +134,7 @@ class Improver:
             yield
         search.reduce()
 
-    def _neighborhoods(self, number: int) -> Iterator[None]:
+    def _neighborhoods(self) -> Iterator[None]:
         """Take some blocking pairs of the best matching back, and look for fewer deletions in their
         place, or as many others.
         """
@@ -146,7 +143,7 @@ class Improver:
         blocking = self._incumbent.blocking(self._incumbent.best)
         current = [(int(i), int(j)) for i, j in blocking]
         search.delete(current)
-        for _ in range(number):
+        for _ in range(ROUND):
             size = int(
                 self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current)))
             )

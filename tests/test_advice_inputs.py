@@ -13,7 +13,7 @@ from support.advice_states import budget, listed, node, pod, state
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.completeness import accepted
+from cotenant.advice.completeness import CODES, accepted
 from cotenant.advice.draining import drain
 from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise
@@ -240,6 +240,11 @@ def test_names_that_hold_the_word_stay_as_they_are() -> None:
     text = words_of(drain_lines(read, drain(read, "n1")))
     assert "shop/proved-1: to n2" in text
     assert "1 move (fewest, proved of the pods in this file)" in text
+
+
+def test_every_code_stands_in_the_page() -> None:
+    page = (DATA.parents[1] / "docs" / "howto" / "whole.md").read_text()
+    assert [code for code in CODES if f"| `{code}` |" not in page] == []
 
 
 # requests that are assumed, and use

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from functools import partial
 from typing import Any
@@ -340,32 +339,6 @@ def test_the_frontier_table_rises_with_blocking_pairs() -> None:
     ]
     speeds = [float(row.ours.split()[-1]) for row in rows]
     assert speeds == sorted(speeds)
-
-
-def test_what_is_an_analysis_is_no_method() -> None:
-    with refused(InvalidOption):
-        cotenant.solve(cotenant.read("admission/tiny"), "frontier")
-
-
-def run(*arguments: str) -> Any:
-    done = terminal.run(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_the_command_line_generates_solves_and_checks(tmp_path: Any) -> None:
-    path, answer = str(tmp_path / "one.json"), str(tmp_path / "answer.json")
-    assert (
-        terminal.run("generate", "admission", "-o", "comparison=III", "--out", path).returncode == 0
-    )
-    solved = run("solve", path, "-m", "DA1", "-o", "serving=ranking", "--out", answer)
-    assert solved["result"]["metrics"]["assigned"] > 0
-    assert run("check", path, answer)["ok"] is True
-    rows = run("compare", "admission/tiny")
-    assert {row["method"] for row in rows} == {
-        method.name for method in cotenant.methods("admission")
-    }
 
 
 def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.messages import approved
@@ -62,6 +63,44 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert done.returncode == 1
 
 
+METRICS = ("result", "metrics")
+FILES = [
+    ("colocation -o agents=8", "GR", "mean penalty", (*METRICS, "penalty")),
+    ("admission -o comparison=III", "DA1 -o serving=ranking", "speed", (*METRICS, "assigned")),
+    ("packing", "first-fit", "utilization", (*METRICS, "servers")),
+    ("market -o users=8 -o servers=6 -o jobs=3", "fisher", "an equilibrium within 1e-08",
+     ("solution", "price", 0)),
+    ("scheduling -o jobs=40 -o machines=6", "FAIRSHARE", "unfairness", (*METRICS, "unfairness")),
+    ("groups -o jobs=12", "hierarchical", "mean penalty", (*METRICS, "penalty")),
+    ("numa -o benchmark=S6,M10 -o refusal-limit=none", "Local -o tasks=2000", "p95 [s]",
+     (*METRICS, "p95")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("instance", "method", "words", "place"), FILES, ids=[row[0].split()[0] for row in FILES]
+)
+def test_an_instance_is_generated_shown_solved_and_its_answer_checked(
+    instance: str, method: str, words: str, place: tuple[Any, ...], tmp_path: Path
+) -> None:
+    given, answer = str(tmp_path / "given.json"), tmp_path / "answer.json"
+    made = run("generate", *instance.split(), "--out", given)
+    assert made.returncode == 0, made.stderr
+    shown = run("show", given).stdout
+    assert all(name in shown for name in cotenant.read(given).summary())
+    solved = run("solve", given, "-m", *method.split(), "--out", str(answer))
+    assert solved.returncode == 0, solved.stderr
+    assert words in solved.stdout
+    assert run("check", given, str(answer)).returncode == 0
+    changed = document = json.loads(answer.read_text())
+    for step in place[:-1]:
+        changed = changed[step]
+    changed[place[-1]] = 1.5 * changed[place[-1]] + 1
+    answer.write_text(json.dumps(document))
+    broken = run("check", given, str(answer))
+    assert (broken.returncode, "broken: " in broken.stdout) == (1, True)
+
+
 def test_a_result_of_another_version_is_refused_and_half_a_certificate_is_broken(
     tmp_path: Path,
 ) -> None:
@@ -82,6 +121,10 @@ LONG = "x" * 300
 BAD = {
     "an unknown method": "solve colocation/tiny -m stabel",
     "an analysis": "solve colocation/tiny -m frontier",
+    "an analysis of admission": "solve admission/tiny -m frontier",
+    "an analysis of markets": "solve market/tiny -m phases",
+    "an analysis of logs": "solve scheduling/tiny -m audit",
+    "an analysis of servers": "solve numa/tiny -m sustained",
     "an unknown option": "solve colocation/tiny -m stable -o alfa=1",
     "an option without value": "solve colocation/tiny -m stable -o alpha",
     "an option of the wrong type": "solve colocation/tiny -m stable -o alpha=x",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from support.measured import DATA as MEASURED
 from support.messages import refused
-from support.terminal import run
 
 import cotenant
 from cotenant.analysis.market.phases import phases
@@ -151,52 +147,6 @@ def test_an_experiment_s_options_are_checked() -> None:
         experiments.figure_3_11(largest=5)
     with refused(InvalidOption):
         experiments.figure_3_12(groups=0)
-
-
-def test_from_generated_file_to_checked_result_on_the_command_line(tmp_path: Path) -> None:
-    market, result = str(tmp_path / "m.json"), str(tmp_path / "r.json")
-    assert (
-        run(
-            "generate",
-            "market",
-            "-o",
-            "users=8",
-            "-o",
-            "servers=6",
-            "-o",
-            "jobs=3",
-            "--out",
-            market,
-        ).returncode
-        == 0
-    )
-    solved = run("solve", market, "-m", "fisher", "--out", result)
-    assert solved.returncode == 0, solved.stderr
-    assert "an equilibrium within 1e-08" in solved.stdout
-    assert run("check", market, result).returncode == 0
-    content = json.loads(Path(result).read_text())
-    content["solution"]["price"][0] *= 1.5
-    Path(result).write_text(json.dumps(content))
-    tampered = run("check", market, result)
-    assert tampered.returncode == 1
-    assert "broken: equilibrium_error is" in tampered.stdout
-
-
-def test_a_bad_market_file_ends_with_one_line_and_code_2(tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    job = {"user": [0], "server": [0], "parallel_fraction": [0.5], "work": [1]}
-    path.write_text(
-        json.dumps({"cotenant": 1, "problem": "market", "capacity": [0], "budget": [1], "job": job})
-    )
-    ended = run("solve", str(path), "-m", "fisher")
-    assert ended.returncode == 2
-    assert "capacity[0] is 0.0" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_phases_is_refused_as_a_method_with_the_place_to_look() -> None:
-    with refused(InvalidOption):
-        cotenant.solve(cotenant.read("market/tiny"), "phases")
 
 
 def test_comparing_policies_measures_gaps_to_proved_bounds_only() -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.messages import refused
-from typer.testing import CliRunner
 
-import cotenant
 from cotenant.analysis.numa.technology import (
     break_even,
     inter_blade_latency,
@@ -19,7 +16,6 @@ from cotenant.analysis.numa.technology import (
     recomputed,
     remote_energy,
 )
-from cotenant.cli import app
 from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.registry import experiment_named
@@ -206,47 +202,3 @@ def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
     )
     assert findings["K-means: policies by throughput"].verdict == "reproduced"
     assert "IB never" in findings["K-means at 4300/s: a burst of 3000 tasks drains"].ours
-
-
-@pytest.mark.parametrize("method", ["IB", "fluid", "fluid-power", "mix"])
-def test_from_a_file_to_a_table(method: str, tmp_path: Path) -> None:
-    out = tmp_path / "result.json"
-    options = ["-o", "tasks=2000"] if method in ("IB", "mix") else []
-    done = CliRunner().invoke(
-        app, ["solve", "numa/tiny", "-m", method, "--out", str(out), *options]
-    )
-    assert done.exit_code == 0, done.output
-    assert "served" in done.output
-    checked = CliRunner().invoke(app, ["check", "numa/tiny", str(out)])
-    assert checked.exit_code == 0, checked.output
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_generate_show_and_compare_work_on_the_command_line(tmp_path: Path) -> None:
-    path = tmp_path / "server.json"
-    runner = CliRunner()
-    made = runner.invoke(
-        app,
-        [
-            "generate",
-            "numa",
-            "-o",
-            "benchmark=S6,M10",
-            "-o",
-            "refusal-limit=none",
-            "--out",
-            str(path),
-        ],
-    )
-    assert made.exit_code == 0, made.output
-    assert "refusal limit" in runner.invoke(app, ["show", str(path)]).output
-    table = runner.invoke(
-        app, ["compare", str(path), "-m", "Local", "-m", "fluid-power", "-o", "tasks=2000"]
-    )
-    assert table.exit_code == 0, table.output
-    assert "p95 [s]" in table.output
-
-
-def test_analyses_are_refused_as_methods_with_the_place_to_look() -> None:
-    with refused(InvalidOption):
-        cotenant.solve(cotenant.read("numa/tiny"), "sustained")

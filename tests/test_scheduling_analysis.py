@@ -474,11 +474,6 @@ def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) ->
     approved(refused.stderr)
 
 
-def test_an_analysis_is_no_method() -> None:
-    with refused(InvalidOption):
-        cotenant.solve(cotenant.read("scheduling/tiny"), "audit")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(lpc() is None, reason="the LPC trace is not here")
 def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:

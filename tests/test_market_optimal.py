@@ -85,23 +85,6 @@ def small(seed: int) -> Market:
     return market.replace(parallel_fraction=fraction)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_whole_core_optima_are_those_of_enumeration(seed: int) -> None:
-    market = small(seed)
-    every = list(whole_allocations(market))
-    total = utilitarian(market, whole=True)
-    best = max(job_utilities(market, cores).sum() for cores in every)
-    assert job_utilities(market, answer(total).cores).sum() == pytest.approx(best, rel=EXACT)
-    assert total.bound == pytest.approx(best, rel=EXACT)
-    welfare = nash_welfare(market, whole=True)
-    best = max(welfare_of(market, user_utilities(market, cores)) for cores in every)
-    assert welfare.status is Status.OPTIMAL
-    assert welfare_of(market, user_utilities(market, answer(welfare).cores)) == pytest.approx(
-        best, rel=EXACT
-    )
-    assert welfare.bound == pytest.approx(best, rel=1e-6)
-
-
 @pytest.mark.parametrize("number", numbers(40, 15))
 @pytest.mark.parametrize(
     ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
@@ -162,19 +145,6 @@ def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
         result = cotenant.solve(market, "nash-welfare", whole=True)
         assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
         assert result.objective == pytest.approx(best, rel=EXACT, abs=0), seed
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_leximin_is_that_of_enumeration_down_to_the_last_level(seed: int) -> None:
-    market = small(seed)
-    best = max(
-        tuple(np.round(np.sort(sharing_ratios(market, Allocation(c))), 6))
-        for c in whole_allocations(market)
-    )
-    outcome = leximin(market)
-    assert outcome.status is Status.OPTIMAL
-    assert tuple(np.round(np.sort(sharing_ratios(market, answer(outcome))), 6)) == best
-    assert outcome.bound == pytest.approx(best[0], rel=1e-5)
 
 
 LEXIMIN: list[tuple[str, Market, list[float], list[int]]] = [
@@ -345,14 +315,6 @@ def test_leximin_takes_no_ratio_for_another_that_is_near_it(servers: int) -> Non
     assert recheck(near, result).broken == ()
 
 
-def test_leximin_counts_users_that_stand_at_one_level() -> None:
-    # three equal users, one server of four cores: two of them must stay at one core, one gets two
-    market = Market([4], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
-    outcome = leximin(market)
-    assert sorted(answer(outcome).cores.tolist()) == [1, 1, 2]
-    assert [level["users"] for level in outcome.certificate["levels"]] == [2, 1]
-
-
 def test_no_whole_allocation_serves_everybody_when_cores_are_fewer_than_users() -> None:
     market = Market([2], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
     outcome = nash_welfare(market, whole=True)
@@ -417,7 +379,7 @@ def test_ties_go_to_the_lowest_job() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_fractional_optimum_bounds_everything_and_meets_its_dual(seed: int) -> None:
+def test_the_fractional_optimum_meets_its_dual(seed: int) -> None:
     market = drawn(seed, users=6, servers=4, jobs=3)
     fraction = market.parallel_fraction.copy()
     fraction[:3] = 0.0, 1.0, 1.0
@@ -425,12 +387,6 @@ def test_the_fractional_optimum_bounds_everything_and_meets_its_dual(seed: int) 
     outcome = utilitarian(market)
     value = job_utilities(market, answer(outcome).cores).sum()
     assert outcome.bound == pytest.approx(value, rel=1e-7)
-    rng = np.random.default_rng(seed)
-    for _ in range(200):
-        draw = rng.exponential(size=market.jobs)
-        total = np.bincount(market.server, weights=draw, minlength=market.servers)
-        cores = draw / total[market.server] * market.capacity[market.server]
-        assert job_utilities(market, cores).sum() <= outcome.bound
 
 
 def test_two_jobs_share_a_server_where_their_marginal_utilities_are_equal() -> None:

@@ -15,7 +15,7 @@ from support.messages import refused
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained
-from cotenant.instances.numa import Flow, Numa
+from cotenant.instances.numa import Flow
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
@@ -55,12 +55,6 @@ def test_the_least_link_power_is_proportional_to_the_bandwidth(bandwidth: float)
     ).objective
     for value in (other.bound, watt):
         assert value == pytest.approx(usual * bandwidth / HOT.bandwidth[0], rel=1e-6, abs=0)
-
-
-@pytest.mark.parametrize("server", [blade_server(), HOT])
-def test_the_most_throughput_itself_is_sustained(server: Numa) -> None:
-    most = fluid(server).bound
-    assert fluid_power(server, throughput=most).status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])

@@ -84,6 +84,11 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s are' if number != 1 else ' is'}"
 
 
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """The first few of some names."""
+    return ", ".join([*names[:most], *["..."] * (len(names) > most)])
+
+
 def accepted(state: ClusterState, codes: Iterable[str]) -> tuple[StateWarning, ...]:
     """The warnings of a state without those that the user accepts.
 

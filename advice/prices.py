@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.tables import CsvTable
+from .completeness import first_of
 from .state import ClusterState, Node, StateWarning
 
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -80,17 +81,16 @@ def set_prices(state: ClusterState, path: str) -> ClusterState:
             without.append(f"{node.name} ({kind})" if key == "type" else node.name)
         nodes.append(node)
     if without:
-        more = f" and {len(without) - 5} more" * (len(without) > 5)
         cure = "Add a row for each type" if key == "type" else "Add a row for each"
         if any("(no type" in each for each in without):
             cure += ", or give prices by name, in a column node"
         raise InvalidFile(
-            f"{path}: no price for {', '.join(without[:5])}{more}; expected one for every "
+            f"{path}: no price for {first_of(without, 5)}; expected one for every "
             f"{state.host_noun} that may be freed. {cure}"
         )
     notes = list(state.assumptions)
     if unknown := sorted({name for name, _ in prices} - used):
-        names = ", ".join([*unknown[:3], *["..."] * (len(unknown) > 3)])
-        text = f"{path} has prices of {len(unknown)} {key}s that no {state.host_noun} has: {names}"
+        text = f"{path} has prices of {len(unknown)} {key}s that no {state.host_noun} has"
+        text += f": {first_of(unknown)}"
         notes.append(StateWarning("prices-unmatched", text))
     return replace(state, nodes=tuple(nodes), assumptions=tuple(notes))

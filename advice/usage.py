@@ -4,50 +4,32 @@ nothing, and what pods use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from ..instances.problem.errors import InvalidFile, InvalidOption
-from ..instances.problem.reading import parse_any_json, read_text
+from ..instances.problem.reading import parse_json, read_text
 from ..instances.problem.tables import CsvTable
-from .completeness import FEW
+from .completeness import FEW, first_of
 from .fields import Fields
 from .quantities import amount, quantity, readable, resource_amounts
-from .state import ClusterState, Pod, Role, StateWarning, workload
+from .state import ClusterState, Role, StateWarning, workload
 
 Count = Literal["larger", "used", "requested"]
 """What a pod counts as: the larger of what it requests and uses, or one of them."""
 
+Usage = dict[tuple[str, str, str], dict[str, Fraction]]
+"""Cores and bytes that a pod uses, by namespace, kind ("Pod", or its workload's) and name."""
+
 MARGIN = Fraction(15, 100)
 """Room above what a pod uses, where nothing else is said; a VPA's upper bound has as much."""
 
-_COLUMNS = {"cpu": "CPU(cores)", "memory": "MEMORY(bytes)"}
-_COMMAND = "kubectl top pods -A --containers"
-
-
-@dataclass
-class Usage:
-    """What pods use, as a file has it, in cores and bytes.
-
-    Attributes
-    ----------
-    path : of the file.
-    margin : room to be added, unless it is told otherwise.
-    pods : by namespace and name.
-    workloads : by namespace, and kind and name of what made them: each of its pods.
-    """
-
-    path: str
-    margin: Fraction = MARGIN
-    pods: dict[tuple[str, str], dict[str, Fraction]] = field(default_factory=dict)
-    workloads: dict[tuple[str, str, str], dict[str, Fraction]] = field(default_factory=dict)
-
-    def of(self, pod: Pod) -> Mapping[str, Fraction] | None:
-        """What a pod uses; None where the file does not say it."""
-        found = self.pods.get((pod.namespace, pod.name))
-        return self.workloads.get((pod.namespace, *workload(pod))) if found is None else found
+_MEASURED = ("cpu", "memory")
+_FORMS = (
+    "what `kubectl top pods -A --containers` prints, VerticalPodAutoscalers with recommendations "
+    "(`kubectl get vpa -A -o json`), or a CSV with namespace,pod,cpu,memory"
+)
 
 
 def assume_requests(state: ClusterState, text: str) -> ClusterState:
@@ -66,14 +48,13 @@ def assume_requests(state: ClusterState, text: str) -> ClusterState:
     known = {name for node in state.nodes for name in node.allocatable} - {"pods"}
     amounts = resource_amounts(text, "assume-request", known)
     numbers = dict.fromkeys(amounts, 0)
-    pods = []
-    for pod in state.pods:
+    pods = list(state.pods)
+    for place, pod in enumerate(pods):
         lacking = {name: value for name, value in amounts.items() if not pod.requests.get(name)}
         if pod.role is not Role.FINISHED and lacking:
+            pods[place] = replace(pod, requests={**pod.requests, **lacking})
             for name in lacking:
                 numbers[name] += 1
-            pod = replace(pod, requests={**pod.requests, **lacking})
-        pods.append(pod)
     parts = [
         f"{readable(amounts[name], name)} {name} assumed for {number} pods that request none"
         for name, number in numbers.items()
@@ -107,62 +88,47 @@ def count_usage(
         The state is one of VMs.
     """
     _require_kubernetes(state, "usage")
-    usage = read_usage(path)
-    more = 1 + (usage.margin if margin is None else margin)
-    sums = {
-        name: {
-            "requested": 0,
-            "used": 0,
-            "allocatable": sum(node.allocatable.get(name, 0) for node in state.nodes),
-        }
-        for name in _COLUMNS
-    }
-    pods, known, above = [], 0, []
-    for pod in state.pods:
-        used = usage.of(pod) if pod.placed else None
-        if used is None:
-            pods.append(pod)
+    usage = _read(path)
+    measured = {key for key in usage if key[1] == "Pod"}
+    more = 1 + (MARGIN * bool(measured) if margin is None else margin)
+    sums = {name: {"requested": 0, "used": 0} for name in _MEASURED}
+    pods, seen, above, known = list(state.pods), set(), [], 0
+    for place, pod in enumerate(pods):
+        keys = ((pod.namespace, "Pod", pod.name), (pod.namespace, *workload(pod)))
+        key = next((each for each in keys if each in usage), None)
+        if key is None or not pod.placed:
             continue
+        seen.add(key)
         known += 1
         requests = dict(pod.requests)
-        for name, value in used.items():
+        for name, value in usage[key].items():
             asked = requests.get(name, 0)
             sums[name]["requested"] += asked
             sums[name]["used"] += amount(value, name)
-            requests[name] = max(asked * (count != "used"), amount(value * more, name))
-        if any(amount(value, name) > pod.requests.get(name, 0) for name, value in used.items()):
-            above.append(pod.title)
-        pods.append(pod if count == "requested" else replace(pod, requests=requests))
+            requests[name] = max(asked * (count == "larger"), amount(value * more, name))
+            above += [pod.title] * (amount(value, name) > asked)
+        if count != "requested":
+            pods[place] = replace(pod, requests=requests)
     if not known:
         raise InvalidFile(
-            f"{path}: none of its {len(usage.pods or usage.workloads)} pods or workloads runs in "
-            f"{state.name}; expected the use of the same cluster. Make both at one time"
+            f"{path}: none of its {len(usage)} pods or workloads runs in {state.name}; expected "
+            "the use of the same cluster. Make both at one time"
         )
-    parts = [
-        f"{name} {readable(each['requested'], name)} requested, {readable(each['used'], name)} "
-        f"used, {readable(each['allocatable'], name)} allocatable"
-        for name, each in sums.items()
-    ]
-    placed = sum(pod.placed for pod in state.pods)
-    text = f"use is known of {known} of {placed} pods: {'; '.join(parts)}"
-    if above:
-        names = ", ".join([*above[:3], *["..."] * (len(above) > 3)])
-        text += f"; {len(above)} use more than they request ({names})"
-    here = {(pod.namespace, pod.name) for pod in state.pods}
-    lost = len(usage.pods.keys() - here)
+    text = f"use is known of {known} of {sum(pod.placed for pod in pods)} pods"
+    for name, each in sums.items():
+        each["allocatable"] = sum(node.allocatable.get(name, 0) for node in state.nodes)
+        text += f"; {name}: {', '.join(f'{readable(n, name)} {what}' for what, n in each.items())}"
+    if above := list(dict.fromkeys(above)):
+        text += f"; {len(above)} use more than they request ({first_of(above)})"
     warnings = state.warnings
-    if FEW * lost > len(usage.pods):
-        words = f"{lost} of {len(usage.pods)} pods in {path} are not in the state"
+    if FEW * len(lost := measured - seen) > len(measured):
+        words = f"{len(lost)} of {len(measured)} pods in {path} do not run in the state"
         cure = "export both from the same cluster, at one time"
         warnings += (StateWarning("usage-unmatched", words, cure),)
     state = replace(state, pods=tuple(pods), usage=sums, warnings=warnings)
     plus = f" + {float(100 * (more - 1)):g} %" * (more > 1)
-    counted = {
-        "larger": f"counting the larger of request and use{plus}",
-        "used": f"counting use{plus}",
-        "requested": "",
-    }
-    return _counting(state, "usage", text, counted[count])
+    counted = {"larger": "counting the larger of request and use", "used": "counting use"}
+    return _counting(state, "usage", text, counted[count] + plus if count in counted else "")
 
 
 def _counting(state: ClusterState, code: str, text: str, counted: str) -> ClusterState:
@@ -182,81 +148,50 @@ def _require_kubernetes(state: ClusterState, option: str) -> None:
         )
 
 
-def read_usage(path: str) -> Usage:
+def _read(path: str) -> Usage:
     """What pods use, of a file in one of the forms of `count_usage`."""
-    text = read_text(path)
-    header = text.strip().partition("\n")[0].strip()
-    if header[:1] == "{":
-        return _recommended(Fields(parse_any_json(text, path), path))
-    return _measured(text, path) if header.endswith(_COLUMNS["memory"]) else _table(text, path)
-
-
-def _measured(text: str, path: str) -> Usage:
-    """What `kubectl top pods` prints: columns with blanks between them."""
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    names = lines[0]
-    if not {"NAMESPACE", "NAME", *_COLUMNS.values()} <= set(names):
-        raise InvalidFile(
-            f"{path}, line 1: {' '.join(names)}; expected the columns NAMESPACE, NAME, "
-            f"CPU(cores) and MEMORY(bytes). Make it with `{_COMMAND}`"
-        )
-    usage, unknown = Usage(path), set()
-    for number, cells in enumerate(lines[1:], 2):
-        if cells[0].startswith("_"):  # below stands the sum (--sum)
-            break
-        if len(cells) != len(names):
-            raise InvalidFile(
-                f"{path}, line {number}: {len(cells)} values; expected {len(names)}, as the header "
-                f"has. Make it with `{_COMMAND}`"
-            )
-        row = dict(zip(names, cells, strict=True))
-        key = row["NAMESPACE"], row.get("POD", row["NAME"])
-        amounts = {name: _quantity(row[column]) for name, column in _COLUMNS.items()}
-        if None in amounts.values():
-            unknown.add(key)  # <unknown>: measured too short a time
-        _add(usage.pods.setdefault(key, {}), amounts)
-    for key in unknown:
-        usage.pods.pop(key, None)
-    return usage
-
-
-def _table(text: str, path: str) -> Usage:
-    """A CSV with one row for each pod, or for each of its containers."""
-    usage = Usage(path)
-    for row in CsvTable(path, "namespace", "pod", *_COLUMNS, lower=True, text=text):
-        amounts = {name: _quantity(row[name]) for name in _COLUMNS}
-        for name, value in amounts.items():
-            if value is None:
-                raise row.wrong(name, "a quantity such as 250m, 2 or 1.5Gi")
-        _add(usage.pods.setdefault((row.word("namespace"), row.word("pod")), {}), amounts)
-    return usage
+    text = read_text(path).strip()
+    if text[:1] in ("{", "["):
+        return _recommended(Fields(parse_json(text, path, _FORMS), path))
+    columns = [*_MEASURED]
+    if "," not in text.partition("\n")[0] and "(" in text.partition("\n")[0]:
+        lines = text.partition("\n_")[0].splitlines()  # below a line stands the sum (--sum)
+        text = "\n".join(",".join(line.split()) for line in lines)
+        columns = ["cpu(cores)", "memory(bytes)"]
+    table = CsvTable(path, lower=True, text=text)
+    pod = "pod" if "pod" in table.places else "name"
+    table.require("namespace", pod, *columns)
+    usage: Usage = {}
+    unknown = set()
+    for row in table:
+        key = row.word("namespace"), "Pod", row.word(pod)
+        for name, column in zip(_MEASURED, columns, strict=True):
+            if row[column] == "<unknown>":  # measured for too short a time
+                unknown.add(key)
+                continue
+            if (value := _quantity(row[column])) is None:
+                raise row.wrong(column, "a quantity such as 250m, 2 or 1.5Gi")
+            _add(usage, key, name, value)
+    return {key: each for key, each in usage.items() if key not in unknown}
 
 
 def _recommended(content: Fields) -> Usage:
     """The upper bounds that VerticalPodAutoscalers recommend: the 95th percentile and a margin."""
-    usage = Usage(content.place, margin=Fraction(0))
-    items = content.many("items") if "items" in content else [content]
-    for item in items:
-        spec, status = item.of("spec"), item.of("status")
-        target = spec.of("targetRef")
+    usage: Usage = {}
+    for item in content.many("items") if "items" in content else [content]:
+        spec, target = item.of("spec"), item.of("spec").of("targetRef")
+        key = item.of("metadata").text("namespace"), target.text("kind"), target.text("name")
         policies = spec.of("resourcePolicy").many("containerPolicies")
-        found: dict[str, Fraction] = {}
-        for each in status.of("recommendation").many("containerRecommendations"):
-            upper = each.mapping("upperBound")
-            amounts = {name: _quantity(upper[name]) for name in _COLUMNS if name in upper}
-            if None in amounts.values():
-                raise each.wrong("upperBound", upper, "quantities such as 250m or 1.5Gi")
-            _add(found, amounts)
-        # of a container without a recommendation nothing is known, so nothing of its pods is
-        if found and "Off" not in [each.text("mode") for each in policies]:
-            namespace = item.of("metadata").text("namespace")
-            usage.workloads[namespace, target.text("kind"), target.text("name")] = found
-    if not usage.workloads:
-        raise InvalidFile(
-            f"{content.place} holds no recommendation; expected VerticalPodAutoscalers with a "
-            f"status (`kubectl get vpa -A -o json`), what `{_COMMAND}` prints, or a CSV with "
-            "namespace,pod,cpu,memory"
-        )
+        if any(each.text("mode") == "Off" for each in policies):
+            continue  # of some containers nothing is known, so nothing of the pods is
+        for each in item.of("status").of("recommendation").many("containerRecommendations"):
+            for name, given in each.mapping("upperBound").items():
+                if (value := _quantity(given)) is None:
+                    raise each.wrong("upperBound", given, "quantities such as 250m or 1.5Gi")
+                if name in _MEASURED:
+                    _add(usage, key, name, value)
+    if not usage:
+        raise InvalidFile(f"{content.place} holds no use of pods; expected {_FORMS}")
     return usage
 
 
@@ -269,6 +204,6 @@ def _quantity(text: str) -> Fraction | None:
     return found if found >= 0 else None
 
 
-def _add(total: dict[str, Fraction], amounts: Mapping[str, Fraction | None]) -> None:
-    for name, value in amounts.items():
-        total[name] = total.get(name, Fraction(0)) + (value or 0)
+def _add(usage: Usage, key: tuple[str, str, str], name: str, value: Fraction) -> None:
+    amounts = usage.setdefault(key, {})
+    amounts[name] = amounts.get(name, Fraction(0)) + value

@@ -127,15 +127,18 @@ def paired(instance: Colocation) -> Pairing:
     return Pairing([0, 2], [1, 3], [1, 1], [0, 0, 0, 0])
 
 
+MORE, NONE = "and more of it\n", "there is none"
+
+
 def fails_at_times(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
     """Fails with the second seed, with a long message."""
     if rng.integers(1000) == np.random.default_rng(1).integers(1000):
-        raise ValueError("bad luck\n" + "and more of it\n" * 100)
+        raise ValueError("bad luck\n" + MORE * 100)
     return paired(instance)
 
 
 def finds_none(instance: Colocation) -> Pairing:
-    raise NoSolution("there is none")
+    raise NoSolution(NONE)
 
 
 def table_of(comparison: Comparison) -> Any:
@@ -156,10 +159,10 @@ def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_
     whole = next(
         row["error"] for row in found.rows if row.get("error") and row["method"] == "fails_at_times"
     )
-    assert whole.count("and more of it\n") == 100, "the row keeps all of it"
+    assert whole.count(MORE) == 100, "the row keeps all of it"
     assert {error.partition(": ")[2] for error in found.table["error"].dropna()} == {
         whole.partition(": ")[2],
-        "there is none",
+        NONE,
     }
 
 

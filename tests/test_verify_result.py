@@ -390,7 +390,7 @@ def test_there_is_an_answer_where_there_is_said_to_be_none(
     honest = cotenant.solve(instance, method)
     outcome = Outcome(None, None, Status.INFEASIBLE, certificate=certificate)
     forged = replace(honest, outcome=outcome, metrics={}, objective=None)
-    assert "status infeasible, but there is an answer" in recheck(instance, forged).broken
+    approved(recheck(instance, forged).broken)
     verdict = recheck(instance, forged, time_limit=0)
     assert verdict.broken or "status" in verdict.not_looked_at
 
@@ -435,7 +435,7 @@ def test_fewest_moves_are_those_at_the_fewest_servers() -> None:
     assert {"bound", "certificate.fewest_servers"} <= set(found.not_looked_at)
     certificate = {**forged.certificate, "fewest_servers": 7}
     forged = replace(forged, outcome=replace(forged.outcome, certificate=certificate))
-    assert any("fewest_servers is 7" in claim for claim in recheck(instance, forged).broken)
+    approved(recheck(instance, forged).broken)
 
 
 def test_prices_of_any_size_are_read_again_as_they_are() -> None:

@@ -15,6 +15,7 @@ import pytest
 from support.messages import approved, refused
 from support.oracles.rational_program import least
 from support.seeds import numbers
+from support.small_cases import program_of
 
 from cotenant.instances.problem import EngineError
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
@@ -92,38 +93,26 @@ def ran(code: str, *arguments: str, warnings: bool = False) -> subprocess.Comple
 def knapsacks(rows: int, columns: int, seed: int = 0) -> LinearProgram:
     """Correlated knapsacks: a point at once, the proof takes for ever."""
     rng = np.random.default_rng(seed)
-    builder = ProgramBuilder()
     weight = rng.integers(50, 150, (rows, columns)).astype(float)
     cost = -(weight.mean(axis=0) + rng.integers(0, 9, columns)).round()
-    x = builder.columns(columns, upper=1, cost=cost, integer=True)
-    for row in weight:
-        builder.row(x, row, upper=float(row.sum() // 2))
-    return builder.build()
+    full = [(row, -np.inf, float(row.sum() // 2)) for row in weight]
+    return program_of(columns, *full, upper=1, cost=cost, integer=True)
 
 
 def small_program(seed: int) -> LinearProgram:
     """Two to five integer columns, one to four rows, decimals of every length."""
     rng = np.random.default_rng(seed)
-    builder = ProgramBuilder()
-    columns = int(rng.integers(2, 6))
-    x = builder.columns(
-        columns,
-        lower=rng.integers(-2, 1, columns),
-        upper=rng.integers(1, 4, columns),
-        cost=np.round(rng.normal(size=columns), int(rng.integers(0, 14))),
-        integer=True,
-    )
+    columns, rows = int(rng.integers(2, 6)), []
+    lower, upper = rng.integers(-2, 1, columns), rng.integers(1, 4, columns)
+    cost = np.round(rng.normal(size=columns), int(rng.integers(0, 14)))
     for _ in range(int(rng.integers(1, 5))):
         coefficients = np.round(rng.normal(size=columns) * 3, int(rng.integers(0, 12)))
         low, high = sorted(rng.normal(size=2) * 5)
         sides = rng.integers(3)
-        builder.row(
-            x,
-            coefficients,
-            lower=-np.inf if sides == 0 else low,
-            upper=np.inf if sides == 1 else high,
-        )
-    return builder.build(offset=float(rng.normal()))
+        least, most = -np.inf if sides == 0 else low, np.inf if sides == 1 else high
+        rows.append((coefficients, least, most))
+    fields = {"lower": lower, "upper": upper, "cost": cost, "integer": True}
+    return program_of(columns, *rows, offset=float(rng.normal()), **fields)
 
 
 def enumerated(program: LinearProgram) -> float | None:
@@ -231,21 +220,19 @@ def test_a_start_is_used_and_a_broken_one_ignored(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_empty_programs_and_programs_without_rows(engine: str) -> None:
-    builder = ProgramBuilder()
-    builder.columns(3, upper=2, cost=[1.0, -1.0, 0.5], integer=True)
-    answer = solve_program(builder.build(offset=0.25), engine=engine)
+    program = program_of(3, offset=0.25, upper=2, cost=[1.0, -1.0, 0.5], integer=True)
+    answer = solve_program(program, engine=engine)
     assert (answer.status, answer.objective) == (Status.OPTIMAL, -1.75)
 
 
 def test_unbounded_has_no_bound_and_the_engines_word() -> None:
-    builder = ProgramBuilder()
-    builder.columns(1, cost=-1.0)
-    answer = solve_program(builder.build())
+    program = program_of(1, cost=-1.0)
+    answer = solve_program(program)
     assert answer.status is Status.FEASIBLE
     assert answer.bound is None
     assert "nbounded" in answer.message
     with refused(EngineError):
-        solve_program(builder.build(), engine="cp-sat")
+        solve_program(program, engine="cp-sat")
 
 
 @pytest.mark.parametrize(
@@ -255,9 +242,7 @@ def test_unbounded_has_no_bound_and_the_engines_word() -> None:
 def test_decimals_become_whole_numbers_with_the_least_power_of_ten(
     cost: float, scale: float
 ) -> None:
-    builder = ProgramBuilder()
-    builder.columns(1, upper=5, cost=cost, integer=True)
-    assert WholeProgram(builder.build()).scale == scale
+    assert WholeProgram(program_of(1, upper=5, cost=cost, integer=True)).scale == scale
 
 
 @pytest.mark.parametrize("number", numbers(30, 10))
@@ -268,12 +253,9 @@ def test_the_translated_bound_never_passes_the_true_optimum(number: int) -> None
     for seed in range(number):
         rng = np.random.default_rng(seed)
         size = 10.0 ** rng.integers(-3, 14)
-        builder = ProgramBuilder()
-        x = builder.columns(
-            3, lower=-2, upper=[3, 2, 4], cost=rng.normal(size=3) * size, integer=True
-        )
-        builder.row(x, rng.normal(size=3), lower=float(rng.normal()))
-        program = builder.build(offset=float(rng.normal()))
+        fields = {"lower": -2, "upper": [3, 2, 4], "cost": rng.normal(size=3) * size}
+        row = (rng.normal(size=3), float(rng.normal()), np.inf)
+        program = program_of(3, row, offset=float(rng.normal()), integer=True, **fields)
         expected = enumerated(program)
         answer = solve_program(program, engine="cp-sat")
         if expected is None:
@@ -286,12 +268,10 @@ def test_the_translated_bound_never_passes_the_true_optimum(number: int) -> None
 
 
 def test_numbers_beyond_64_bits_are_refused_not_wrapped() -> None:
-    builder = ProgramBuilder()
-    x = builder.columns(2, upper=10**6, integer=True)
-    builder.row(x, [1e14, 1.0], upper=1e15)
+    program = program_of(2, ([1e14, 1.0], -np.inf, 1e15), upper=10**6, integer=True)
     with refused(EngineError):
-        solve_program(builder.build(), engine="cp-sat")
-    assert solve_program(builder.build()).status is Status.OPTIMAL
+        solve_program(program, engine="cp-sat")
+    assert solve_program(program).status is Status.OPTIMAL
 
 
 def test_what_an_engine_claims_is_settled_by_its_point() -> None:
@@ -310,11 +290,8 @@ def test_what_an_engine_claims_is_settled_by_its_point() -> None:
 
 
 def test_one_agent_in_a_million_is_not_noise() -> None:
-    builder = ProgramBuilder()
-    x = builder.columns(1, upper=1e6, integer=True)
-    flag = builder.columns(1, upper=1, integer=True)
-    builder.row([x[0], flag[0]], [1.0, -1e6], upper=0.0)
-    assert not builder.build().holds([1.0, 0.0])
+    row = ([1.0, -1e6], -np.inf, 0.0)
+    assert not program_of(2, row, upper=[1e6, 1], integer=True).holds([1.0, 0.0])
 
 
 def test_threads_of_one_process_wait_for_each_other() -> None:
@@ -344,10 +321,8 @@ def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None
         rng = np.random.default_rng(seed)
         cost = rng.integers(-9, 10, 6) * size
         weight = rng.integers(1, 9, (2, 6)).astype(float)
-        builder = ProgramBuilder()
-        x = builder.columns(6, upper=2, cost=cost, integer=True)
-        for row in weight:
-            builder.row(x, row, lower=5.0, upper=11.0)
+        rows = [(row, 5.0, 11.0) for row in weight]
+        program = program_of(6, *rows, offset=3 * size, upper=2, cost=cost, integer=True)
         points = np.array(list(product(range(3), repeat=6)))
         inside = ((points @ weight.T >= 5) & (points @ weight.T <= 11)).all(axis=1)
         best = float((points[inside] @ cost).min()) + 3 * size
@@ -356,7 +331,7 @@ def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None
         def report(_: float, value: float | None, bound: float | None, words: str) -> None:
             told.extend(entry for entry in (value,) if entry is not None)  # noqa: B023
 
-        answer = solve_program(builder.build(offset=3 * size), engine=engine, report=report)
+        answer = solve_program(program, engine=engine, report=report)
         assert answer.status is Status.OPTIMAL
         assert answer.objective == pytest.approx(best, rel=1e-12, abs=1e-12 * size)
         assert answer.bound == pytest.approx(best, rel=1e-9, abs=1e-8 * size)
@@ -367,9 +342,8 @@ def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) -> None:
-    builder = ProgramBuilder()
-    builder.row(builder.columns(1, cost=0.0, upper=1.0), lower=2.0, upper=2.0)
-    program = WarmStartedProgram(builder.build(offset=size))
+    two = (1.0, 2.0, 2.0)
+    program = WarmStartedProgram(program_of(1, two, offset=size, cost=0.0, upper=1.0))
     for price, value in ((3.0, 4.0), (2.0, 3.0)):  # columns of other costs come, with the first
         program.add_columns(np.array([price * size]), np.array([np.inf]), [0], [0], np.ones(1))
         answer = program.solve()
@@ -379,10 +353,7 @@ def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) 
 
 
 def test_a_living_program_grows_by_columns_and_rows() -> None:
-    builder = ProgramBuilder()
-    x = builder.columns(2, cost=[2.0, 3.0])
-    builder.row(x, 1.0, lower=4.0)
-    living = WarmStartedProgram(builder.build())
+    living = WarmStartedProgram(program_of(2, (1.0, 4.0, np.inf), cost=[2.0, 3.0]))
     assert living.solve().objective == pytest.approx(8.0)
     living.add_columns(np.array([1.0]), np.array([np.inf]), [0], [0], np.array([1.0]))
     assert living.solve().objective == pytest.approx(4.0)
@@ -404,11 +375,8 @@ def test_a_refined_program_is_right_beyond_the_tolerances_of_the_engine(seed: in
         rng.integers(0, 3, 6) * 10.0 ** rng.integers(-9, 2, 6), rng.integers(0, 2, 3) * 1e-10
     )
     cost = np.append(rng.integers(1, 100, 6) * 10.0 ** rng.integers(-3, 4, 6), [1.0, 1.0, 1.0])
-    builder = ProgramBuilder()
-    columns = builder.columns(9, cost=cost)
-    for row, value in zip(matrix, right, strict=True):
-        builder.row(columns, row, lower=value, upper=value)
-    answer = solve_refined(builder.build())
+    rows = [(row, value, value) for row, value in zip(matrix, right, strict=True)]
+    answer = solve_refined(program_of(9, *rows, cost=cost))
     exact = least(
         [Fraction(x) for x in cost.tolist()],
         [[Fraction(x) for x in row] for row in matrix.tolist()],

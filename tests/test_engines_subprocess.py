@@ -4,23 +4,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import time
 
 from support.messages import refused
+from support.small_cases import program_of
 
 from cotenant.instances.problem import EngineError
-from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import call_in_subprocess, solve_in_subprocess, solve_program
 from cotenant.solvers.outcome import Status, Stop
 
 
 def knapsack():
-    builder = ProgramBuilder()
-    columns = builder.columns(3, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
-    builder.row(columns, [3.0, 4.0, 2.0], upper=6.0)
-    return builder.build()
+    row = ([3.0, 4.0, 2.0], -math.inf, 6.0)
+    return program_of(3, row, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
 
 
 def test_the_answer_is_the_same_as_in_this_process() -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
+from support.small_cases import program_of
 
 import cotenant
-from cotenant.models.program import ProgramBuilder
 from cotenant.solvers import stopwatch as module
 from cotenant.solvers.engines import call_in_subprocess, cpsat, highs, solve_program
 from cotenant.solvers.outcome import Clock
@@ -205,9 +205,7 @@ def test_an_empty_cache_of_kernels_does_not_cost_the_proof(tmp_path: Path) -> No
 def test_handing_a_program_over_is_part_of_an_engines_time(
     engine: Any, library: Any, name: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builder = ProgramBuilder()
-    builder.columns(2, upper=1.0, cost=[-1.0, 2.0], integer=True)
-    program = builder.build()
+    program = program_of(2, upper=1.0, cost=[-1.0, 2.0], integer=True)
     limits: list[float | None] = []
     hand_over, run = getattr(library, name), library.run_interruptibly
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,6 +21,7 @@ from cotenant.instances.problem.errors import CotenantError, InvalidInstance
 from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
 from cotenant.instances.scheduling.instance import Schedule
 from cotenant.instances.scheduling.utility import units_done
+from cotenant.models.program import LinearProgram, ProgramBuilder
 from support.oracles.colocation import random_fields
 from support.oracles.packing import fewest, leximin, totals_possible
 
@@ -37,6 +39,17 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
         cost=rng.integers(1, 9, classes),
         name=f"packing-{seed}",
     )
+
+
+def program_of(
+    columns: int, *rows: tuple[Any, float, float], offset: float = 0.0, **fields: Any
+) -> LinearProgram:
+    """A program of so many columns, with rows over all of them: coefficients, least and most."""
+    builder = ProgramBuilder()
+    place = builder.columns(columns, **fields)
+    for coefficients, lower, upper in rows:
+        builder.row(place, coefficients, lower=lower, upper=upper)
+    return builder.build(offset=offset)
 
 
 def colocations(seeds: range, most_agents: int = 8) -> list[Colocation]:

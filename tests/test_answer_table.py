@@ -85,7 +85,7 @@ def test_an_allocation_sums_to_what_each_user_has_on_each_server() -> None:
     assert frame["cores"].to_dict() == pytest.approx({("ann", "s1"): 4.0, ("bob", "s2"): 8.0})
     assert frame["jobs"].to_dict() == {("ann", "s1"): 2, ("bob", "s2"): 1}
     assert repr(result).startswith("Result(ES on market, feasible,")
-    assert "give ann 4 cores; bob 8 cores" in repr(result)
+    approved(repr(result).partition(" s, ")[2])
 
 
 def test_a_placement_names_the_vms_of_every_server() -> None:
@@ -201,7 +201,7 @@ def test_a_result_keeps_names_in_its_file_and_check_holds_them_to_the_solution(
     file = tmp_path / "result.json"
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(file))
     assert done.returncode == 0
-    assert "put x264 beside regression; fluidanimate beside decisiontree" in done.stdout
+    approved(line for line in done.stdout.splitlines() if line.startswith("put "))
     content = json.loads(file.read_text())
     assert content["named"]["rows"][0][:3] == ["x264", "regression", 1]
     tiny = cotenant.read("colocation/tiny")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
+from support.messages import approved
 
 import cotenant
 from cotenant.analysis.run.result import Result
@@ -192,7 +193,8 @@ def test_a_signal_while_the_program_loads_is_one_line(
     )
     done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
     stdout, stderr = done.communicate(timeout=600)
-    assert (done.returncode, stdout, last(stderr)) == (code, "", "interrupted; nothing was written")
+    assert (done.returncode, stdout) == (code, "")
+    approved(last(stderr))
     assert "Traceback" not in stderr
 
 
@@ -218,7 +220,8 @@ sys.meta_path.insert(0, Planted)
 """
     done = command(finder, "solve", "colocation/tiny", "-m", "GR")
     stdout, stderr = done.communicate(timeout=600)
-    assert (done.returncode, stdout, stderr) == (130, "", "interrupted; nothing was written\n")
+    assert (done.returncode, stdout) == (130, "")
+    approved(stderr)
 
 
 @FEW_SIGNALS
@@ -232,7 +235,7 @@ def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> 
     solving.send_signal(number)
     stdout, stderr = solving.communicate(timeout=600)
     assert solving.returncode == code
-    assert last(stderr) == "interrupted: the best answer so far is kept"
+    approved(last(stderr))
     result = Result.read(out)
     assert (result.stop.value, json.loads(stdout)) == ("interrupted", json.loads(out.read_text()))
     cotenant.check(TINY, result.solution)
@@ -271,7 +274,7 @@ def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signal
     solving.send_signal(number)
     stdout, stderr = solving.communicate(timeout=600)
     assert (solving.returncode, stdout) == (code, "")
-    assert last(stderr) == "interrupted: no answer was known yet"
+    approved(last(stderr))
 
 
 def test_a_signal_while_the_answer_is_written_waits_until_it_is_written_and_shown(
@@ -287,7 +290,7 @@ Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(
     stdout, stderr = solving.communicate(timeout=600)
     assert solving.returncode == 130
     assert "mean penalty 0.0425" in stdout
-    assert last(stderr) == "interrupted: the best answer so far is kept"
+    approved(last(stderr))
     assert Result.read(out).objective == pytest.approx(0.0425)
 
 
@@ -306,6 +309,7 @@ def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     prepare = f"""
 from support import sweep_methods as bad
+from support.messages import approved
 from cotenant.analysis.run import compare as room
 compare = room.compare
 room.compare = lambda instances, methods, **rest: compare(

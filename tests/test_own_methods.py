@@ -228,7 +228,7 @@ def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
     approved(again.stderr.splitlines()[0])
     command = ("reproduce", "numa-table-4.2", "--out", str(folder / "rows-2.jsonl"))
     run(*command)
-    assert f"1 experiment taken from {folder / 'rows-2.jsonl'}" in run(*command).stderr
+    approved(run(*command).stderr)
 
 
 FAILING = """
@@ -284,11 +284,9 @@ def test_that_there_is_no_answer_may_be_said_of_an_instance() -> None:
 def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: Path) -> None:
     (folder / "own_edited.py").write_text(FAILING)
     (folder / "own_helper.py").write_text("def broken():\n    return {}['key']\n")
-    place = f"KeyError at {folder / 'own_helper.py'}:2: 'key'"
     done = run("solve", "colocation/tiny", "-m", "own_edited:boom")
     assert done.returncode == 1
-    assert f"error: method 'boom' failed: {place}" in done.stderr
-    assert "Traceback" not in done.stderr
+    approved(done.stderr)
     done = run("solve", "colocation/tiny", "-m", "own_edited:nothing")
     assert done.returncode == 2
     approved(done.stderr)
@@ -296,7 +294,7 @@ def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: P
     assert run(*command).returncode == 0
     done = run(*command, "-m", "own_edited:boom", "--format", "wide")
     assert done.returncode == 1
-    assert f"boom failed in 1 of 1 runs: {place}" in done.stdout
+    approved(done.stdout[done.stdout.index("boom failed") :])
 
 
 def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Path) -> None:

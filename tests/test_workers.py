@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.run.rows import read_rows
@@ -64,10 +64,7 @@ def test_a_run_that_passes_its_hard_limit_is_a_failed_row_and_all_its_processes_
     found = cotenant.compare(
         [TINY], [bad.sleeps, bad.leaves], jobs=1, options={"note": str(note)}, **limits
     )
-    assert errors(found) == {
-        "sleeps": "passed its limit of 1 s by 5 s and was stopped",
-        "leaves": "its process ended with code 3: a last word",
-    }
+    approved(errors(found).values())
     assert all(map(bad.gone, map(int, note.read_text().split())))
 
 
@@ -80,14 +77,11 @@ def test_a_process_that_dies_takes_only_its_cell() -> None:
     found = cotenant.compare(
         [TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, bad.spoils], jobs=1
     )
-    assert errors(found) == {
-        "leaves": "its process ended with code 3: a last word",
-        "GR": None,
-        "is_killed": "its process was killed by SIGKILL (out of memory?)",
-        "exits": f"SystemExit at {place_in(bad.exits, 2)}: enough",
-        "shouts": None,
-        "spoils": f"ValueError at {place_in(bad.spoils, 2)}: assignment destination is read-only",
-    }
+    said = errors(found)
+    assert said.pop("GR") is said.pop("shouts") is None
+    assert said["exits"] == f"SystemExit at {place_in(bad.exits, 2)}: enough"
+    assert said["spoils"].startswith(f"ValueError at {place_in(bad.spoils, 2)}: assignment")
+    approved(said[name] for name in ("leaves", "is_killed"))
 
 
 def test_a_method_that_leaves_by_sys_exit_does_not_end_a_comparison_in_this_process_either() -> (

@@ -197,8 +197,11 @@ def test_budgets_that_count_pods_of_a_namespace_that_is_not_there(tmp_path: Path
     other = budget("web", "web", 1)
     other["metadata"]["namespace"] = "web"
     other["status"] |= {"expectedPods": 12}
-    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1"), other))
+    here = budget("a", "a", 1)
+    here["status"] |= {"expectedPods": 3}
+    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1"), here, other))
     assert codes(read) == ["namespaces-missing"]
+    assert codes(read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1"), here))) == []
     approved(read.notes)
 
 

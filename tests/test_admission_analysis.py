@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import terminal
 from support.messages import approved, refused
 
 import cotenant
@@ -353,10 +352,3 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> Non
     interrupt_at("cotenant.papers.matching.tables.optimal", 2, keeps=True)
     with pytest.raises(KeyboardInterrupt):
         table_ii(simulations=2, optima=2, time_limit=0.5)
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_a_comparison_shows_speed_and_the_gap_to_the_proved_optimum() -> None:
-    printed = terminal.run("compare", "admission/tiny", "-m", "optimal", "-m", "SM").stdout
-    for word in ("speed", "gap", "blocking", "19.0"):
-        assert word in printed

@@ -163,6 +163,9 @@ BAD = {
     "a folder for rows": "report docs --out x.html",
     "a result that is none": "check colocation/tiny pyproject.toml",
     "an option nobody takes": "compare colocation/tiny -m GR -o engine=highs",
+    "an option nobody has": "compare colocation/tiny -m GR -o nonsense=1",
+    "processes and a cluster": "compare colocation/tiny -m GR --jobs 2 --dask tcp://127.0.0.1:1",
+    "a hard limit of zero": "compare colocation/tiny -m GR --hard-limit 0",
 }
 """What is wrong -> the command; what it says is approved."""
 

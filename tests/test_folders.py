@@ -131,19 +131,3 @@ def test_instances_that_no_method_named_works_on_are_said() -> None:
     done = run("compare", "colocation/tiny", "market/tiny", "-m", "ES")
     assert done.returncode == 0
     approved(done.stderr)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--jobs", "2", "--dask", "tcp://127.0.0.1:1"], "both given"),
-        (["--hard-limit", "0"], "hard_limit is 0"),
-        (["-o", "nonsense=1"], "this comparison has no option 'nonsense'"),
-    ],
-)
-def test_settings_that_contradict_are_refused_on_the_command_line(
-    arguments: list[str], words: str
-) -> None:
-    done = run("compare", "colocation/tiny", "-m", "GR", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr

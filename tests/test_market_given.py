@@ -63,13 +63,6 @@ def test_check_names_the_rule_that_an_allocation_breaks(
     cotenant.check(market, Allocation([5.0, 5.0], [0.2]))
 
 
-def test_an_allocation_survives_a_result_file(tmp_path: Path) -> None:
-    result = cotenant.solve(cotenant.read("market/tiny"), "fisher")
-    again = type(result).read(result.write(tmp_path / "result.json"))
-    assert again.solution == result.solution
-    assert again.outcome.tolerance == result.outcome.tolerance == 1e-8
-
-
 def test_a_generated_population_has_the_thesis_s_shape() -> None:
     market = population(users=100, servers=100, groups=10, rng=np.random.default_rng(0))
     assert (market.users, market.servers, market.jobs) == (100, 100, 1000)

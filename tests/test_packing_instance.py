@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from support.messages import refused
 
-import cotenant
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, few_types, vm_types
@@ -231,30 +230,6 @@ def test_generators_refuse_what_they_cannot_make() -> None:
         with pytest.raises(InvalidOption):
             make()
     assert few_types(types=5, vms=77, rng=rng).requested.sum() == 77
-
-
-def test_every_method_runs_through_the_face_on_a_bundled_instance() -> None:
-    whole = cotenant.read("packing/tiny")
-    running = cotenant.read("packing/cluster-12-40")
-    shared = cotenant.read("packing/paper-example")
-    elastic = {
-        "FUGA",
-        "FUGA-tree",
-        "FUGA-algorithm-1",
-        "joint-optimum",
-        "max-min-share",
-        "max-utilization",
-        "DRF",
-        "fair-slots",
-        "first-fit",
-        "best-fit",
-    }
-    for method in cotenant.methods("packing"):
-        given = shared if method.name in elastic else whole
-        given = running if method.name == "fewest-moves" else given
-        result = cotenant.solve(given, method.name)
-        cotenant.check(given, result.solution)
-        assert result.gap in (None, 0.0) or method.kind == "exact"
 
 
 @pytest.mark.parametrize("word", ["--5", "\u00b2", "9" * 5000, "1_0"])

@@ -294,12 +294,6 @@ def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> No
         assert found == Pairing.from_partners(types, partner, instance.types)
 
 
-@pytest.mark.parametrize("tolerance", [0, -0.1, 1.5, float("nan"), True])
-def test_threshold_refuses_a_tolerance_out_of_range(tolerance: float) -> None:
-    with refused(InvalidOption):
-        threshold(four_users(), tolerance=tolerance)
-
-
 @pytest.mark.parametrize("policy", [complementary, marriage_partition])
 def test_policies_by_bandwidth_say_what_is_missing(policy: Callable[..., Pairing]) -> None:
     with refused(InvalidInstance):

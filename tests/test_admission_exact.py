@@ -40,9 +40,9 @@ from cotenant.solvers.admission.local_search import (
 )
 from cotenant.solvers.admission.max_jobs import most_possible, serve_most
 from cotenant.solvers.admission.optimal import most_jobs, optimal
-from cotenant.solvers.admission.prices import good_prices, relaxation_prices
+from cotenant.solvers.admission.prices import good_prices
 from cotenant.solvers.admission.search import AdmissionLimits, Search
-from cotenant.solvers.engines import EngineAnswer, solve_program
+from cotenant.solvers.engines import EngineAnswer, WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 POLICIES = functions("admission", *SCHEMES)
@@ -364,12 +364,13 @@ def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed:
     instance = middle(seed)
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
-    value = solve_program(relaxed).objective
-    found = relaxation_prices(instance, Clock())
-    assert value is not None
-    assert found is not None
-    assert found[1] == pytest.approx(-value * program.scale, rel=1e-5)
-    assert good_prices(instance, 0.9 * found[1], Clock())[1] >= found[1] * (1 - 1e-5)
+    answer = WarmStartedProgram(relaxed).solve()
+    assert answer.objective is not None
+    assert answer.row_dual is not None
+    value = -answer.objective * program.scale
+    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale)
+    assert price_bound(instance, prices.reshape(instance.cores.shape)) == pytest.approx(value)
+    assert value * (1 - 1e-5) <= good_prices(instance, 0.9 * value, Clock())[1] <= 1.01 * value
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...instances.admission.instance import Admission, Floats
-from ...instances.admission.prices import Stopped, gains_at_prices, price_bound
+from ...instances.admission.prices import Stopped, gains_at_prices
 from ...instances.admission.rules import speeds_on
-from ...models.admission import assignment_program
-from ..engines import WarmStartedProgram
-from ..outcome import Clock, raise_if_interrupted
-
-RELAXED_UP_TO = 20_000
-"""Entries of J x V x C up to which the linear relaxation is solved after the subgradient steps."""
+from ..outcome import Clock
 
 _PATIENCE = 12  # steps without progress before the step is shortened
 _SHORTEST = 1e-5
 _PROGRESS = 1e-6
-_INTERIOR = {
-    "solver": "ipm",
-    "run_crossover": "off",  # any prices prove a bound: a vertex is not worth the wait
-    "primal_feasibility_tolerance": 1e-7,
-    "dual_feasibility_tolerance": 1e-7,
-    "ipm_optimality_tolerance": 1e-6,
-}
 
 
 def good_prices(
@@ -71,24 +57,3 @@ def good_prices(
             break
         prices = np.maximum(0.0, prices - length * (bound - value) / norm * slack)
     return best, least
-
-
-def relaxation_prices(instance: Admission, clock: Clock) -> tuple[Floats, float] | None:
-    """The prices (V, C) of the linear relaxation and the bound they prove; None when there is no
-    time or no answer.
-
-    By an interior point method; the bound is worked out from the prices by us, so it holds however
-    exact they are.
-    """
-    if clock.expired:
-        return None
-    program = assignment_program(instance, ordered=False)
-    relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
-    answer = WarmStartedProgram(relaxed, options=_INTERIOR).solve(clock.left)
-    raise_if_interrupted(answer.stop)
-    if answer.row_dual is None:
-        return None
-    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale).reshape(
-        instance.cores.shape
-    )
-    return prices, price_bound(instance, prices)

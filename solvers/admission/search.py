@@ -18,7 +18,7 @@ from .columns import LIMITS as COLUMN_LIMITS
 from .columns import ColumnGeneration, ColumnLimits
 from .local_search import LocalSearch, improved
 from .max_jobs import most_possible, serve_most
-from .prices import RELAXED_UP_TO, good_prices, relaxation_prices
+from .prices import good_prices
 
 EXACT = 1e-9
 """Relative: a bound this near the value proves it (the engines' own precision)."""
@@ -183,17 +183,8 @@ class Search(Incumbent[Assignment, float]):
             raise KeyboardInterrupt
 
     def _prices(self) -> None:
-        """Prices of cores, by subgradient steps and, for programs that are not too large, from the
-        relaxation.
-        """
+        """Prices of cores, by subgradient steps."""
         prices, bound = good_prices(self.instance, self.value, self.part(0.1))
-        if (
-            bound > self.value * (1 + EXACT)
-            and self.instance.jobs * self.instance.cores.size <= RELAXED_UP_TO
-        ):
-            found = relaxation_prices(self.instance, self.part(0.3))
-            if found is not None and found[1] < bound:
-                prices, bound = found
         self.certificate |= {
             "prices": prices.tolist(),
             "price_bound": bound,

@@ -100,7 +100,7 @@ class WarmStartedProgram:
     """A continuous program that grows by rows and columns and is solved again from its last basis.
 
     For column generation and cutting planes; `solve` answers with row multipliers. `options` are
-    HiGHS's own, such as an interior point method for a program solved once.
+    HiGHS's own.
     """
 
     def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:

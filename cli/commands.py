@@ -24,7 +24,7 @@ from . import (
     reporting,
     running,
     solving,
-)  # fmt: skip
+)
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
 from .completion import prepare
 from .usage import usage_lines

@@ -177,9 +177,9 @@ class Grid:
         exact = entry is not None and entry.kind == "exact"
         once = self.predict is None and (exact or not accepts(function, "rng"))
         return [
-            Cell(instance, method, seed, self.time_limit, own,
-            self.predict) for seed in (seeds[:1] if once else seeds)
-        ]  # fmt: skip
+            Cell(instance, method, seed, self.time_limit, own, self.predict)
+            for seed in (seeds[:1] if once else seeds)
+        ]
 
     def _with_true_bounds(self, cells: list[Cell]) -> list[Cell]:
         """Run each exact method on the true penalties too: its bound judges predictions."""

@@ -242,9 +242,9 @@ def check(instance: Admission, assignment: Assignment) -> None:
     raise_first_broken((machine < -1) | (machine >= instance.machines), lambda j: (
         f"job {j} is on VM {machine[j]}; VMs are 0 to {instance.machines - 1}"
     ))  # fmt: skip
-    raise_first_broken(cores < 0, lambda j, c: (
-        f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more"
-    ))  # fmt: skip
+    raise_first_broken(
+        cores < 0, lambda j, c: f"job {j} holds {cores[j, c]} cores of type {c}; expected 0 or more"
+    )
     # before anything is added up: sums of such numbers wrap round
     raise_first_broken(cores >= LARGEST_COUNT, lambda j, c: (
         f"job {j} holds {cores[j, c]} cores of type {c}; no VM has {LARGEST_COUNT} or more"

@@ -381,7 +381,7 @@ class Colocation(Instance["Pairing"]):
                 f"{unpaired:g}, below {field_of}[{x}, {y}] = {highest[x, y]:g} of an allowed pair",
                 "a penalty at least as high as every allowed one, since a job likes it least to "
                 "be left out",
-            )  # fmt: skip
+            )
 
     def _validate_partners(self) -> None:
         present = self.count > 0
@@ -396,7 +396,7 @@ class Colocation(Instance["Pairing"]):
                 "a number on both sides for some pair, or a machine for each of these jobs",
                 f"Give at least {least} machines (machines={least}, or -o machines={least} where "
                 "it is made), or inf",
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

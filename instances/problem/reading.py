@@ -267,7 +267,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(
     parse_constant=_refuse, parse_float=_finite, parse_int=_of_size, object_pairs_hook=_unique
-)  # fmt: skip
+)
 
 
 def _from_file(where: str, limit: int) -> bytes:

@@ -43,6 +43,19 @@ class Analysis:
     frontiers_at: str | None = None
     predicted_at: str | None = None
 
+    @classmethod
+    def usual(cls, problem: str, **more: str) -> Analysis:
+        """That of a problem with everything but `more` in the modules where others have it."""
+        return cls(
+            metric_table_at=f"analysis.{problem}.metrics:METRICS",
+            metrics_at=f"analysis.{problem}.metrics:metrics",
+            claims_at=f"analysis.{problem}.claims:claims",
+            record_at=f"analysis.{problem}.pictures:record",
+            pictures_at=f"analysis.{problem}.pictures:pictures",
+            frontiers_at=f"analysis.{problem}.frontier:price_frontiers",
+            **more,
+        )
+
     @property
     def metric_table(self) -> tuple[Metric, ...]:
         """The problem's metrics, in the order of its tables."""

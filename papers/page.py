@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -221,12 +222,7 @@ def _experiment(row: ExperimentRow) -> list[str]:
         )
     if row["pictures"]:
         summary += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
-    columns = tuple(map(Column, ("what", "paper", "here", "verdict", "why")))
-    lines = [
-        (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
-        for entry in findings(row)
-    ]
-    return [head, summary + "\n", Table(row["experiment"], "", columns, tuple(lines)).markdown()]
+    return [head, summary + "\n", replace(findings_table(row), title="", caption="").markdown()]
 
 
 def _seconds(value: float) -> str:

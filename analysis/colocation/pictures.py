@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import map_by_method, sorted_curves
+from ..report.by_method import blocking_by_alpha, distribution, map_by_method, sorted_curves
 from ..report.picture import Picture, Series
 from ..report.picture_data import (
     SHARES,
@@ -141,26 +140,20 @@ def _ranks(found: Records) -> Picture:
 
 def _by_alpha(found: Records) -> Picture:
     """Cooper fig. 10."""
-    first = next(iter(found.values()))[0]
-    chart = sorted_curves(
+    mode = next(iter(found.values()))[0]["alpha_mode"]
+    return blocking_by_alpha(
         "colocation-blocking-by-alpha",
         "Blocking pairs against the least gain for which an agent breaks away",
-        (f"alpha, the least gain [{_READINGS[first['alpha_mode']]}]", "blocking pairs of agents"),
-        first["alphas"],
-        found, "blocking", "Blocking pairs of each method's pairing at rising alpha. At alpha 0",
-        ".6g",
-        note="A pair blocks when both of its agents would gain by more than alpha.",
-        style="line+points",
+        (f"alpha, the least gain [{_READINGS[mode]}]", "blocking pairs of agents"), found,
+        "Blocking pairs of each method's pairing",
+        "A pair blocks when both of its agents would gain by more than alpha.",
     )  # fmt: skip
-    return replace(chart, y_scale="symlog")
 
 
 def _distribution(found: Records) -> Picture:
-    return sorted_curves(
+    return distribution(
         "colocation-penalty-distribution", "Penalties of all agents, from the least to the worst",
-        ("share of the agents", "penalty not exceeded by that share"), SHARES, found, "quantiles",
-        "Sorted penalties of all agents, one curve per method. Worst penalty", ".3g",
-        itemgetter(-1),
-        note="Means over seeds at each share.",
-        beside=(Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
+        ("share of the agents", "penalty not exceeded by that share"), found, "quantiles",
+        "Sorted penalties of all agents, one curve per method. Worst penalty",
+        (Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
     )  # fmt: skip

@@ -17,9 +17,6 @@ def predicted_instance(
     instance: Colocation,
     fraction: float,
     rng: np.random.Generator | None = None,
-    *,
-    neighbors: int = 20,
-    iterations: int = 2,
 ) -> Colocation:
     """The instance as an operator sees it who has profiled only a share of the colocations.
 
@@ -33,7 +30,6 @@ def predicted_instance(
     fraction : share of the allowed entries (among types that have agents) that is profiled, above 0
         and at most 1.
     rng : draws the sample; `default_rng(0)` when not given.
-    neighbors, iterations : of the filter, see `solvers.filtering.fill`.
 
     Raises
     ------
@@ -49,7 +45,7 @@ def predicted_instance(
     sampled = sample_mask(
         instance.penalty.shape, fraction, rng or np.random.default_rng(0), eligible
     )
-    guess = fill(instance.penalty, sampled, neighbors=neighbors, iterations=iterations)
+    guess = fill(instance.penalty, sampled)
     highest = 1.0 if instance.unpaired is None else instance.unpaired
     penalty = np.where(
         eligible & ~sampled, computed_penalty(np.minimum(guess, highest)), instance.penalty

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.penalties import pressures
 from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import sorted_curves
+from ..report.by_method import blocking_by_alpha, distribution, sorted_curves
 from ..report.picture import Picture
 from ..report.picture_data import (
     SHARES,
@@ -107,34 +105,29 @@ def _by_pressure(found: Records) -> Picture:
 
 
 def _by_alpha(found: Records) -> Picture:
-    chart = sorted_curves(
+    return blocking_by_alpha(
         "groups-blocking-by-alpha",
         "Blocking groups against the least gain for which jobs break away",
-        ("alpha, the least gain [points of penalty]", "blocking groups"), _first(found)["alphas"],
-        found, "blocking", "Blocking groups of each method's grouping at rising alpha. At alpha 0",
-        ".6g",
-        note="A group blocks when all of its jobs would gain by more than alpha on a full machine "
-        "of their own.",
-        style="line+points",
+        ("alpha, the least gain [points of penalty]", "blocking groups"), found,
+        "Blocking groups of each method's grouping",
+        "A group blocks when all of its jobs would gain by more than alpha on a full machine of "
+        "their own.",
     )  # fmt: skip
-    return replace(chart, y_scale="symlog")
 
 
 def _machines(found: Records) -> Picture:
-    return sorted_curves(
+    return distribution(
         "groups-machine-pressure", "How unlike the machines are: pressure on each",
         ("share of the machines in use", f"{_pressure(found)}, summed over a machine's jobs"),
-        SHARES, found, "machines",
+        found, "machines",
         "Sorted sums of pressure on the machines in use, one curve per method. A flat curve mixes "
         "the jobs, a steep one keeps those who press hard among themselves. Heaviest machine",
-        ".3g", itemgetter(-1), note="Means over seeds at each share.",
     )  # fmt: skip
 
 
 def _jobs(found: Records) -> Picture:
-    return sorted_curves(
+    return distribution(
         "groups-penalty-distribution", "Penalties of all jobs, from the least to the worst",
-        ("share of the jobs", "penalty not exceeded by that share"), SHARES, found, "quantiles",
-        "Sorted penalties of all jobs, one curve per method. Worst penalty", ".3g", itemgetter(-1),
-        note="Means over seeds at each share.",
+        ("share of the jobs", "penalty not exceeded by that share"), found, "quantiles",
+        "Sorted penalties of all jobs, one curve per method. Worst penalty",
     )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from .picture import Chart, HeatMap, Series, Style
-from .picture_data import Record, Records, curves, extremes, joined, sharing
+from .picture_data import SHARES, Record, Records, curves, extremes, joined, sharing
 
 
 def sorted_curves(
@@ -40,6 +41,28 @@ def sorted_curves(
     )
     note = joined(note, sharing(group for group, *_ in drawn))
     return Chart(name, title, *labels, (*series, *beside), alt + ends, note=note)
+
+
+def distribution(
+    name: str, title: str, labels: tuple[str, str], found: Records, numbers: str, alt: str,
+    beside: Sequence[Series] = (),
+) -> Chart:  # fmt: skip
+    """Quantiles of all that one answer holds, at `SHARES`; the last one ends the text."""
+    return sorted_curves(
+        name, title, labels, SHARES, found, numbers, alt, ".3g", itemgetter(-1),
+        note="Means over seeds at each share.", beside=beside,
+    )  # fmt: skip
+
+
+def blocking_by_alpha(
+    name: str, title: str, labels: tuple[str, str], found: Records, alt: str, note: str
+) -> Chart:
+    """What blocks an answer at rising alpha; what does at 0 ends the text."""
+    chart = sorted_curves(
+        name, title, labels, next(iter(found.values()))[0]["alphas"], found, "blocking",
+        f"{alt} at rising alpha. At alpha 0", ".6g", note=note, style="line+points",
+    )  # fmt: skip
+    return replace(chart, y_scale="symlog")
 
 
 def map_by_method(

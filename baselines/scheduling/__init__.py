@@ -1,7 +1,5 @@
 """The rules of the paper's section 7.1, and two floors: who is served next."""
 
-from __future__ import annotations
-
 from .direct import direct_contribution
 from .fair_share import curr_fair_share, fair_share, ut_fair_share
 from .sampled import guarantee, rand, sample_orderings, validate_orderings

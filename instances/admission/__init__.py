@@ -1,7 +1,5 @@
 """Admission: jobs apply to virtual machines with typed cores (Hines and Romano)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .instance import Admission, Assignment, check
 from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_at_home, speeds_on, total_speed

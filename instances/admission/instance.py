@@ -107,7 +107,7 @@ class Admission(Instance["Assignment"]):
         length: Any = None,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -115,11 +115,6 @@ class Admission(Instance["Assignment"]):
         cores : VMs down, the same types of cores across.
         threads, length : a Series or a mapping by job, or a number for all.
         **fields : the other fields, as the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         labels = axis_labels(cls, {"speed": speed, "cores": cores})
         given = {"speed": speed, "cores": cores, "threads": threads, "length": length}

@@ -1,7 +1,5 @@
 """Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis ch. 2)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .instance import Colocation, Pairing, check
 from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains

@@ -188,7 +188,7 @@ class Colocation(Instance["Pairing"]):
     def from_frame(
         cls, penalty: pandas.DataFrame, *, count: Any = 1, bandwidth: Any = None, **fields: Any
     ) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -197,11 +197,6 @@ class Colocation(Instance["Pairing"]):
             of the rows.
         **fields : the other fields, as the class takes them; low, high and looks may be frames as
             the penalties are.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         labels = axis_labels(cls, {"penalty": penalty})
         given = {"penalty": penalty, "count": count, "bandwidth": bandwidth}

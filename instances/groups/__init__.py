@@ -1,7 +1,5 @@
 """Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis ch. 6)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .conversion import groups_from
 from .feasible import check

@@ -166,7 +166,7 @@ class Groups(Instance["Grouping"]):
         cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
         pressure: Any = None, **fields: Any,
     ) -> Self:  # fmt: skip
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -179,11 +179,6 @@ class Groups(Instance["Grouping"]):
         count, pressure : a Series or a mapping by type, a number for all, or a list in the order of
             the rows.
         **fields : the other fields, as the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         require_frame(frame, "frame")
         if hasattr(seats, "keys"):

@@ -1,7 +1,5 @@
 """Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .equilibrium import Residuals, residuals, user_regrets
 from .instance import Allocation, Market, check

@@ -126,7 +126,7 @@ class Market(Instance["Allocation"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
     ) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -134,11 +134,6 @@ class Market(Instance["Allocation"]):
         capacity : cores by server.
         budget : a Series or a mapping by user, or a number for all users of the jobs.
         **fields : the other fields, as the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         user, server, fraction, work = columns_of(
             jobs, ("user", "server", "parallel_fraction", "work"), "jobs"

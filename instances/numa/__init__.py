@@ -1,7 +1,5 @@
 """Refusal scheduling on NUMA blade servers (thesis chapter 4)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .answer import POLICIES, Flow, Simulation
 from .feasible import check

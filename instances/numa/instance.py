@@ -151,7 +151,7 @@ class Numa(Instance["Simulation | Flow"]):
     @classmethod
     @validate_options
     def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing column raises InvalidInstance.
 
         Parameters
         ----------
@@ -159,11 +159,6 @@ class Numa(Instance["Simulation | Flow"]):
             bandwidth.
         **fields : the other fields (blades, rows, columns, cores, location_share, rate, ...), as
             the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A column is missing, or a value is wrong.
         """
         wanted = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
         values = dict(zip(wanted, columns_of(classes, wanted, "classes"), strict=True))

@@ -1,7 +1,5 @@
 """Packing: virtual machines on servers, few of them or a fair share (Xu and Yu 2014)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .instance import Packing, Placement, check
 

@@ -199,7 +199,7 @@ class Packing(Instance["Placement"]):
         servers: Any = np.inf,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -208,11 +208,6 @@ class Packing(Instance["Placement"]):
         request, servers : VMs wanted by type and servers by class: a Series or a mapping, or a
             number for all; inf for as many as fit, and as many as needed.
         **fields : the other fields, as the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         labels = axis_labels(cls, {"demand": demand, "capacity": capacity})
         given = {"demand": demand, "capacity": capacity, "request": request, "servers": servers}

@@ -1,7 +1,5 @@
 """The old name of `csv_reader`."""
 
-from __future__ import annotations
-
 from ..problem.renamed import old_module
 
 __getattr__ = old_module(__name__, "instances.packing.csv_reader")

@@ -1,7 +1,5 @@
 """What is common to all problems: base types, errors, file format, table of problems."""
 
-from __future__ import annotations
-
 from .base import Instance, Solution
 from .errors import (
     CotenantError,

@@ -95,13 +95,11 @@ def install(extra: str) -> str:
 _LONGEST = 100
 """Letters of a name that are looked at: a file may give one of millions."""
 
-_NEAR = 0.6
-"""Likeness (of difflib, 0 to 1) from which a name is thought to be what was meant."""
+_NEAR, _MOST_NAMED = 0.6, 4
+"""Likeness (of difflib, 0 to 1) from which a name may be meant, and how many are named."""
 
 
-def suggest(
-    name: str, known: Iterable[str], most: int = 4, listing: str = "", also: Iterable[str] = ()
-) -> str:
+def suggest(name: str, known: Iterable[str], listing: str = "", also: Iterable[str] = ()) -> str:
     """Name the known entries nearest to `name`, or those that are `also` taken; when nothing is
     near all of the known, or the command that lists them, if any.
     """
@@ -115,7 +113,7 @@ def suggest(
     }
     near = [
         entry for entry in sorted(alike, key=lambda entry: -alike[entry]) if alike[entry] >= _NEAR
-    ][:most]
+    ][:_MOST_NAMED]
     if near:
         return "did you mean " + " or ".join(near) + "?"
     if listing:

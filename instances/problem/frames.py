@@ -33,7 +33,7 @@ def labels_of(index: Any, owner: str) -> list[Any]:
     return found
 
 
-def aligned(values: Any, labels: Sequence[Any], owner: str, default: Any = None) -> list[Any]:
+def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
     """One value for each label: of a Series or a mapping by label, of a plain number for all.
 
     Raises
@@ -41,8 +41,6 @@ def aligned(values: Any, labels: Sequence[Any], owner: str, default: Any = None)
     InvalidInstance
         A label has no value, or a value has no such label.
     """
-    if values is None:
-        values = default
     if hasattr(values, "to_dict"):
         labels_of(values.index, owner)
         values = values.to_dict()

@@ -144,7 +144,7 @@ class Option:
         return asdict(self) | {"choices": list(self.choices)}
 
 
-def described(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[Option]:
+def described(takers: Takers) -> list[Option]:
     """The options that a function takes, with meaning, default and values of each."""
     found: dict[str, Option] = {}
     for function in _several(takers):
@@ -152,7 +152,7 @@ def described(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[
         for entry in inspect.signature(function).parameters.values():
             if (
                 entry.kind is not entry.KEYWORD_ONLY
-                or entry.name in reserved
+                or entry.name in RESERVED_PARAMETERS
                 or entry.name in found
             ):
                 continue

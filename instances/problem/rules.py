@@ -1,7 +1,5 @@
 """The old name of `option_types`."""
 
-from __future__ import annotations
-
 from .renamed import old_module
 
 __getattr__ = old_module(

@@ -1,7 +1,5 @@
 """Scheduling: organizations that share machines (Skowron and Rzadca)."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .feasibility import assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling

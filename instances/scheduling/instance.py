@@ -195,7 +195,7 @@ class Scheduling(Instance["Schedule"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
     ) -> Self:
-        """An instance from labeled pandas.
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -204,11 +204,6 @@ class Scheduling(Instance["Schedule"]):
         machines : how many machines each organization has.
         horizon : the end of time.
         **fields : the other fields, as the class takes them.
-
-        Raises
-        ------
-        InvalidInstance
-            A label is missing or unknown, or a value is wrong.
         """
         owner, release, processing = columns_of(
             jobs, ("organization", "release", "processing"), "jobs"

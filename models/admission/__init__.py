@@ -24,8 +24,6 @@ x[j, v] = 1 when job j runs on VM v, y[j, v, c] the cores of type c it holds the
 hold both to the same optimum. `blocking` adds the number of blocking pairs.
 """
 
-from __future__ import annotations
-
 from .arrays import AdmissionProgram, assignment_program
 
 __all__ = ["AdmissionProgram", "assignment_program"]

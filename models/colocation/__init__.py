@@ -10,8 +10,6 @@ The size depends on the number of types, not of agents. The programs are built a
 for the solvers; `readable` states the same in Pyomo, and tests hold both to the same optimum.
 """
 
-from __future__ import annotations
-
 from .assignment import PairingProgram, penalty_program, repair_program
 from .fair import FINE, FairProgram, Surroundings, fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets

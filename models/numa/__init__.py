@@ -13,8 +13,6 @@ service is independent of where it runs but for the slowdown. `arrays` builds th
 solvers, `readable` states them in Pyomo.
 """
 
-from __future__ import annotations
-
 from .arrays import (
     ON_FACE,
     FluidProgram,

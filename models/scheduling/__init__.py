@@ -1,7 +1,5 @@
 """Scheduling as programs, clairvoyant and offline: most work, or most utility, by the horizon."""
 
-from __future__ import annotations
-
 from .bound import fluid_bound
 from .intervals import IntervalModel, Nearness, interval_model, refuse_speeds
 from .time_indexed import TimeIndexed, columns_needed, entries_needed, time_indexed

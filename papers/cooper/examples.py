@@ -33,9 +33,7 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
 
 
 def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
-    """Shapley shares of users who contribute interference 1, 2 and 3 (Cooper fig. 14). `seed` is
-    not looked at.
-    """
+    """Shapley shares of three users' interference (Cooper fig. 14); `seed` is not looked at."""
     interference = (1.0, 2.0, 3.0)
     shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
     findings = [

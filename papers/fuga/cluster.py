@@ -32,9 +32,7 @@ STEADY = 0.01
 def figure_5(
     *, seed: int = 0, alpha: float = 2.0, eta: int = 5, types: str = "Tiny,Medium,Large"
 ) -> list[Finding | Picture]:
-    """Dominant shares of three users on the 8-node cluster under each policy; the consumption of
-    fig. 4 is not printed.
-    """
+    """Dominant shares on the 8-node cluster by policy; fig. 4's consumption is not printed."""
     instance = vm_types(types=types, rng=np.random.default_rng(seed))
     unit = FairShare.of(instance).dominant_unit
     shares, spread = {}, {}

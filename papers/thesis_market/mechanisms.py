@@ -44,9 +44,7 @@ _POPULATIONS = (10, 20, 50, 100, 200, 500, 1000)
 
 
 def section_3_1_2(*, seed: int = 0) -> list[Finding | Picture]:
-    """Alice and Bob: what a work-conserving policy gives them. Nothing is drawn at random: `seed`
-    is not looked at.
-    """
+    """Alice and Bob under a work-conserving policy; `seed` is not looked at."""
     cores = work_conserving(
         np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
     )

@@ -39,9 +39,7 @@ SPARK = tuple(one for one in MEMORY_INTENSIVE if one.key.startswith("S"))
 
 
 def figure_4_2(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 4.2: the server's cores, links and bridges, and how many hops its processors are
-    apart. Nothing is random.
-    """
+    """The server's cores, links and bridges, and its processors' hops; nothing is random."""
     server = blade_server()
     hops = server.distance
     blades, processors = server.blades, server.rows * server.columns
@@ -73,9 +71,7 @@ def figure_4_2(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def table_4_1(*, seed: int = 0) -> list[Finding | Picture]:
-    """Table 4.1 and sections 4.2.1 to 4.2.3: every latency, bandwidth, power and energy from its
-    inputs. Nothing is random.
-    """
+    """Every latency, bandwidth, power and energy from its inputs; nothing is random."""
     versions = ("3.1", "2.0")
     printed, ours = (50.0, 150.0, 180.0, 410.0), (
         THESIS.dram_latency, THESIS.dram_latency + THESIS.ht_one_hop,
@@ -94,9 +90,7 @@ def table_4_1(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def figure_4_4(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 4.4: the links' share of the power of data communication; per blade, and as the
-    printed peaks add up.
-    """
+    """The links' share of the power of communication, per blade and as the peaks add up."""
     rows = {row.what: row.ours for row in recomputed()}
     memory, hyper = rows["its power"], rows["power of five paths"]
     pcie = rows["power of an inter-blade link"] * THESIS.pcie_connections / 4
@@ -121,9 +115,7 @@ def figure_4_4(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
-    """Table 4.2: whether bandwidth tells the classes apart and goes with the penalties, as section
-    4.4.2 says.
-    """
+    """Whether bandwidth tells classes apart and goes with penalties (section 4.4.2)."""
     from scipy.stats import spearmanr
 
     bandwidth = [one.bandwidth for one in BENCHMARKS]
@@ -183,16 +175,12 @@ def table_4_2(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def table_4_3(*, seed: int = 0) -> list[Finding | Picture]:
-    """Table 4.3's latencies from the technology model, and section 4.5.1's tasks a second. Nothing
-    is random.
-    """
+    """The latencies from the technology model, and tasks a second (section 4.5.1)."""
     return [*_recomputed("Table 4.3", "4.5.1")]
 
 
 def figure_4_10(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 4.10: energy of migration over that of remote access, as a function of how often a
-    migrated byte is read.
-    """
+    """Energy of migration over remote access, by how often a migrated byte is read."""
     curves = {
         path: [migration_over_remote(path, reuse, 1.0)["energy"] for reuse in REUSE]
         for path in PATHS
@@ -221,9 +209,7 @@ def figure_4_10(*, seed: int = 0) -> list[Finding | Picture]:
 
 
 def figure_4_11(*, seed: int = 0) -> list[Finding | Picture]:
-    """Figure 4.11: power of migration over that of remote access, with the penalties of K-means
-    (S6).
-    """
+    """Power of migration over that of remote access, with the penalties of K-means (S6)."""
     penalty = _of_paths(next(one for one in SPARK if one.key == "S6"))
     curves = {
         path: [migration_over_remote(path, reuse, penalty[path])["power"] for reuse in REUSE]

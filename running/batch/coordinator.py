@@ -423,10 +423,10 @@ class Coordinator:
         left = f"left {member.left} processes running, which were killed" if member.left else ""
         return "done", left
 
-    def _after_loss(self, number: int, why: str, *, cut: bool = False) -> tuple[State, str]:
+    def _after_loss(self, number: int, why: str) -> tuple[State, str]:
         if not self.jobs.entries[number].rerun:
             return "lost", f"{why}; it may not be begun again"
-        again = cut or self.jobs.attempts[number] < MOST_ATTEMPTS
+        again = self.jobs.attempts[number] < MOST_ATTEMPTS
         return ("waiting" if again else "failed"), why
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:

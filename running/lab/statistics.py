@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -280,7 +280,6 @@ def jackknife_plus(
     confidence: float,
     measured: tuple[Floats, Floats],
     range: tuple[float, float],
-    predict: Callable[[Floats, Booleans], Floats] = fill,
 ) -> tuple[Floats, Floats, Floats]:
     """Predictions of the entries of a square matrix that are not known, with calibrated intervals.
 
@@ -295,7 +294,6 @@ def jackknife_plus(
         and for certain at least 1 - 2 (1 - confidence).
     measured : low and high of the known entries, as they are returned.
     range : what an entry can be; the interval of an entry that too few others show.
-    predict : the predictor.
 
     Returns
     -------
@@ -306,14 +304,14 @@ def jackknife_plus(
     Source: Barber, Candes, Ramdas, Tibshirani, "Predictive inference with the jackknife+", Annals
     of Statistics 49 (2021), with a pair as what is left out.
     """
-    middle = np.clip(predict(values, known), *range)
+    middle = np.clip(fill(values, known), *range)
     lows, highs = [], []
     for a, c in np.argwhere(np.triu(known)).tolist():
         without = known.copy()
         without[a, c] = without[c, a] = False
         if not without.any():
             continue
-        guess = predict(values, without)
+        guess = fill(values, without)
         for entry in {(a, c), (c, a)}:
             missed = abs(values[entry] - guess[entry])
             lows.append(guess - missed)

@@ -218,15 +218,10 @@ class Assignment(Solution):
 
 @validate_options
 def check(instance: Admission, assignment: Assignment) -> None:
-    """Decide whether an assignment is feasible: one VM a job, at most its threads, no core used
-    twice.
+    """Raise InfeasibleSolution, naming the first broken rule, unless each job has one
+    VM, at most its threads, and no core is used twice.
 
     A job that holds no core is not assigned: its machine is -1.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken.
     """
     machine, cores = assignment.machine, assignment.cores
     if machine.shape != (instance.jobs,) or cores.shape != (instance.jobs, instance.types):

@@ -496,13 +496,8 @@ class Pairing(Solution):
 
 @validate_options
 def check(instance: Colocation, pairing: Pairing) -> None:
-    """Decide whether a pairing is feasible: every agent placed once, no forbidden pair, enough
-    machines.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken.
+    """Raise InfeasibleSolution, naming the first broken rule, unless a pairing places
+    every agent once, on the machines there are, and nobody in a forbidden pair.
     """
     types = instance.types
     if len(pairing.single) != types:

@@ -12,13 +12,8 @@ from .penalties import units
 
 @validate_options
 def check(instance: Groups, grouping: Grouping) -> None:
-    """Decide whether a grouping is feasible: every job placed once, no group larger than its
-    machine or forbidden, and no more machines than there are.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken.
+    """Raise InfeasibleSolution, naming the first broken rule, unless a grouping places
+    every job once, no group larger than its machine or forbidden, on the machines there are.
     """
     members, where = grouping.members, grouping.where
     classes, machines = len(instance.seats), instance.machines

@@ -225,13 +225,8 @@ class Allocation(Solution):
 
 @validate_options
 def check(instance: Market, allocation: Allocation) -> None:
-    """Decide whether an allocation is feasible: cores of 0 or more, no server overfilled, prices of
-    0 or more.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken, where, and by how much.
+    """Raise InfeasibleSolution, naming the first broken rule, unless an allocation has
+    cores and prices of 0 or more, and no server overfilled.
     """
     cores = allocation.cores
     if len(cores) != instance.jobs:

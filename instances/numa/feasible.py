@@ -15,13 +15,8 @@ ROUNDING = 1e-6
 
 @validate_options
 def check(instance: Numa, solution: Simulation | Flow) -> None:
-    """Decide whether an answer can be one to this instance: tasks are conserved and no core does
-    more than it can.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken, where, and by how much.
+    """Raise InfeasibleSolution, naming the first broken rule, unless tasks are conserved
+    and no core does more than it can.
     """
     if isinstance(solution, Flow):
         _check_flow(instance, solution)

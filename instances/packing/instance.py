@@ -512,12 +512,8 @@ def _sorted_servers(count: Integers, kind: Integers) -> Integers:
 
 @validate_options
 def check(instance: Packing, placement: Placement) -> None:
-    """Decide whether a placement is feasible: capacities, servers there are, requests met, rules.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken.
+    """Raise InfeasibleSolution, naming the first broken rule, unless a placement keeps
+    capacities, the servers there are, requests and placement rules.
     """
     count, kind = placement.count, placement.server_class
     if len(count) and count.shape[1] != instance.types:

@@ -16,16 +16,12 @@ from .utility import durations
 
 @validate_options
 def check(instance: Scheduling, schedule: Schedule) -> None:
-    """Decide whether a schedule is feasible, and greedy if it says so. O(j log j).
+    """Raise InfeasibleSolution, naming the first broken rule, unless a schedule is
+    feasible, and greedy if it says so. O(j log j).
 
     No job before its release or at the horizon or later, each on as many machines as it takes, no
     two on one machine at once, first in first out inside an organization (paper, section 2), and,
     when it claims to be greedy, what `is_greedy` says.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken, and the jobs.
     """
     if len(schedule.start) != instance.jobs:
         raise InfeasibleSolution(

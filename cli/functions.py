@@ -13,13 +13,8 @@ from ..instances.problem.errors import CotenantError, InvalidOption, NoSolution
 
 
 def given_method(text: str) -> str | Callable[..., Any]:
-    """A method's name as it is, and the function that "module:function" names; modules are also
-    looked for in the current folder.
-
-    Raises
-    ------
-    InvalidOption
-        There is no such module, it cannot be loaded, or it has no such function.
+    """A method's name as it is, or the function that "module:function" names, also in the current
+    folder; raises InvalidOption when there is none, or it cannot be loaded.
     """
     name, colon, attribute = text.partition(":")
     if not colon:

@@ -76,12 +76,8 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
 
 
 def whole(variable: Any) -> int:
-    """The value of a Pyomo variable that counts; 0 for one that stands in no row and was left out.
-
-    Raises
-    ------
-    InvalidOption
-        It is not a whole number, as in a relaxation.
+    """The value of a Pyomo variable that counts, 0 for one that stands in no row and was left out;
+    raises InvalidOption for what is not whole, as in a relaxation.
     """
     value = number(variable)
     if abs(value - round(value)) > 1e-4:
@@ -92,13 +88,7 @@ def whole(variable: Any) -> int:
 
 
 def number(variable: Any) -> float:
-    """The value of a Pyomo variable.
-
-    Raises
-    ------
-    InvalidOption
-        It has none: the model was not solved, or its answer not loaded.
-    """
+    """The value of a Pyomo variable; raises InvalidOption for a model without a loaded answer."""
     if variable.value is None:
         raise InvalidOption(
             f"{variable.name} has no value; solve the model first, and load the answer into it: "

@@ -124,12 +124,8 @@ def tasks(
     options: Mapping[str, Any] | None = None,
     data: Path | None = None,
 ) -> list[Task]:
-    """One task for each experiment, with those of the options that it takes.
-
-    Raises
-    ------
-    InvalidFile
-        `data` is no folder, or holds none of the files that any of these experiments reads.
+    """One task for each experiment, with those of the options that it takes. Raises InvalidFile
+    when `data` is no folder, or holds nothing that any of them reads.
     """
     listed = list(experiments)
     if data is not None:

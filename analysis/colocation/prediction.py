@@ -62,12 +62,7 @@ def predicted_instance(
 @validate_options
 def predicted_penalties(penalty: Floats) -> Floats:
     """(T, T) penalties with predictions by the item-based filter where they are NaN; inf is a known
-    impossibility.
-
-    Raises
-    ------
-    InvalidOption
-        No penalty is known.
+    impossibility. Raises InvalidOption when none is known.
     """
     return fill(penalty, np.isfinite(penalty))
 

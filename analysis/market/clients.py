@@ -46,12 +46,8 @@ class ClientView:
 
 @validate_options
 def client_view(market: Market, allocation: Allocation, user: int) -> ClientView:
-    """A user's best reply to the prices of an allocation beside what it has there.
-
-    Raises
-    ------
-    InvalidOption
-        The user does not exist, or the allocation has no prices.
+    """A user's best reply to the prices of an allocation beside what it has there. Raises
+    InvalidOption when there is no such user, or no prices.
     """
     _require_user(market, user)
     if allocation.price is None:

@@ -204,13 +204,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> Result:
-        """Rebuild a result from `document`.
-
-        Raises
-        ------
-        InvalidFile
-            The document is not whole, or something in it is not of its type.
-        """
+        """Rebuild a result from `document`; raises InvalidFile for what is not one."""
         try:
             return cls._rebuilt(content)
         except KeyError as error:
@@ -262,13 +256,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `write` wrote.
-
-        Raises
-        ------
-        InvalidFile
-            The file is missing, truncated, or no result of this package.
-        """
+        """Read a result that `write` wrote; raises InvalidFile for anything else."""
         content = parse_json(read_text(path), path)
         if "result" not in content:
             kind = document_kind(content)
@@ -445,13 +433,8 @@ def run(
 
 
 def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
-    """What a method returned, as an outcome.
-
-    Raises
-    ------
-    InvalidOption
-        It is neither an answer to the instance nor an Outcome that is whole: the method is a
-        function of the user's own, and is named.
+    """What a method returned, as an outcome. Raises InvalidOption, naming the user's function, when
+    that is no answer to the instance, nor an Outcome that is whole.
     """
     outcome = answer if isinstance(answer, Outcome) else Outcome(answer, None, Status.FEASIBLE)
     kinds = problem_named(instance.problem).solutions

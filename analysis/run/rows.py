@@ -123,12 +123,8 @@ ROW_BEGINS = '{"problem": "'
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Any]:
-    """The rows of a JSONL file; a last line that a crash cut short is left out.
-
-    Raises
-    ------
-    InvalidFile
-        The file cannot be read, or a line is no row of a comparison.
+    """The rows of a JSONL file, without a last line that a crash cut short; raises InvalidFile when
+    it cannot be read or a line is no row of a comparison.
     """
     if not os.path.exists(path) and not is_standard_input(path):
         raise InvalidFile(

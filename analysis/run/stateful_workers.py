@@ -178,12 +178,8 @@ class StatefulWorkers:
                 self._cluster.client.run(release, self._token, on_error="ignore")
 
     def ask(self, asked: Question, *arguments: Any) -> list[Any]:
-        """What the method `ask` of each object returns for a question, in order.
-
-        Raises
-        ------
-        CotenantError
-            What an object raised, or EngineError when one cannot be had any more.
+        """What the method `ask` of each object returns for a question, in order. Raises what an
+        object raised, or EngineError when one cannot be had any more.
         """
         for number, waiting in enumerate(self._waiting):
             if waiting:  # of a question that was interrupted

@@ -52,12 +52,8 @@ def overran_text(limit: float, time_limit: float | None) -> str:
 
 
 def pickled_cell(cell: Cell) -> bytes:
-    """A cell without its instance, for another process.
-
-    Raises
-    ------
-    InvalidOption
-        The method or an option cannot be had in another process.
+    """A cell without its instance, for another process; raises InvalidOption when the method or an
+    option cannot be had there.
     """
     if "<" in getattr(cell.method, "__qualname__", ""):
         raise _unsendable(
@@ -131,13 +127,7 @@ class Worker:
     def run(
         self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None
     ) -> CellOutcome:
-        """Run a pickled cell and say what came of it.
-
-        Raises
-        ------
-        EngineError
-            No process can be started.
-        """
+        """Run a pickled cell; its end, or EngineError when no process can be started."""
         with self._lock:
             if self._stopped:
                 return "interrupted", None

@@ -95,12 +95,8 @@ class Draft:
                 self.pair(a, b, number)
 
     def finished(self) -> Pairing:
-        """A feasible pairing: the remaining agents alone, paired with each other, or after repair.
-
-        Raises
-        ------
-        NoSolution
-            The instance has no feasible pairing.
+        """A feasible pairing: the remaining agents alone, paired with each other, or after repair;
+        raises NoSolution when there is none.
         """
         if self.instance.unpaired is not None:
             self.least_first()

@@ -126,12 +126,8 @@ def fair_slots(
 
 
 def require_time(vms: float, each: float, time_limit: float | None) -> None:
-    """Refuse to place so many VMs one by one, each in so many seconds, when there is no time.
-
-    Raises
-    ------
-    TimeLimitTooShort
-        It would take longer than the time limit, or `MOST_SECONDS` without one.
+    """Raise TimeLimitTooShort when to place so many VMs one by one, each in so many seconds, takes
+    longer than the time limit, or `MOST_SECONDS` without one.
     """
     most = MOST_SECONDS if time_limit is None else time_limit
     if vms * each > most:

@@ -32,13 +32,8 @@ def mean_penalty(instance: Colocation, pairing: Pairing) -> float:
 
 
 def worst_case(instance: Colocation) -> Colocation:
-    """The instance with every penalty at the upper end of its interval: of all matrices within the
-    intervals the one that is worst for every pairing.
-
-    Raises
-    ------
-    InvalidOption
-        There are no intervals.
+    """The instance with every penalty at the upper end of its interval, which is worst for every
+    pairing; raises InvalidOption without intervals.
     """
     _, high = require_intervals(instance, "worst", True)
     known = np.isfinite(instance.penalty)

@@ -106,12 +106,8 @@ def whole_alpha(alpha: float) -> int:
 
 @validate_options
 def blocking_groups(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0) -> BlockingGroups:
-    """Count and list the groups that would all gain more than alpha on a full machine of their own.
-
-    Raises
-    ------
-    InvalidOption
-        There are more kinds of groups than are listed.
+    """Count and list the groups that would all gain more than alpha on a full machine of their own;
+    raises InvalidOption for more kinds of groups than are listed.
     """
     total = 0
     found: list[tuple[int, int, Integers]] = []

@@ -110,13 +110,7 @@ def is_parts(path: str | os.PathLike[str]) -> bool:
 
 
 def require_pyarrow() -> Any:
-    """The module pyarrow.
-
-    Raises
-    ------
-    InvalidOption
-        It is not installed.
-    """
+    """The module pyarrow; raises InvalidOption when it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -337,11 +331,7 @@ def read_answer(
     header: Header, part: Part, folder: str | os.PathLike[str]
 ) -> tuple[Floats, Integers]:
     """What an answer gives the users of a part: (jobs,) cores, and (users,) of how many jobs.
-
-    Raises
-    ------
-    InvalidFile
-        The file cannot be read, or is of other users.
+    Raises InvalidFile when it cannot be read, or is of other users.
     """
     pa = require_pyarrow()
     path = Path(folder) / part.file

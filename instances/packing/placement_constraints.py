@@ -140,12 +140,8 @@ def rules_of(instance: Any) -> Rules:
 
 
 def set_rules(instance: Any) -> None:
-    """Validate the fields that say where VMs may run, and what the servers hold now.
-
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
+    """Raise InvalidInstance unless the fields that say where VMs may run, and what the servers hold
+    now, are valid.
     """
     types, pairs = instance.types, instance.apart
     if pairs is not None:

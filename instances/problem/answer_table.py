@@ -57,12 +57,8 @@ class AnswerTable:
 
 
 def answer_table(instance: Instance, solution: Solution, most: int | None = None) -> AnswerTable:
-    """An answer in the words of its instance, with at most `most` rows (all of them when None).
-
-    Raises
-    ------
-    InfeasibleSolution
-        It is no answer to this instance.
+    """An answer in the words of its instance, with at most `most` rows (all when None); raises
+    InfeasibleSolution when it is no answer to this instance.
     """
     check(instance, solution)
     path = problem_named(instance.problem).answer_table

@@ -171,12 +171,8 @@ class Solution(_Record):
     cure_for_others: ClassVar[str] = "`solution` of a result is one"
 
     def to_frame(self, instance: Instance) -> pandas.DataFrame:
-        """The answer as a labeled frame: who runs where, by the names of its instance.
-
-        Raises
-        ------
-        InfeasibleSolution
-            It is no answer to this instance.
+        """The answer as a labeled frame: who runs where, by the names of its instance. Raises
+        InfeasibleSolution when it is no answer to this instance.
         """
         frame: pandas.DataFrame = resolve("instances.problem.answer_table:to_frame")(instance, self)
         return frame

@@ -41,12 +41,8 @@ def command_line(words: Iterable[str]) -> str:
 
 
 def named_word(name: str) -> str:
-    """The name of a thing as a word of a command, quoted.
-
-    Raises
-    ------
-    InvalidOption
-        It is empty or begins with a hyphen: a program would take it for an option.
+    """The name of a thing as a word of a command, quoted; raises InvalidOption when it is empty or
+    begins with a hyphen, as an option does.
     """
     if not name or name.startswith("-"):
         raise InvalidOption(

@@ -35,11 +35,7 @@ def labels_of(index: Any, owner: str) -> list[Any]:
 
 def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
     """One value for each label: of a Series or a mapping by label, of a plain number for all.
-
-    Raises
-    ------
-    InvalidInstance
-        A label has no value, or a value has no such label.
+    Raises InvalidInstance for a label without value, or a value without label.
     """
     if hasattr(values, "to_dict"):
         labels_of(values.index, owner)

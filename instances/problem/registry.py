@@ -93,12 +93,8 @@ def problem_named(name: str) -> Problem:
 
 @validate_options
 def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
-    """Decide, in our own code, whether `solution` is feasible for `instance`.
-
-    Raises
-    ------
-    InfeasibleSolution
-        Naming the first rule that is broken, where, and by how much.
+    """Raise InfeasibleSolution, naming the first broken rule, where, and by how much, unless our
+    own code finds `solution` feasible for `instance`.
     """
     problem = problem_named(instance.problem)
     if not isinstance(solution, problem.solutions):

@@ -109,12 +109,8 @@ class CsvTable:
             )
 
     def by_name(self, column: str, cure: str = "") -> dict[str, CsvRow]:
-        """The rows by the names in a column, in their order; every name stands once.
-
-        Raises
-        ------
-        InvalidFile
-            A cell is empty, or a name is there twice.
+        """The rows by the names in a column, in order; raises InvalidFile for a name that is empty
+        or there twice.
         """
         found: dict[str, CsvRow] = {}
         for row in self:

@@ -154,13 +154,8 @@ def _form_of(path: PathLike, text: str) -> Form:
 
 
 def read_swf(path: PathLike, text: str | None = None) -> Log:
-    """The jobs of a Standard Workload Format log that ran, in order of submission.
-
-    Raises
-    ------
-    InvalidFile
-        Naming the line that does not parse, or has a time below -1 or a job without submission
-        time.
+    """The jobs of a Standard Workload Format log that ran, in order of submission. Raises
+    InvalidFile, naming the line, for what does not parse, a time below -1, or no submission time.
     """
     header: dict[str, str] = {}
     cells: list[list[str]] = []

@@ -281,12 +281,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
 
 
 def of_partition(log: Log, name: str) -> Log:
-    """The jobs of one partition; a job that asked for several and waits is in each of them.
-
-    Raises
-    ------
-    InvalidOption
-        The log has no job that ran in it.
+    """The jobs of one partition; a job that asked for several and waits is in each of them. Raises
+    InvalidOption when none ran in it.
     """
     inside = np.array([each == name for each in log.partition], dtype=bool)
     if not inside.any():

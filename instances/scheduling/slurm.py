@@ -134,12 +134,8 @@ class SlurmNode:
 
 
 def read_nodes(path: PathLike) -> list[SlurmNode]:
-    """The nodes that `scontrol show node` printed, on one line each or not.
-
-    Raises
-    ------
-    InvalidFile
-        It is no such output, or a node has no number of CPUs.
+    """The nodes that `scontrol show node` printed, on one line each or not; raises InvalidFile for
+    other output, or a node without a number of CPUs.
     """
     where, text = os.fspath(path), read_text(path)
     nodes = []

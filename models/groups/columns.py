@@ -150,12 +150,8 @@ class Columns:
 
 
 def columns_of(instance: Groups) -> Columns:
-    """All kinds of groups that the jobs at hand can form; forbidden ones are not among them.
-
-    Raises
-    ------
-    InvalidOption
-        They are too many to list, see `groups_listed`.
+    """All kinds of groups that the jobs at hand can form, without forbidden ones; raises
+    InvalidOption when they are too many to list, see `groups_listed`.
     """
     alike = instance.alike
     limits = np.bincount(alike, weights=instance.limits, minlength=len(alike)).astype(np.int64)

@@ -132,12 +132,8 @@ class Fleet:
         future.add_done_callback(self._finished.put)
 
     def ended(self, seconds: float) -> list[Ended]:
-        """What came of groups; waits so long for the first.
-
-        Raises
-        ------
-        EngineError
-            The scheduler went away, or no machine is left for a minute.
+        """What came of groups; waits so long for the first. Raises EngineError when the scheduler
+        went away, or no machine is left for a minute.
         """
         outcomes, self._before = self._before, []
         end = time.monotonic() + seconds
@@ -334,13 +330,7 @@ class _Workers:
                 self._processes[name] = self._started(name)
 
     def wait_for(self, client: Any) -> None:
-        """Wait until all are there.
-
-        Raises
-        ------
-        EngineError
-            They do not come, or end at once.
-        """
+        """Wait until all are there; raises EngineError when they do not come, or end at once."""
         end = time.monotonic() + START_SECONDS
         while len(client.nthreads()) < len(self._processes):
             ended = any(process.poll() is not None for process in self._processes.values())

@@ -213,12 +213,8 @@ def advise_pairs(
 
 @validate_options
 def emit_pairs(advice: PairAdvice, form: str) -> str:
-    """What to run for it, or a table of it.
-
-    Raises
-    ------
-    InvalidOption
-        There is no such form, or it needs nodes.
+    """What to run for it, or a table of it; raises InvalidOption for an unknown form, or one that
+    needs nodes.
     """
     if form not in ("slurm", "csv"):
         raise InvalidOption(f"emit is {form!r}; expected slurm or csv")
@@ -257,12 +253,8 @@ def emit_pairs(advice: PairAdvice, form: str) -> str:
 
 
 def hostnames(text: str) -> list[str]:
-    """The names in a list as Slurm writes it: n[1-3,07],big1.
-
-    Raises
-    ------
-    InvalidOption
-        It is none, or names a node twice.
+    """The names in a list as Slurm writes it: n[1-3,07],big1. Raises InvalidOption when it is none,
+    or names a node twice.
     """
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):

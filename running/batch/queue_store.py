@@ -161,13 +161,7 @@ class QueueStore:
         }
 
     def named(self, text: str) -> Entry:
-        """The job of a number or a name.
-
-        Raises
-        ------
-        InvalidOption
-            There is none.
-        """
+        """The job of a number or a name; raises InvalidOption when there is none."""
         entries = self.entries("name = ?", (text,))
         if not entries and text.isdecimal():
             entries = self.entries("id = ?", (int(text),))

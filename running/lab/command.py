@@ -34,13 +34,7 @@ _LEAVE = 10.0  # seconds for a supervisor to kill what it started
 
 
 def require_linux() -> Any:
-    """The module psutil.
-
-    Raises
-    ------
-    InvalidOption
-        This is no Linux, or psutil is not installed.
-    """
+    """The module psutil; raises InvalidOption without it, or where this is no Linux."""
     if not sys.platform.startswith("linux"):
         raise InvalidOption(
             f"measuring needs Linux (it pins and reaps processes there); this is {sys.platform}"
@@ -234,12 +228,8 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
 
 
 def benchexec() -> tuple[str, ...]:
-    """The words before a command by which BenchExec runs and measures it here.
-
-    Raises
-    ------
-    InvalidOption
-        It is not installed, or this system does not permit what it needs.
+    """The words before a command by which BenchExec runs and measures it here; raises InvalidOption
+    where it is missing or not permitted what it needs.
     """
     program = shutil.which("runexec")
     if program is None:

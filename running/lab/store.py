@@ -158,12 +158,8 @@ class Store:
         return str(self._one("SELECT value FROM meta WHERE name = 'token'"))
 
     def machine(self, fingerprint: str, facts: Mapping[str, str], *, other: bool = False) -> int:
-        """The row of a machine.
-
-        Raises
-        ------
-        InvalidFile
-            The store holds measurements of another one, and `other` does not permit a second.
+        """The row of a machine; raises InvalidFile when the store holds measurements of another
+        one, and `other` does not permit a second.
         """
         machines = self.rows("SELECT id, fingerprint, facts FROM machine")
         for number, name, _ in machines:
@@ -221,13 +217,7 @@ class Store:
             rows.execute("UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session))
 
     def last_session(self) -> tuple[int, dict[str, Any], str]:
-        """The machine, the settings and the end of the last command.
-
-        Raises
-        ------
-        InvalidFile
-            Nothing was measured yet.
-        """
+        """The last command's machine, settings and end; InvalidFile without measurements."""
         sessions = self.rows("SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1")
         if not sessions:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")

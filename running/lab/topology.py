@@ -203,13 +203,7 @@ def divided_cpus(
 
 
 def require_pinning(seats: Seats) -> None:
-    """Try the seats on this process, and go back.
-
-    Raises
-    ------
-    InvalidOption
-        The system does not let it.
-    """
+    """Try the seats on this process, and go back; raises InvalidOption if the system refuses."""
     before = os.sched_getaffinity(0)
     try:
         for cpus in seats.parts:

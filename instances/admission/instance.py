@@ -59,11 +59,6 @@ class Admission(Instance["Assignment"]):
         Work of each job, above 0: it runs for length / speed.
     names, machine_names : strings, optional
         Names of the jobs and of the VMs; all of them or none.
-
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
     """
 
     problem: ClassVar[str] = "admission"

@@ -102,11 +102,6 @@ class Colocation(Instance["Pairing"]):
         The probability with which all intervals hold together, above 0 and at most 1.
     intervals : str
         How the intervals were made, in words.
-
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
     """
 
     problem: ClassVar[str] = "colocation"

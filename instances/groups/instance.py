@@ -88,11 +88,6 @@ class Groups(Instance["Grouping"]):
         the table is forbidden.
     names, classes : (T,) and (C,) strings, optional.
 
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
-
     Notes
     -----
     Sources: Cooper (HPCA 2017) section VII and thesis ch. 6, more than two jobs a processor as

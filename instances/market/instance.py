@@ -80,11 +80,6 @@ class Market(Instance["Allocation"]):
         Work done per unit of time on one core, 0 or more (0, or 1e-50 to 1e50).
     names, server_names : strings, optional
         Names of the users and of the servers; all of them or none.
-
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
     """
 
     problem: ClassVar[str] = "market"

@@ -78,11 +78,6 @@ class Numa(Instance["Simulation | Flow"]):
     arrival_law, arrival_scv : the law of the times between arrivals.
     names : (K,) names of the classes.
 
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
-
     Notes
     -----
     Thesis section 4.2 and 4.3. Table 4.2 has no two-hop penalty; it follows from 130 ns against 100

@@ -108,8 +108,10 @@ class _Record(metaclass=SignatureErrors):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Instance(_Record, Generic[Answer]):
-    """What is given. Subclasses validate in `__post_init__` and never change afterwards;
-    `Instance[Pairing]` is one that a Pairing answers.
+    """What is given; `Instance[Pairing]` is one that a Pairing answers.
+
+    Subclasses never change and validate in `__post_init__`: a wrong field raises InvalidInstance,
+    which names the field, the value seen, and the cure.
 
     Attributes
     ----------

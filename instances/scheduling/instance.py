@@ -80,11 +80,6 @@ class Scheduling(Instance["Schedule"]):
     speed : (machines,) whole numbers, at least 1, optional
         Units of work each machine does in a unit of time, in the order in which machines are
         numbered. All 1 is the same as not given, and stored so. Not together with `processors`.
-
-    Raises
-    ------
-    InvalidInstance
-        Naming the field, the value seen, and the cure.
     """
 
     problem: ClassVar[str] = "scheduling"

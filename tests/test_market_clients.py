@@ -82,17 +82,6 @@ def test_old_prices_cost_nothing_while_nothing_changes() -> None:
 # Ends of the range.
 
 
-@pytest.mark.parametrize("work", ["one", "lognormal"])
-def test_ten_thousand_users_with_linear_jobs_end_exactly(work: str) -> None:
-    market = population(
-        users=10_000, servers=500, jobs=3, low=1, high=1, work=work, rng=np.random.default_rng(0)
-    )
-    outcome = fisher(market)
-    assert outcome.status.value == "optimal"
-    assert outcome.certificate["rungs"][-1]["rung"] == "forest"
-    assert outcome.certificate["regret"] < 1e-9
-
-
 @pytest.mark.parametrize(("seed", "rest"), [*product(range(2), ["amdahl", "linear", "both"])])
 def test_jobs_of_f_0_beside_others_are_certified(seed: int, rest: str) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ import pytest
 from cotenant.instances.market import Market, residuals
 from cotenant.instances.market.generators import population
 from cotenant.solvers.market import convex, fisher
+from cotenant.solvers.market.linear import DIRECT_UP_TO
 from cotenant.solvers.market.linear_forest_optimum import forest_end
 from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Status
@@ -145,8 +146,16 @@ def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("work", ["one", "lognormal"])
-def test_a_large_linear_market_ends_exactly(work: str) -> None:
-    market = linear(1, 2000, work)
+@pytest.mark.parametrize(
+    ("users", "servers", "jobs"),
+    [(2000, 2000, 5), (10_000, 500, 3), (DIRECT_UP_TO + 1,) * 2 + (10,)],
+)
+def test_a_large_linear_market_ends_exactly(users: int, servers: int, jobs: int, work: str) -> None:
+    """Also beyond as many servers as a dense matrix is made for, where it was once lost."""
+    market = population(
+        users=users, servers=servers, jobs=jobs, low=1.0, high=1.0, work=work, budgets="lognormal",
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
     outcome = fisher(market, tolerance=1e-10)
     assert outcome.status is Status.OPTIMAL
     assert [rung["rung"] for rung in outcome.certificate["rungs"]] == ["proportional", "forest"]

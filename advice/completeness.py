@@ -57,7 +57,7 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
         words = f"all {len(state.pods)} pods are of the namespace {names[0]}"
         found.append(StateWarning("one-namespace", words, _ALL))
     if ready and not any(name == _SYSTEM or name.startswith(_SYSTEMS) for name in names):
-        words = f"no pod of {_SYSTEM} is in the file, though {_counted(len(ready), 'node')} ready"
+        words = f"no pod of {_SYSTEM} is in the file, though nodes are ready"
         found.append(StateWarning("no-system-pods", words, _ALL))
     daemons = any(pod.owner[0] == "DaemonSet" for pod in state.pods)
     if not daemons and any(_WITHOUT_DAEMONSETS.isdisjoint(node.labels.items()) for node in ready):
@@ -78,10 +78,6 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
         cure = "give --assume-request cpu=100m,memory=128Mi, or --usage FILE"
         found.append(StateWarning("no-requests", words, cure))
     return tuple(found)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s are' if number != 1 else ' is'}"
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
@@ -134,12 +130,12 @@ def listed(
     if absent := [name for name, count in expected.items() if count and name not in here]:
         words = (
             f"disruption budgets count {sum(expected[name] for name in absent)} pods of "
-            f"{', '.join(absent)}, of which none is in the file"
+            f"{first_of(absent)}, of which none is in the file"
         )
         found.append(StateWarning("namespaces-missing", words, _ALL))
     if old:
         words = (
-            f"disruption budgets changed and are not counted yet, so they allow 0: {', '.join(old)}"
+            f"disruption budgets changed and are not counted yet, so they allow 0: {first_of(old)}"
         )
         found.append(StateWarning("stale", words, "export again"))
     return found + _volumes_in_use(objects) + _age(objects["Node"])

@@ -14,7 +14,7 @@ from ..instances.problem.tables import CsvTable
 from .completeness import FEW, first_of
 from .fields import Fields
 from .quantities import amount, quantity, readable, resource_amounts
-from .state import ClusterState, Role, StateWarning, workload
+from .state import ClusterState, Pod, Role, StateWarning, workload
 
 Count = Literal["larger", "used", "requested"]
 """What a pod counts as: the larger of what it requests and uses, or one of them."""
@@ -70,7 +70,8 @@ def count_usage(
     state: ClusterState, path: str, count: Count = "larger", margin: Fraction | None = None
 ) -> ClusterState:
     """The state whose pods count as what they use and a margin, or as the larger of that and their
-    requests. Pods whose use is not in the file count as their requests.
+    requests. Of the pods of one workload each counts as the one that uses most, as load moves
+    between them; those of which nothing is in the file count as their requests.
 
     Parameters
     ----------
@@ -92,23 +93,30 @@ def count_usage(
     measured = {key for key in usage if key[1] == "Pod"}
     more = 1 + (MARGIN * bool(measured) if margin is None else margin)
     sums = {name: {"requested": 0, "used": 0} for name in _MEASURED}
-    pods, seen, above, known = list(state.pods), set(), [], 0
-    for place, pod in enumerate(pods):
+    known, pods, seen, above, most = 0, list(state.pods), set(), {}, Usage()
+    for pod in pods:
         keys = ((pod.namespace, "Pod", pod.name), (pod.namespace, *workload(pod)))
         key = next((each for each in keys if each in usage), None)
         if key is None or not pod.placed:
             continue
         seen.add(key)
         known += 1
-        requests = dict(pod.requests)
+        group = most.setdefault(_replicas(pod), {})
         for name, value in usage[key].items():
-            asked = requests.get(name, 0)
+            asked = pod.requests.get(name, 0)
             sums[name]["requested"] += asked
             sums[name]["used"] += amount(value, name)
-            requests[name] = max(asked * (count == "larger"), amount(value * more, name))
-            above += [pod.title] * (amount(value, name) > asked)
-        if count != "requested":
-            pods[place] = replace(pod, requests=requests)
+            group[name] = max(group.get(name, value), value)
+            if amount(value, name) > asked:
+                above[pod.title] = True
+    for place, pod in enumerate(pods):
+        if pod.role is Role.FINISHED or count == "requested":
+            continue
+        requests = dict(pod.requests)
+        for name, value in most.get(_replicas(pod), {}).items():
+            asked = requests.get(name, 0) * (count == "larger")
+            requests[name] = max(asked, amount(value * more, name))
+        pods[place] = replace(pod, requests=requests)
     if not known:
         raise InvalidFile(
             f"{path}: none of its {len(usage)} pods or workloads runs in {state.name}; expected "
@@ -118,8 +126,8 @@ def count_usage(
     for name, each in sums.items():
         each["allocatable"] = sum(node.allocatable.get(name, 0) for node in state.nodes)
         text += f"; {name}: {', '.join(f'{readable(n, name)} {what}' for what, n in each.items())}"
-    if above := list(dict.fromkeys(above)):
-        text += f"; {len(above)} use more than they request ({first_of(above)})"
+    if above:
+        text += f"; {len(above)} use more than they request ({first_of(list(above))})"
     warnings = state.warnings
     if FEW * len(lost := measured - seen) > len(measured):
         words = f"{len(lost)} of {len(measured)} pods in {path} do not run in the state"
@@ -129,6 +137,13 @@ def count_usage(
     plus = f" + {float(100 * (more - 1)):g} %" * (more > 1)
     counted = {"larger": "counting the larger of request and use", "used": "counting use"}
     return _counting(state, "usage", text, counted[count] + plus if count in counted else "")
+
+
+def _replicas(pod: Pod) -> tuple[str, str, str]:
+    """The pods among which load moves: those of its workload; a node's own pod stays by itself."""
+    if pod.role is Role.RESIDENT or not pod.owner[0]:
+        return pod.namespace, "Pod", pod.name
+    return pod.namespace, *workload(pod)
 
 
 def _counting(state: ClusterState, code: str, text: str, counted: str) -> ClusterState:

@@ -332,6 +332,21 @@ def test_pods_count_as_the_larger_of_request_and_use(
     }  # fmt: skip
 
 
+def test_replicas_count_as_the_one_that_uses_most(tmp_path: Path) -> None:
+    pods = [pod("a-1", "n1"), pod("a-2", "n2"), pod("a-3"), pod("a-0", "n1", phase="Succeeded")]
+    own = [pod(f"d-{n}", f"n{n}", owner="DaemonSet") for n in (1, 2)]
+    bare = [pod(f"x-{n}", f"n{n}", owner="") for n in (1, 2)]
+    lines = [f"shop,{name}-{n},{n},1Mi\n" for name in "adx" for n in (1, 2)]
+    use = written(tmp_path, f"namespace,pod,cpu,memory\n{''.join(lines)}", "use.csv")
+    paths = [written(tmp_path, listed(node("n1"), node("n2"), *pods, *own, *bare))]
+    read = read_state(paths, usage=use, headroom=0.0)
+    assert {title: cpu for title, (cpu, _) in used_by(read).items()} == {
+        "shop/a-1": 2000, "shop/a-2": 2000, "shop/a-3": 2000, "shop/a-0": 1000,
+        "shop/d-1": 1000, "shop/d-2": 2000, "shop/x-1": 1000, "shop/x-2": 2000,
+    }  # fmt: skip
+    assert read.usage["cpu"]["used"] == 9000
+
+
 def test_the_upper_bounds_of_autoscalers_count_for_every_pod_of_a_workload(tmp_path: Path) -> None:
     def recommended(name: str, cpu: Any, **spec: Any) -> dict[str, Any]:
         return {

@@ -24,9 +24,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import interval_cases
 
-from cotenant.solvers.colocation import aggregate_relaxation, blocking
+from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
 
-TOLD = 500
+PRINTED = 500
 """Instances after which the numbers so far are printed."""
 
 
@@ -38,13 +38,13 @@ def main() -> None:
     command.add_argument("--solve", type=int, default=1, help="solve every so many instances")
     command.add_argument("--shares", action="store_true", help="solve as for very many agents")
     chosen = command.parse_args()
-    if chosen.shares:
-        blocking.MANY, aggregate_relaxation.CLEAR = range(1, 2**40), 1
+    shares = ShareLimits(fewest=1, clear=1) if chosen.shares else SHARE_LIMITS
     rng, seen = np.random.default_rng(chosen.seed), Counter[str]()
     while seen["instances"] < chosen.number:
         if (case := interval_cases.draw(rng)) is not None:
-            seen += interval_cases.compare(case, solve=seen["instances"] % chosen.solve == 0)
-            if seen["instances"] % TOLD == 0 or seen["instances"] == chosen.number:
+            solve = seen["instances"] % chosen.solve == 0
+            seen += interval_cases.compare(case, shares, solve=solve)
+            if seen["instances"] % PRINTED == 0 or seen["instances"] == chosen.number:
                 print(", ".join(f"{number} {what}" for what, number in seen.items()), flush=True)
 
 

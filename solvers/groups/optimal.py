@@ -23,7 +23,6 @@ from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .common import (
     NOISE,
-    dealt,
     engine_units,
     least_rests,
     mean_of,
@@ -221,7 +220,7 @@ class Search(Incumbent[Grouping, int]):
 
     def round(self) -> None:
         """The relaxation rounded down, one machine less of each group, and the jobs that are left
-        by a small integer program; else dealt to the machines that are, after exchanges.
+        by a small integer program; else exchanges.
         """
         if self.closed:
             return
@@ -245,15 +244,6 @@ class Search(Incumbent[Grouping, int]):
                     self.offer(columns.grouping(self.instance, number), "the relaxation, rounded")
                     return
         self.offer(self._exchanged(self.best), "exchanges")
-        if self.fraction is None:
-            return
-        number[chosen] = np.floor(share + NOISE).astype(np.int64)
-        left, limits = self._left(number)
-        if (left < 0).any() or (limits < 0).any():  # the engine's point was not one
-            return
-        rest = self._dealt(left, columns.grouping(self.instance, number))
-        if rest is not None:
-            self.offer(self._exchanged(rest), "the relaxation, rounded")
 
     def _left(self, number: Integers) -> tuple[Integers, Integers]:
         """Jobs of each type, and machines of each class, that such numbers of machines leave."""
@@ -262,31 +252,6 @@ class Search(Incumbent[Grouping, int]):
         jobs = np.bincount(row, weights=number[column], minlength=self.instance.types)
         used = np.bincount(columns.where, weights=number, minlength=len(columns.limits))
         return self.instance.count - jobs.astype(np.int64), columns.limits - used.astype(np.int64)
-
-    def _dealt(self, left: Integers, placed: Grouping) -> Grouping | None:
-        """The jobs that are left dealt to the machines that are."""
-        instance = self.instance
-        used = np.bincount(placed.where, weights=placed.number, minlength=len(instance.seats))
-        assert instance.machines is not None
-        if not left.any():
-            return placed
-        rest = dealt(instance.replace(count=left, machines=instance.machines - used))
-        width = max(placed.members.shape[1], rest.members.shape[1])
-        found = Grouping(
-            np.concatenate(
-                [
-                    np.pad(
-                        part.members,
-                        ((0, 0), (0, width - part.members.shape[1])),
-                        constant_values=-1,
-                    )
-                    for part in (placed, rest)
-                ]
-            ),
-            np.concatenate([placed.where, rest.where]),
-            np.concatenate([placed.number, rest.number]),
-        )
-        return found if feasible(instance, found) else None
 
     def close(self) -> None:
         """Integer programs over the groups of least reduced cost, more and more, up to all that a

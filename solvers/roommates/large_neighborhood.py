@@ -147,7 +147,8 @@ class Improver:
             size = int(
                 self._rng.integers(2, 9 if self._rng.random() < 0.7 else max(10, len(current)))
             )
-            free = self._related(current, min(size, len(current)))
+            drawn = self._rng.permutation(len(current))[:size]
+            free = [current[int(c)] for c in drawn]
             search.restore(free)
             search.reduce()
             instead: list[Pair] = []
@@ -175,23 +176,3 @@ class Improver:
                 if self.found:
                     instead += self.search.accept()
                     return
-
-    def _related(self, pairs: list[Pair], size: int) -> list[Pair]:
-        """Some of the pairs, more often those whose agents rank each other high."""
-        if size == len(pairs):
-            return list(pairs)
-        agents = np.array(pairs)
-        seed = agents[int(self._rng.integers(len(pairs)))]
-        near = np.full(len(pairs), np.inf)
-        for one in seed:
-            for side in (0, 1):
-                apart = (
-                    self._rank[one, agents[:, side]].astype(float)
-                    + self._rank[agents[:, side], one]
-                )
-                apart[agents[:, side] == one] = 0.0
-                near = np.minimum(near, apart)
-        noisy = np.argsort(np.argsort(near)) + self._rng.random(len(pairs)) * self._rng.choice(
-            [1.0, len(pairs)]
-        )
-        return [pairs[int(c)] for c in np.argsort(noisy)[:size]]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from cotenant.advice.costs import price_of
 from cotenant.advice.draining import drain
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.scheduler_filters import Scheduler
+from cotenant.advice.selectors import selects
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import HOST, random_list
-from support.oracles.advice import best_placement, fewest_reached
+from support.oracles.advice import best_placement, fewest_reached, joint_placements
 from support.oracles.advice_filters import Cluster
 from support.oracles.advice_program import fewest_moves, fewest_servers
 
@@ -48,6 +52,7 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
             (advice.nodes_found, reached),
         )
     yield from _against_placements(state, advice)
+    yield from _jointly(rng, state)
     if not all_routes:
         return
     yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
@@ -108,6 +113,86 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     yield "no worse than mending all", mended is None or found <= mended or narrow, (found, mended)
     some = best_placement(state, stay, reached=True)
     yield "no better than with nothing worse", found >= min(best, some), (found, best, some)
+
+
+MOST_PLACEMENTS = 20_000
+"""So many ways to place movable and pending pods are tried."""
+
+
+def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
+    """Pending pods beside what runs, by nodes or by their prices, against every placement."""
+    free = [pod for pod in state.pods if pod.role is Role.MOVABLE or pod.schedulable]
+    if len(state.nodes) ** len(free) > MOST_PLACEMENTS:
+        return
+    prices = [Fraction(each) for each in ("0", "0.384", "1", "1", "2.25", "7")]
+    priced = replace(
+        state,
+        nodes=tuple(
+            replace(node, price=prices[rng.integers(6)], committed=bool(rng.random() < 0.1))
+            for node in state.nodes
+        ),
+    )
+    for what, given in (("nodes", state), ("money", priced)):
+        advice = advise(given)
+        every = joint_placements(given, set(), set())
+        fewest = min(every)[0]
+        yield (
+            f"no placement leaves fewer waiting ({what})",
+            advice.waiting_lower_bound <= fewest,
+            (advice.waiting_lower_bound, fewest),
+        )
+        waiting = len(advice.waiting)
+        cost, bound = Fraction(advice.nodes_found), Fraction(advice.nodes_lower_bound)
+        paid = Fraction(0)
+        if given.priced:
+            assert advice.cost is not None
+            assert advice.cost_lower_bound is not None
+            paid = price_of(given, frozenset()) or paid
+            cost, bound = advice.cost - paid, advice.cost_lower_bound - paid
+        least = min((one[1] for one in every if one[0] <= waiting), default=cost)
+        yield f"no placement needs less ({what})", bound <= least, (bound, least)
+        if advice.order.stuck:  # what waits then is what the moves would have made room for
+            continue
+        moved = min(
+            (one[2] for one in every if one[0] <= waiting and one[1] <= cost),
+            default=len(advice.targets),
+        )
+        yield (
+            f"no placement moves fewer ({what}, pending)",
+            advice.moves_lower_bound <= moved,
+            (advice.moves_lower_bound, moved),
+        )
+        left = translate(given, pending=True)
+        if left.violated_rules or _spread_by_node(given):
+            continue
+        # what the filters place besides the model may be more than the model's best
+        only = [~row[:-1].any() for row in left.instance.allowed] if left.waiting_servers else []
+        wait = {n for row, nowhere in enumerate(only) if nowhere for n in left.pods[row]}
+        wait &= set(advice.waiting)
+        plans = joint_placements(given, set(left.pinned), wait, reached=True)
+        best, found = min(plans), (waiting, cost, len(advice.targets))
+        yield f"pods that wait, {what}, moves", found <= best, (found, best)
+        if not _counts_others(given) and not any(pod.pod_affinity for pod in given.pods):
+            better = found[:2] < min(every)[:2]
+            yield f"no better than any placement ({what})", not better, (found, best)
+    now = joint_placements(state, set(range(len(state.pods))), set())
+    pending = sum(pod.role is Role.PENDING for pod in state.pods)
+    most = pending - min(now)[0]
+    yield (
+        "pods that fit now",
+        advice.fit_now <= most <= advice.fit_now_upper_bound or not pending,
+        (advice.fit_now, most, advice.fit_now_upper_bound),
+    )
+
+
+def _counts_others(state: ClusterState) -> bool:
+    """Whether a spread counts pending pods that do not carry it: they may come after its own."""
+    return any(
+        spread not in pod.spread and selects(spread.selector, pod.labels)
+        for pod in state.pods
+        if pod.schedulable
+        for spread in {each for other in state.pods for each in other.spread}
+    )
 
 
 def _spread_by_node(state: ClusterState) -> bool:

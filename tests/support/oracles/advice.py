@@ -4,6 +4,7 @@ filters allow, and every placement that breaks nothing.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 from cotenant.advice.scheduler_filters import Scheduler
@@ -102,3 +103,71 @@ def best_placement(
                 continue  # the last of them to come was refused
             best = value
     return best
+
+
+Goals = tuple[int, Fraction, int]
+"""Pods that wait, what the nodes in use cost, and pods that move."""
+
+
+def joint_placements(
+    state: ClusterState, stay: set[int], wait: set[int], *, reached: bool = False
+) -> list[Goals]:
+    """The goals of all placements of movable and pending pods in which nothing is broken that was
+    not before, with some pods where they are and some pending ones nowhere. With `reached` no pod
+    that came to a node may be in what is broken.
+    """
+    start = present(state)
+    movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]
+    coming = [n for n, pod in enumerate(state.pods) if pod.schedulable and n not in wait]
+    outside = sum(pod.role is Role.PENDING for pod in state.pods) - len(coming)
+    names = [node.name for node in state.nodes]
+    empty = Scheduler(state, {n: name for n, name in start.items() if n not in movable})
+    before = Scheduler(state, start).broken()
+    choices = []
+    for n in (*movable, *coming):
+        open_to = [
+            name
+            for name in names
+            if name == start.get(n)
+            or (
+                not any(
+                    why in ("node affinity", "volume", "not ready") or why.startswith("taint")
+                    for why in empty.refusals(n, name)
+                )
+                and all(each.topology in empty.nodes[name].labels for each in state.pods[n].spread)
+            )
+        ]
+        choices.append(open_to if n in start else [*open_to, ""])
+    price = {
+        node.name: Fraction(node.can_be_drained)
+        if not state.priced
+        else Fraction(0)
+        if node.committed or not node.can_be_drained
+        else node.price or Fraction(0)
+        for node in state.nodes
+    }
+    own = (Role.RESIDENT, Role.LEAVING, Role.FINISHED)
+    goals = []
+    for chosen in product(*choices):
+        where = start | {
+            n: name for n, name in zip((*movable, *coming), chosen, strict=True) if name
+        }
+        after = Scheduler(state, where)
+        came = [n for n in (*movable, *coming) if where.get(n) not in (None, start.get(n))]
+        worse = [what for what, by in after.broken().items() if by > before.get(what, 0)]
+        # spreads and affinity forbid nothing to pods that do not carry them
+        if any(not what.startswith(("spread of", "affinity of")) for what in worse) or (
+            worse and any({"spread", "affinity"} & {*after.refusals(n, where[n])} for n in came)
+        ):
+            continue
+        if reached and any(
+            why in ("anti-affinity", "host port") or why.startswith("too little")
+            for n in came
+            for why in after.refusals(n, where[n])
+        ):
+            continue
+        used = {name for n, name in where.items() if state.pods[n].role not in own}
+        moves = sum(where[n] != start[n] for n in movable)
+        waiting = outside + sum(n not in where for n in coming)
+        goals.append((waiting, sum((price[name] for name in used), Fraction(0)), moves))
+    return goals

@@ -50,16 +50,8 @@ class Started:
         self.environment = {**os.environ, **QUIET, "PYTHONPATH": path, **environment}
         note = folder / "scheduler.json"
         try:
-            self.start(
-                "scheduler",
-                "scheduler",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                "0",
-                "--scheduler-file",
-                str(note),
-            )
+            words = f"scheduler --host 127.0.0.1 --port 0 --scheduler-file {note}"
+            self.start("scheduler", words)
             self.address = json.loads(bad.waited_for(note, whole=json.loads))["address"]
             for number in range(workers):
                 self.worker(f"worker-{number}")
@@ -67,17 +59,10 @@ class Started:
             self.end()
             raise
 
-    def start(self, name: str, *arguments: str) -> None:
+    def start(self, name: str, words: str) -> None:
+        words += " --no-dashboard --dashboard-address 127.0.0.1:0"
         with (self.folder / f"{name}.log").open("wb") as log:
-            command = [
-                sys.executable,
-                "-m",
-                "dask",
-                *arguments,
-                "--no-dashboard",
-                "--dashboard-address",
-                "127.0.0.1:0",
-            ]
+            command = [sys.executable, "-m", "dask", *words.split()]
             self.processes[name] = subprocess.Popen(
                 command,
                 stdout=log,
@@ -88,18 +73,8 @@ class Started:
             )
 
     def worker(self, name: str) -> None:
-        self.start(
-            name,
-            "worker",
-            self.address,
-            "--name",
-            name,
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--host",
-            "127.0.0.1",
-        )
+        words = f"worker {self.address} --name {name} --nthreads 1 --no-nanny --host 127.0.0.1"
+        self.start(name, words)
 
     def wait_for(self, workers: int) -> None:
         from distributed import Client

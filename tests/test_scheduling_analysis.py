@@ -446,21 +446,8 @@ def test_the_paper_s_conclusions_are_tested_on_means() -> None:
 def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) -> None:
     log, out = tmp_path / "made.swf", tmp_path / "window.json"
     log.write_text(swf_text(made_log()))
-    assert (
-        run(
-            "convert",
-            str(log),
-            "--from",
-            "swf",
-            "-o",
-            "length=600",
-            "-o",
-            "organizations=3",
-            "--out",
-            str(out),
-        ).returncode
-        == 0
-    )
+    words = f"convert {log} --from swf -o length=600 -o organizations=3 --out {out}"
+    assert run(*words.split()).returncode == 0
     compared = run("compare", str(out), "-m", "REF", "-m", "FAIRSHARE", "--json")
     rows = {row["method"]: row for row in json.loads(compared.stdout)}
     assert rows["REF"]["metrics"]["unfairness"] == 0

@@ -130,10 +130,10 @@ class AnswerPage:
     Attributes
     ----------
     title, about : what was asked, and of what.
-    decision : sentences; the first is enough for who reads no more.
+    decision : sentences that have no number.
     warnings : text and cure ("" for none) of whatever makes the answer one about something else
         than the user's cluster.
-    numbers : the few that decide: the number, what it counts, and what is proved of it.
+    numbers : the few that decide, each with the sentence that says what it is and what is proved.
     lists : names that decide (nodes that are freed, or idle), by what they are.
     plan : nodes and moves, where the answer has some.
     parts : further sections.
@@ -144,7 +144,7 @@ class AnswerPage:
     about: str
     decision: tuple[str, ...]
     warnings: tuple[tuple[str, str], ...] = ()
-    numbers: tuple[tuple[str, str, str], ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     plan: PlanPart | None = None
     parts: tuple[PagePart, ...] = ()

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 from ..analysis.report.content import PageFigure
 from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
+from .draining import Draining
 from .plan import Advice
 from .state import ClusterState, Role
-from .text_report import GIVEN, decision_sentences, qualified
+from .text_report import (
+    GIVEN,
+    amount,
+    as_sentence,
+    decision,
+    detail_sentences,
+    drain_remarks,
+    drain_sentences,
+    limit_words,
+    pending_places,
+    qualified,
+    still_idle,
+)
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
@@ -20,6 +35,9 @@ OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
 
 TIGHTEST = "tightest of each"
 """The choice of bars that is shown first: of each node the resource it has least left of."""
+
+MAX_PENDING = 200
+"""Pending pods that are named: of those with a place, and of those without."""
 
 MAX_RESOURCES = 4
 """Resources with bars of their own: those of which the cluster has least left."""
@@ -29,7 +47,7 @@ _ZONE = "topology.kubernetes.io/zone"
 
 _TITLES = {
     "freed": "Freed by the plan",
-    "idle": "Idle already: nothing but their own pods",
+    "idle": "Idle already",
     "changed": "Pods leave or come",
     "same": "As they are",
 }
@@ -38,79 +56,110 @@ _TITLES = {
 def nodes_page(advice: Advice) -> AnswerPage:
     """The page of a plan for fewer nodes."""
     state = advice.state
-    host, one = state.host_noun, state.workload_noun
-    title = f"{host.capitalize()}s that {'would' if advice.order.stuck else 'can'} go"
+    host = state.host_noun
+    go = f"{host.capitalize()}s that {'would' if advice.order.stuck else 'can'} go"
+    said = [(kind, as_sentence(state, words)) for kind, words in decision(advice)]
+    numbers = _numbers(advice)
+    lists = {
+        f"Idle {host}s, with nothing but their own {state.workload_noun}s": still_idle(advice),
+        go: advice.freed,
+    }
     return AnswerPage(
         f"{host.capitalize()}s of {Path(state.name).name}",
         f"How many {host}s hold everything in this file, which can go, with which moves, and what "
         "is proved of it.",
-        tuple(decision_sentences(advice)),
-        warnings=(
-            *((each.text, each.cure) for each in state.warnings),
-            *((each.sentence, "") for each in state.assumptions if each.code in GIVEN),
-        ),
-        numbers=tuple(
-            (number, what, qualified(state, proved)) for number, what, proved in _numbers(advice)
-        ),
-        lists={title: advice.freed} if advice.freed else {},
-        plan=plan_part(advice),
-        parts=(
+        tuple(words for kind, words in said if kind not in numbers),
+        _warnings(state),
+        tuple((numbers[kind], words) for kind, words in said if kind in numbers),
+        {title: names for title, names in lists.items() if names},
+        plan_part(advice),
+        (
+            *_pending_parts(advice),
             *_frontier_parts(advice),
             PagePart("What is proved", (), (_certificate(advice),), folded=True),
             *_staying_parts(advice),
+            _details_part(advice),
+        ),
+        host,
+        state.workload_noun,
+    )
+
+
+def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
+    """The page of what stands in the way of emptying a node, and of the moves that do it."""
+    host, one, advice = state.host_noun, state.workload_noun, found.advice
+    first, *rest = drain_sentences(state, found)
+    columns = (Column(one, bold=True), Column("what happens to it"))
+    pods = Table("pods", "", columns, tuple(drain_remarks(state, found)))
+    return AnswerPage(
+        f"Drain {found.node}",
+        f"Whether the {host} can be emptied, what blocks it, and the fewest moves that do it.",
+        (qualified(state, first), *(as_sentence(state, words) for words in rest)),
+        _warnings(state),
+        plan=None if advice is None or not advice.targets else plan_part(advice),
+        parts=(
+            PagePart(f"{one.capitalize()}s of {found.node}", tables=(pods,)),
+            *(() if advice is None else (*_staying_parts(advice), _details_part(advice))),
         ),
         host_noun=host,
         workload_noun=one,
     )
 
 
-def _numbers(advice: Advice) -> Iterator[tuple[str, str, str]]:
-    """The numbers that decide, each with what it counts and what is proved of it."""
-    host, one = advice.state.host_noun, advice.state.workload_noun
-    stay = f" while the pinned {one}s stay" if advice.pinned else ""
-    bound, pinned = advice.nodes_lower_bound, advice.nodes_lower_bound_pinned
-    proved = f"proved: no plan needs fewer than {bound}"
-    yield (
-        f"{len(advice.in_use)} \u2192 {advice.nodes_found}",
-        f"{host}s in use" + ", without an order of moves" * bool(advice.order.stuck),
-        proved + f"; {pinned}{stay}" * (pinned > bound),
-    )
-    moves, waves = len(advice.targets), len(advice.order.waves)
-    least = max(advice.moves_lower_bound, advice.moves_lower_bound_pinned)
-    proved = f"proved: at least {least}"
-    if moves == least:
-        proved = f"proved: no plan with {advice.nodes_found} {host}s moves fewer{stay}"
-    yield str(moves), f"{one}s move" if moves != 1 else f"{one} moves", proved * (moves > 0)
-    kept = "no disruption budget is broken" if advice.state.budgets and waves else ""
-    yield str(waves), f"wave{'s' * (waves != 1)}", kept
+def _warnings(state: ClusterState) -> tuple[tuple[str, str], ...]:
+    """What stands before an answer, each with its cure."""
+    given = [
+        (as_sentence(state, each.sentence), "") for each in state.assumptions if each.code in GIVEN
+    ]
+    return (*((as_sentence(state, each.text), each.cure) for each in state.warnings), *given)
+
+
+def _details_part(advice: Advice) -> PagePart:
+    words = (as_sentence(advice.state, each) for each in detail_sentences(advice))
+    return PagePart("Counted, and reported only", tuple(words), folded=True)
+
+
+def _numbers(advice: Advice) -> dict[str, str]:
+    """The numbers that decide, by what they are about."""
+    found = {"nodes": f"{len(advice.in_use)} \u2192 {advice.nodes_found} {advice.state.host_noun}s"}
+    if advice.cost is not None and advice.cost_now is not None:
+        found["money"] = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost)}"
+    moves = len(advice.targets)
+    found["moves"] = f"{moves} move{'s' * (moves != 1)}"
+    pending = len(advice.arrivals) + len(advice.waiting)
+    found["pending"] = f"{len(advice.arrivals)} of {pending} pending"
+    return found
+
+
+def _floor(money: Fraction) -> str:
+    return amount(money, math.floor)
 
 
 def plan_part(advice: Advice) -> PlanPart:
     """The nodes of a plan by what happens to them, and its moves."""
     state = advice.state
     now = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
-    after = now | dict(advice.targets)
+    after = now | dict(advice.targets) | dict(advice.arrivals)
     resources = _scarcest(state)
     before, later = _fills(advice, now, resources), _fills(advice, after, resources)
-    leave = Counter(now[n] for n in advice.targets)
-    come = Counter(advice.targets.values())
+    changes = {
+        "leave": Counter(now[n] for n in advice.targets),
+        "come": Counter(advice.targets.values()),
+        "from pending": Counter(advice.arrivals.values()),
+    }
     groups: dict[str, list[NodeBars]] = {kind: [] for kind in _TITLES}
     for node in state.nodes:
         name = node.name
-        numbers = {"leave": leave[name], "come": come[name]}
-        changes = [f"{number} {how}" for how, number in numbers.items() if number]
+        words = [f"{number[name]} {how}" for how, number in changes.items() if number[name]]
         details = [node.labels[key] for key in (_TYPE, _ZONE) if key in node.labels]
-        kind = "same"
-        if name in advice.freed:
-            kind = "freed"
-        elif changes:
-            kind = "changed"
-        elif node.can_be_drained and name not in advice.in_use:
-            kind = "idle"
+        details += [] if node.price is None else [amount(node.price)]
+        details += ["reserved"] * node.committed
+        kind = "changed" if words else "idle" if name in advice.idle else "same"
+        kind = "freed" if name in advice.freed else kind
         empty = (None,) * (len(resources) + 1)
         groups[kind].append(
             NodeBars(
-                name, ", ".join(details), ", ".join(changes),
+                name, ", ".join(details), ", ".join(words),
                 before[name], empty if kind == "freed" else later[name],
             )
         )  # fmt: skip
@@ -144,8 +193,8 @@ def _fills(
     taken: dict[tuple[str, str], list[int]] = {}
     for number, name in where.items():
         part = _part_of_bar(advice, number)
-        for resource, amount in state.pods[number].requests.items():
-            taken.setdefault((name, resource), [0] * PARTS_OF_BAR)[part] += amount
+        for resource, taken_of in state.pods[number].requests.items():
+            taken.setdefault((name, resource), [0] * PARTS_OF_BAR)[part] += taken_of
 
     def fill(name: str, resource: str, there: int) -> Fill:
         amounts = taken.get((name, resource), [0] * PARTS_OF_BAR)
@@ -205,49 +254,68 @@ def _wave_steps(advice: Advice) -> Iterator[WaveStep]:
         yield WaveStep(table, tuple(name for name in emptied if last.get(name) == number))
 
 
+def _pending_parts(advice: Advice) -> Iterator[PagePart]:
+    """Pending pods, and where they fit."""
+    columns = (Column(advice.state.workload_noun, bold=True), Column("what happens to it"))
+    if rows := tuple(pending_places(advice, MAX_PENDING)):
+        title = f"Pending {advice.state.workload_noun}s"
+        yield PagePart(title, tables=(Table("pending", "", columns, rows),))
+
+
 def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     """What freeing fewer nodes costs, as a picture."""
     host, one = advice.state.host_noun, advice.state.workload_noun
     points = [
-        (int(point.limit), int(point.value), int(point.bound or 0))
+        (_limit(advice, int(point.limit)), int(point.value), int(point.bound or 0), point)
         for point in advice.frontier
         if point.limit is not None and point.value is not None
     ]
     if not points:
         return
-    limits, moves, bounds = zip(*points, strict=True)
+    limits, moves, bounds, _ = zip(*points, strict=True)
     series = [Series("found", limits, moves, "line+points")]
     if moves != bounds:
         series.append(Series("proved: not fewer", limits, bounds, "points", strong=True))
-    words = "; ".join(f"{limit} {host}s: {number}" for limit, number, _ in points)
+    what = f"{host}s in use" if advice.cost is None else f"price of the {host}s in use"
+    words = "; ".join(f"{limit_words(advice, point)}: {number}" for _, number, _, point in points)
     chart = Chart(
-        "moves-by-nodes", f"{one.capitalize()}s that move, by {host}s left in use",
-        f"{host}s in use", f"{one}s that move", tuple(series),
-        f"The fewest {one}s that move for each number of {host}s: {words}.",
+        "moves-by-nodes", f"{one.capitalize()}s that move, by {what}",
+        what, f"{one}s that move", tuple(series),
+        f"The fewest {one}s that move: {words}.",
         note=f"While the pinned {one}s stay." if advice.pinned else "",
     )  # fmt: skip
-    shown = PageFigure(chart, chart.table(), "")
-    yield PagePart(f"More {host}s, fewer moves", pictures=(shown,))
+    title = f"More {host}s, fewer moves" if advice.cost is None else "More money, fewer moves"
+    yield PagePart(title, pictures=(PageFigure(chart, chart.table(), ""),))
+
+
+def _limit(advice: Advice, limit: int) -> float:
+    """The place of a point of the frontier on the axis: nodes in use, or money."""
+    return limit if advice.cost is None else float(advice.translation.costs.money(limit))
 
 
 def _certificate(advice: Advice) -> Table:
     """What the plan reaches beside what is proved."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
-    rows: list[tuple[str, int, int, int]] = [
-        (
-            f"{host}s in use after the plan", advice.nodes_found,
-            advice.nodes_lower_bound, advice.nodes_lower_bound_pinned,
-        ),
-        (
-            f"{one}s that move to so few", len(advice.targets),
-            advice.moves_lower_bound, advice.moves_lower_bound_pinned,
-        ),
-    ]  # fmt: skip
+    moves = (
+        f"{one}s that move to that", str(len(advice.targets)),
+        str(advice.moves_lower_bound), str(advice.moves_lower_bound_pinned),
+    )  # fmt: skip
+    rows = [(f"{host}s in use after the plan", str(advice.nodes_found), "-", "-"), moves]
+    if advice.cost is None:
+        least = str(advice.nodes_lower_bound), str(advice.nodes_lower_bound_pinned)
+        rows[0] = (*rows[0][:2], *least)
+    elif advice.cost_lower_bound is not None:
+        pinned = advice.cost_lower_bound_pinned or advice.cost_lower_bound
+        least = _floor(advice.cost_lower_bound), _floor(pinned)
+        rows.insert(0, (f"paid for {host}s", amount(advice.cost), *least))
+    if advice.arrivals or advice.waiting:
+        least = str(advice.waiting_lower_bound), str(advice.waiting_lower_bound_pinned)
+        rows.append((f"pending {one}s that wait", str(len(advice.waiting)), *least))
     columns = (
-        Column("what", bold=True), Column("the plan", numeric=True),
-        Column("at least, in any case", numeric=True),
-        Column(f"at least, while the pinned {one}s stay", numeric=True),
+        Column("what", bold=True), Column("the plan"),
+        Column("at least, in any case"),
+        Column(f"at least, while the pinned {one}s stay"),
     )  # fmt: skip
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     if advice.reason:

@@ -59,8 +59,8 @@ def nodes(
     if instance is not None:
         write(advice.translation.instance, instance)
     show(
-        shown, advice.document, lambda: advice_lines(advice), plan=planned, advice=advice,
-        page=paged, content=lambda: nodes_page(advice),
+        shown, advice.document, lambda: advice_lines(advice, paged.details), plan=planned,
+        advice=advice, page=paged, content=lambda: nodes_page(advice),
     )  # fmt: skip
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
@@ -68,12 +68,14 @@ def nodes(
 
 @options_of(StateOptions)
 @options_of(PlanOptions)
+@options_of(PageOptions)
 @options_of(ShowOptions)
 def drain(
     states: States,
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node to be emptied.")],
     source: StateOptions,
     planned: PlanOptions,
+    paged: PageOptions,
     shown: ShowOptions,
 ) -> None:
     """Say what blocks the emptying of a node, pod by pod.
@@ -81,11 +83,12 @@ def drain(
     Where nothing does, the fewest moves that empty it. Exit 1 when it is blocked.
     """
     from ..advice.draining import drain as draining
+    from ..advice.nodes_page import drain_page
     from ..advice.text_report import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
     _require_states(states, node)
-    state = read(states, source, planned)
+    state = read(states, source, planned, page=paged)
     with waiting(f"looking for places for the pods of {node}") as say:
         found = draining(
             state, node, time_limit=source.time_limit, released=source.released, say=say
@@ -95,8 +98,9 @@ def drain(
             f"{node} cannot be emptied; leave out --emit and --plan to see the reasons"
         )
     show(
-        shown, lambda: drain_document(state, found), lambda: drain_lines(state, found),
-        plan=planned, advice=found.advice,
+        shown, lambda: drain_document(state, found),
+        lambda: drain_lines(state, found, paged.details),
+        plan=planned, advice=found.advice, page=paged, content=lambda: drain_page(state, found),
     )  # fmt: skip
     if not found.empties:
         raise typer.Exit(NO_ANSWER)

@@ -53,12 +53,15 @@ class ShowOptions:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Where the page of an answer goes."""
+    """Where the page of an answer goes, and how much is printed."""
 
     report: Annotated[
         Path | None,
         typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
     ] = None
+    details: Annotated[
+        bool, typer.Option("--details", help="Print what the answer rests on, and every name.")
+    ] = False
 
 
 def read(

@@ -5,7 +5,10 @@ judge of plans refuses every kind of wrong one.
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import make_dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +40,14 @@ from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
 from cotenant.advice.state import COMPARED, NOT_COMPARED, ClusterState, Pod, require_every_field
-from cotenant.advice.text_report import WIDTH, advice_lines, drain_lines
+from cotenant.advice.text_report import (
+    LINES,
+    WIDTH,
+    advice_lines,
+    amount,
+    drain_lines,
+    still_idle,
+)
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
@@ -91,12 +101,12 @@ def test_the_sample_needs_six_moves_when_volumes_and_budgets_are_vouched_for() -
 
 @needs_sample
 def test_the_sample_in_words() -> None:
-    text = " ".join(" ".join(advice_lines(advise(sample(), pending=False))).split())
+    text = " ".join(" ".join(advice_lines(advise(sample(), pending=False), details=True)).split())
     for words in (
         "4 worker nodes are in use; 3 are enough and no fewer can do (proved of the pods in this file: shop/pg needs 3, 1 on each).",
-        "free w-4: 7 pods move (fewest while the pinned pods stay, proved of the pods in this file; at least 6 in any case)",
+        "free 1 node: w-4", "7 pods move (fewest while the pinned pods stay, proved of the pods in this file; at least 6 in any case)",
         "no disruption budget broken", "counted: 20 movable pods; pinned: 4 (shop/pg-0, shop/pg-1, shop/pg-2: volumes not in the file, add pv,pvc; shop/search-0: its budget allows 0)",
-        "not counted: 1 finished", "1 pending (0 fit together now, proved", "ml/train-7-xx2pl waits: ",
+        "not counted: 1 finished", "1 pending pod: 0 fit now (no more do, proved", "ml/train-7-xx2pl waits: ",
         "preferred affinity: kube-system/coredns-6f6b679f8f-0x7kq",
     ):  # fmt: skip
         assert words in text
@@ -301,7 +311,7 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
         3,
     )
     approved(advice.dropped[0])
-    approved(" ".join(" ".join(advice_lines(advice)).split()))
+    approved(" ".join(" ".join(advice_lines(advice, details=True)).split()))
 
 
 def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound() -> None:
@@ -401,7 +411,7 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
     assert advice.nodes_found == 1  # left alone; mending needs both nodes
     approved(advice.translation.violated_rules)
-    approved(" ".join(advice_lines(advice)))
+    approved(" ".join(advice_lines(advice, details=True)))
 
 
 def test_mending_may_free_the_last_worker() -> None:
@@ -488,7 +498,7 @@ def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
     words = (
         "2 nodes: 2 (proved of the pods in this file); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
     )
-    assert words in " ".join(" ".join(advice_lines(advice)).split())
+    assert words in " ".join(" ".join(advice_lines(advice, details=True)).split())
     assert advice.document()["frontier"][1] == {"nodes": 3, "moves": 1, "fewest": 1}
     with refused(InvalidOption):
         advise(read, frontier=1)
@@ -544,7 +554,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
     assert len(checked) == 1
     # nothing moves before the fewest nodes are known; then what holds all on one is kept
     assert advice.nodes_found == (4 if part == "cost_needed" else 1)
-    text = " ".join(" ".join(advice_lines(advice)).split())
+    text = " ".join(" ".join(advice_lines(advice, details=True)).split())
     approved(text)
     assert advice.document()["cut_short"] == list(advice.cut)
     approved(said[0])
@@ -554,8 +564,8 @@ def test_without_time_a_plan_is_still_checked_and_what_is_missing_is_said() -> N
     advice = advise(half_empty(12), time_limit=1e-3)
     assert advice.nodes_found >= advice.nodes_lower_bound_pinned >= advice.nodes_lower_bound
     if advice.cut:
-        text = " ".join(" ".join(advice_lines(advice)).split())
-        assert "(--time-limit):" in " ".join(str(text).split())
+        text = " ".join(" ".join(advice_lines(advice, details=True)).split())
+        assert "cut short by --time-limit:" in " ".join(str(text).split())
 
 
 # the judge
@@ -687,6 +697,46 @@ def test_a_node_that_cannot_be_emptied_whatever_else_moves() -> None:
     approved(found.impossible)
 
 
+def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
+    names = tuple(f"ip-10-0-{n}-17.eu-central-1.compute.internal" for n in range(40))
+    shop = advise(read_state(["state/shop"]), time_limit=20)
+    many = replace(shop, freed=names, idle=names, cut=("the search for fewer moves",))
+    lines = advice_lines(many)
+    assert len(lines) == LINES
+    assert max(map(len, lines)) <= WIDTH
+    text = " ".join(" ".join(lines).split())
+    assert re.search(r"40 idle, with nothing but their own pods: --details", text)
+    shown = re.search(r"free 40 nodes: (.*) and (\d+) more: --details", text)
+    assert shown is not None
+    assert len(shown[1].split(", ")) + int(shown[2]) == 40
+    whole = " ".join(advice_lines(many, details=True))
+    assert all(whole.count(name) == 2 for name in names), "once idle, once freed"
+    aside = replace(shop.order, waves=((Move(0, names[0], temporary=True),), *shop.order.waves))
+    assert names[0] not in still_idle(replace(many, order=aside)), "a step of the plan uses it"
+
+
+def test_a_full_node_is_drained_in_ten_lines_what_blocks_it_first() -> None:
+    many = [pod(f"web-{n}", "n1", "100m") for n in range(30)]
+    read = state(node("n1"), node("n2"), *many, pod("alone", "n1", "100m", owner=""))
+    found = drain(read, "n1", time_limit=20)
+    lines = drain_lines(read, found)
+    assert len(lines) <= LINES
+    assert "shop/alone: blocks" in lines[3], "after the warning and the decision"
+    more = re.search(r"and (\d+) more pods: --details", " ".join(lines))
+    assert more is not None
+    assert int(more[1]) + sum(" to n2" in line or "blocks:" in line for line in lines) == 31
+    assert sum(" to n2" in line for line in drain_lines(read, found, details=True)) == 30
+
+
+def test_amounts_of_money_have_no_more_digits_than_they_need() -> None:
+    third = Fraction(100, 3)
+    assert [amount(Fraction(value)) for value in ("0.384", "12", "1930.5", "-0.5")] == [
+        "0.384", "12", "1930.5", "-0.5"
+    ]  # fmt: skip
+    assert (amount(third, math.floor), amount(third, math.ceil)) == ("33.3333", "33.3334")
+    assert amount(Fraction(10**30)) == str(10**30)
+
+
 # the command
 
 
@@ -749,7 +799,7 @@ def test_pending_pods_are_said_to_fit_or_not() -> None:
         pod("then-1", cpu="8"),
         pod("never-1", cpu="9"),
     )
-    text = " ".join(" ".join(advice_lines(advise(read))).split())
+    text = " ".join(" ".join(advice_lines(advise(read), details=True)).split())
     approved(text)
 
 

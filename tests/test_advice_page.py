@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,17 @@ from support.messages import approved
 from support.terminal import run
 
 from cotenant.advice.answer_page import AnswerPage, Fill, PagePart, write_page
-from cotenant.advice.nodes_page import MAX_RESOURCES, PINNED, TIGHTEST, nodes_page, plan_part
+from cotenant.advice.draining import drain
+from cotenant.advice.nodes_page import (
+    ARRIVES,
+    MAX_RESOURCES,
+    MOVES,
+    PINNED,
+    TIGHTEST,
+    drain_page,
+    nodes_page,
+    plan_part,
+)
 from cotenant.advice.order import Ordered
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
@@ -28,13 +39,13 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 @pytest.fixture(scope="module")
 def shop() -> Advice:
     """The plan of the state that comes with the package."""
-    return advise(read_state(["state/shop"]), pending=False, time_limit=20, frontier=3)
+    return advise(read_state(["state/shop"]), time_limit=20, frontier=3)
 
 
 def percent(advice: Advice, name: str, resource: str, after: bool) -> float:
     """What all pods on a node request, counted here."""
     where = {n: each.node for n, each in enumerate(advice.state.pods) if each.placed}
-    where |= dict(advice.targets) if after else {}
+    where |= dict(advice.targets) | dict(advice.arrivals) if after else {}
     (there,) = [each.allocatable[resource] for each in advice.state.nodes if each.name == name]
     pods = advice.state.pods
     return (
@@ -64,7 +75,7 @@ def test_bars_are_what_is_requested_before_and_after(shop: Advice) -> None:
 def test_nodes_stand_by_what_happens_to_them(shop: Advice) -> None:
     groups = {group.kind: [each.name for each in group.nodes] for group in plan_part(shop).groups}
     assert groups == {
-        "freed": ["n-2", "n-4"], "changed": ["n-1", "n-3", "n-6"], "same": ["cp-1", "n-5"]
+        "freed": ["n-2", "n-4"], "changed": ["n-1", "n-3", "n-5", "n-6"], "same": ["cp-1"]
     }  # fmt: skip
     freed = plan_part(shop).groups[0].nodes
     assert all(fill is None for each in freed for fill in each.after), "nothing is left there"
@@ -92,9 +103,21 @@ def test_pinned_pods_are_a_part_of_their_own(shop: Advice) -> None:
     assert fill.ends[PINNED] - fill.ends[PINNED - 1] > 30
 
 
+def test_a_pending_pod_has_a_part_of_the_bar_of_its_node(shop: Advice) -> None:
+    part = plan_part(shop)
+    assert part.arrives
+    (node_6,) = [each for group in part.groups for each in group.nodes if each.name == "n-6"]
+    assert "1 from pending" in node_6.changes
+    now, after = node_6.now[0], node_6.after[0]
+    assert now is not None
+    assert after is not None
+    assert now.ends[ARRIVES] == now.ends[MOVES]
+    assert after.ends[ARRIVES] > after.ends[MOVES]
+
+
 def test_waves_say_which_nodes_are_empty_then_and_each_is_named_once(shop: Advice) -> None:
     waves = plan_part(shop).waves
-    assert [wave.emptied for wave in waves] == [("n-2",), (), ("n-4",)]
+    assert [wave.emptied for wave in waves] == [("n-2",), (), ("n-4",), ()]
     assert sum(len(wave.moves.rows) for wave in waves) == len(shop.targets)
 
 
@@ -116,7 +139,7 @@ def test_without_an_order_no_node_is_said_to_be_empty(shop: Advice) -> None:
     assert page.plan is not None
     assert [wave.emptied for wave in page.plan.waves] == [()]
     assert list(page.lists) == ["Nodes that would go"]
-    assert "without an order of moves" in page.numbers[0][1]
+    assert "no order of moves was found" in page.numbers[0][1]
 
 
 def test_numbers_say_what_is_proved(shop: Advice) -> None:
@@ -128,11 +151,11 @@ def test_warnings_stand_before_the_decision_and_no_proof_is_without_them(tmp_pat
     pods = tuple(each for each in shop.pods if each.namespace == "shop")
     warned = replace(shop, pods=pods, warnings=(StateWarning("one-namespace", "only shop", "-A"),))
     page = nodes_page(advise(warned, time_limit=20))
-    assert page.warnings == (("only shop", "-A"),)
-    for words in (*page.decision, *(proved for _, _, proved in page.numbers)):
+    assert page.warnings == (("Only shop", "-A"),)
+    for words in (*page.decision, *(words for _, words in page.numbers)):
         assert re.findall("proved(?! of the pods in this file)", words)[1:] == []
         assert ("proved" in words) == ("proved of the pods in this file" in words)
-    (table,) = page.parts[0].tables
+    (table,) = next(part for part in page.parts if part.title == "What is proved").tables
     assert table.notes[0] == "Of the pods in this file alone: only shop."
 
 
@@ -183,6 +206,37 @@ def test_a_page_of_other_answers_needs_no_plan(tmp_path: Path) -> None:
     for words in ("Does it fit?", "One namespace only. Add -A.", "No.", "No node has room."):
         assert words in " ".join(text.split())
     assert "before and after" not in text
+
+
+def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Advice) -> None:
+    nodes = tuple(
+        replace(each, price=Fraction("0.384"), committed=each.name == "n-2")
+        for each in shop.state.nodes
+    )
+    paid = replace(
+        shop, state=replace(shop.state, nodes=nodes), cost=Fraction("1.92"),
+        cost_now=Fraction("2.688"), cost_lower_bound=Fraction(1, 3),
+        cost_lower_bound_pinned=Fraction("1.92"), frontier=(),
+    )  # fmt: skip
+    page = nodes_page(paid)
+    approved([" | ".join(each) for each in page.numbers][:2])
+    assert page.plan is not None
+    details = {each.name: each.details for group in page.plan.groups for each in group.nodes}
+    assert details["n-2"] == "a, 0.384, reserved"
+    (table,) = next(part for part in page.parts if part.title == "What is proved").tables
+    assert table.rows[0] == ("paid for nodes", "1.92", "0.3333", "1.92"), "a bound is rounded down"
+
+
+@pytest.mark.parametrize("node_name", ["n-2", "n-6"])
+def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> None:
+    read = read_state(["state/shop"])
+    found = drain(read, node_name, time_limit=20)
+    page = drain_page(read, found)
+    text = Tags(write_page(page, tmp_path / "x.html")).text
+    approved(
+        [*page.decision, *(f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)]
+    )
+    assert all(read.pods[n].title in text for n in found.pods)
 
 
 def test_the_fullest_come_first_and_freed_nodes_last() -> None:

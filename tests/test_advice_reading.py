@@ -346,7 +346,7 @@ def test_what_marks_and_holds_is_said() -> None:
         node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
     )
     approved(read.notes)
-    text = " ".join(" ".join(advice_lines(advise(read))).split())
+    text = " ".join(" ".join(advice_lines(advise(read), details=True)).split())
     approved(text)
 
 
@@ -482,7 +482,7 @@ def test_proxmox(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert read.nodes[0].allocatable == {"vCPU": 16, "memory": 64 << 30}
     assert (read.nodes[2].not_ready_reason, dict(read.ignored)) == ("offline", {"storage": 1})
-    done = run("advise", "nodes", str(path))
+    done = run("advise", "nodes", str(path), "--details")
     approved(done.stdout)
     approved(drain_lines(read, drain(read, "pve1"))[0])
     done = run("advise", "nodes", str(path), "--emit", "proxmox")

@@ -37,6 +37,10 @@ class NodeCosts:
         """
         return divmod(total, self.waiting)
 
+    def limit(self, cost: int) -> int:
+        """The largest cost of nodes that takes no more money."""
+        return cost if self.step == 1 else cost // self.step * self.step + len(self.of_node)
+
     def money(self, cost: int) -> Fraction:
         """The least money that nodes of such a cost take, or of more."""
         besides = len(self.of_node) if self.step > 1 else 0

@@ -317,7 +317,7 @@ def advise(
     unpinned = work.part(
         "a bound on the moves",
         lambda report: moves_needed(
-            relaxed.instance, cost + waiting + relaxed.kept_cost, work.share(1), report
+            relaxed.instance, costs.limit(cost) + waiting + relaxed.kept_cost, work.share(1), report
         ), 0,
     )  # fmt: skip
     points: tuple[PricePoint, ...] = ()
@@ -326,7 +326,7 @@ def advise(
         points = work.part(
             "the frontier", lambda _: _frontier(chosen, waiting, frontier, seconds), ()
         )
-    if (waiting, cost) > bounds.best_pinned:
+    if (waiting, cost) > (bounds.best_pinned[0], costs.limit(bounds.best_pinned[1])):
         work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
                         f"{state.host_noun}s")  # fmt: skip
     return plan_advice(
@@ -431,6 +431,7 @@ def _least_moves(
     many moves each of them needs at least.
     """
     waiting, cost = plans[0].costs.split(best)
+    limit = plans[0].costs.limit(cost) + waiting
     found: list[tuple[Translation, Integers]] = []
     bounds = []
     for plan, answer, value in zip(plans, answers, values, strict=True):
@@ -441,13 +442,13 @@ def _least_moves(
         one = work.find(
             "the fewest moves",
             lambda report, fixed=fixed, known=known: fewest_moves(  # type: ignore[misc]
-                fixed.instance, cost + waiting + fixed.kept_cost, work.share(2), known, report
+                fixed.instance, limit + fixed.kept_cost, work.share(2), known, report
             ),
         )
         bounds.append(one.bound)
         found += [(fixed, each.count) for each in (one, known) if each.count is not None]
     plan, count = min(
-        (one for one in found if cost_of(*one) <= cost + waiting),
+        (one for one in found if cost_of(*one) <= limit),
         key=lambda one: moves_of(*one),
     )
     return plan, count, min(bounds)
@@ -530,8 +531,8 @@ def _arrivals(
     state: ClusterState, where: dict[int, str], places: Mapping[int, str], spare: bool
 ) -> dict[int, str]:
     """The pending pods that have a node once the others are where `where` says: the node of the
-    placement, or for what no instance models any that takes it, in use before idle; only one in
-    use without `spare`.
+    placement, or for what no instance models any that takes it, in use before idle, cheap before
+    dear; only one in use without `spare`.
     """
     scheduler = Scheduler(state, where)
     planned = {n: name for n, name in places.items() if state.pods[n].role is Role.PENDING}
@@ -541,8 +542,9 @@ def _arrivals(
     rest = [n for n in can_arrive(state) if n not in arrivals]
     if not spare:
         return arrivals | admitted(scheduler, rest, kept)
-    others = [node.name for node in state.nodes if node.name not in {*kept, *emptied}]
-    return arrivals | admitted(scheduler, rest, [*kept, *others])
+    others = [node for node in state.nodes if node.name not in {*kept, *emptied}]
+    others.sort(key=lambda node: 0 if node.committed else node.price or 0)
+    return arrivals | admitted(scheduler, rest, [*kept, *(node.name for node in others)])
 
 
 def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:

@@ -69,7 +69,7 @@ def test_what_is_emitted_is_taken_by_kubectl(tmp_path: Path) -> None:
         out = kubectl("label", "--local", "-f", str(path), *words[4:], "-o", "json", home=tmp_path)
         assert json.loads(out)["metadata"]["labels"][FREED] == "true"
     evictions = re.findall(r"^echo (.*) \| kubectl create --raw (\S+) -f -$", text, re.MULTILINE)
-    assert len(evictions) == 7
+    assert len(evictions) == 8
     for body, path_of in evictions:
         name = json.loads(shlex.split(body)[0])["metadata"]["name"]
         assert path_of.endswith(f"/pods/{name}/eviction")

@@ -68,7 +68,7 @@ def nodes_page(advice: Advice) -> AnswerPage:
         f"{host.capitalize()}s of {Path(state.name).name}",
         f"How many {host}s hold everything in this file, which can go, with which moves, and what "
         "is proved of it.",
-        tuple(words for kind, words in said if kind not in numbers),
+        tuple(words for kind, words in said if kind not in {*numbers, "frontier"}),
         _warnings(state),
         tuple((numbers[kind], words) for kind, words in said if kind in numbers),
         {title: names for title, names in lists.items() if names},

@@ -68,6 +68,8 @@ def decision(advice: Advice) -> list[tuple[str, str]]:
         found.append(("scheduler", _default_scheduler(advice)))
     if advice.arrivals or advice.waiting:
         found.append(("pending", _pending(advice)))
+    if advice.frontier:
+        found.append(("frontier", _trade(advice)))
     return found + [("time", words) for words in _cut(advice)]
 
 
@@ -77,8 +79,6 @@ def detail_sentences(advice: Advice) -> list[str]:
     found = []
     if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
         found.append(_default_scheduler(advice))
-    if advice.frontier:
-        found.append(_trade(advice))
     found.append(_counted(advice))
     found += [f"{title} {words}" for title, words in pending_places(advice, NAMED)]
     if advice.repaired_rules:

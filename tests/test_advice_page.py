@@ -260,3 +260,14 @@ def test_the_command_writes_the_page_beside_its_answer(tmp_path: Path) -> None:
     taken = run("advise", "nodes", str(read), "--report", str(read))
     assert taken.returncode == 2
     approved(taken.stderr.replace(str(tmp_path), "FOLDER"))
+
+
+def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Advice) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "howto" / "plan.md").read_text()
+    named = set(re.findall(r"`([\w-]+)`", page.partition("The fields of")[2]))
+    money = {"cost": Fraction(1), "cost_now": Fraction(2)}
+    document = replace(shop, **money).document()
+    assert set(document) <= named
+    bounds = {key.removesuffix("_while_pinned_stay") for key in document["certificate"]}
+    assert bounds <= named
+    assert set(document["pending"]) | set(document["counted"]) <= named

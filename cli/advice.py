@@ -15,7 +15,7 @@ from .derived import options_of
 
 
 @options_of(StateOptions)
-@options_of(PlanOptions, frontier=None)
+@options_of(PlanOptions, without_pending=None, frontier=None)
 @options_of(PageOptions)
 @options_of(ShowOptions, instance=None, fail_above=None)
 def nodes(
@@ -24,6 +24,12 @@ def nodes(
     planned: PlanOptions,
     paged: PageOptions,
     shown: ShowOptions,
+    without_pending: Annotated[
+        bool,
+        typer.Option(
+            "--without-pending", help="Keep no nodes for pending pods: plan for what runs."
+        ),
+    ] = False,
     frontier: Annotated[
         int,
         typer.Option(
@@ -53,8 +59,8 @@ def nodes(
     state = read(states, source, planned, [instance], paged)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
-            state, time_limit=source.time_limit, released=source.released, frontier=frontier,
-            say=say,
+            state, time_limit=source.time_limit, released=source.released,
+            pending=not without_pending, frontier=frontier, say=say,
         )  # fmt: skip
     if instance is not None:
         write(advice.translation.instance, instance)

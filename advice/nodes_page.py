@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -88,6 +89,8 @@ def nodes_page(advice: Advice) -> AnswerPage:
 def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
     """The page of what stands in the way of emptying a node, and of the moves that do it."""
     host, one, advice = state.host_noun, state.workload_noun, found.advice
+    if advice is not None:  # it is not asked where pending pods go
+        advice = replace(advice, arrivals={}, waiting=())
     first, *rest = drain_sentences(state, found)
     columns = (Column(one, bold=True), Column("what happens to it"))
     pods = Table("pods", "", columns, tuple(drain_remarks(state, found)))

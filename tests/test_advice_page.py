@@ -237,6 +237,8 @@ def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> No
         [*page.decision, *(f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)]
     )
     assert all(read.pods[n].title in text for n in found.pods)
+    assert page.plan is not None
+    assert not page.plan.arrives, "no pending pod is put on a node that is drained"
 
 
 def test_the_fullest_come_first_and_freed_nodes_last() -> None:

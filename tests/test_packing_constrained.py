@@ -27,9 +27,11 @@ from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
 from cotenant.solvers.packing.constrained import reduce_ruled
+from cotenant.solvers.packing.constrained_minimum import _anew
 from cotenant.solvers.packing.constrained_search import Filling
-from cotenant.solvers.packing.fitting import recolored
+from cotenant.solvers.packing.fitting import large, recolored
 from cotenant.solvers.packing.moves import MovesLimits, MovesSearch, fewest_moves, moves_bound
+from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
@@ -435,6 +437,42 @@ def test_the_cheapest_servers_are_looked_for_from_the_top_down() -> None:
     assert result.objective is not None
     assert result.objective <= 10_700
     assert result.bound == 10_040
+
+
+@pytest.mark.parametrize("seed", seeds(200, 10))
+def test_the_cheapest_servers_at_prices_of_any_size_agree_with_enumeration(seed: int) -> None:
+    """One class dearer than all others together is as good as a VM that is left waiting."""
+    [instance] = states(60_000 + 3 * seed, 1)
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(1, 9999, instance.classes)
+    cost[0] = 1 + cost @ instance.server_count.astype(int)
+    made = instance.replace(cost=cost)
+    least = min((paid for _, paid, _ in answers(made)), default=None)
+    result = cotenant.solve(made, "min-cost")
+    assert result.status == ("infeasible" if least is None else "optimal")
+    assert (result.objective, result.bound) == (least, least)
+    problem = reduce_ruled(made, costs=True)
+    assert least is None or aggregate_bound(problem, Clock()).bound <= least
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_servers_filled_anew_cost_less_and_keep_every_rule(seed: int) -> None:
+    made = cluster(nodes=24, vms=200, types=16, rng=np.random.default_rng(seed))
+    made = made.replace(cost=np.random.default_rng(seed).integers(2000, 5000, made.classes))
+    problem = reduce_ruled(made, costs=True)
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
+    search.offer(problem.now(), "what runs now")
+    before = search.value
+    _anew(search, 1.0)
+    assert search.best is not None
+    assert search.value < 0.9 * before
+    check(made, problem.placement(*search.best))
+
+
+def test_whether_packers_would_take_minutes_is_no_question_of_prices() -> None:
+    made = cluster(nodes=100, vms=2000, types=40, rng=np.random.default_rng(0))
+    for cost in (1, 10**6):
+        assert not large(reduce_ruled(made.replace(cost=[cost] * made.classes), costs=True))
 
 
 def test_a_cheaper_server_is_of_the_same_zone_where_rules_are_on_zones() -> None:

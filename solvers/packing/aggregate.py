@@ -81,6 +81,13 @@ class ExactProgram:
             integer=np.zeros_like(given.integer),
         )
 
+    def empty(self, lower: Floats, upper: Floats) -> bool:
+        """Whether some row has no point within these ranges: all are whole numbers below 2**53."""
+        matrix = self.program.matrix
+        plus, minus = matrix.maximum(0), matrix.minimum(0)
+        least, most = plus @ lower + minus @ upper, plus @ upper + minus @ lower
+        return bool(((least > self.program.row_upper) | (most < self.program.row_lower)).any())
+
     def bound(self, dual: Floats, lower: Floats, upper: Floats) -> Fraction:
         """What multipliers of the scaled rows prove, whatever they are."""
         given = self.program
@@ -150,6 +157,8 @@ def aggregate_bound(
     """
     penalty = problem.budget + 1
     built = aggregate_program(problem.pooled, penalty)
+    if not least:  # no range of servers is then too small for what is to be paid
+        built.program.row_lower[0] = -np.inf
     exact = ExactProgram(built.program)
     deadline = np.inf if seconds is None else clock.seconds + seconds
     top = problem.budget + 1
@@ -172,22 +181,26 @@ def aggregate_bound(
             break
         program = exact.scaled(lower, ceiling)
         answer = living.again(program, clock.time_slice(most=deadline - clock.seconds))
+        if answer.status is Status.UNKNOWN and answer.stop is Stop.FINISHED:
+            # HiGHS comes to nothing from some bases
+            living = WarmStartedProgram(program)
+            answer = living.solve(clock.time_slice(most=deadline - clock.seconds))
         raise_if_interrupted(answer.stop)
         if answer.row_dual is None or answer.point is None:
+            if exact.empty(lower, ceiling):
+                continue
             break
         value = exact.bound(answer.row_dual, lower, ceiling)
         here = max(known, -(-value.numerator // value.denominator))
         if answer.stop is Stop.TIME_LIMIT:  # its point says nothing
             proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
             break
+        column, raised = _fractional(built, answer.point), here > lower[built.cost]
+        lower = lower.copy()
+        lower[built.cost] = min(max(here, lower[built.cost]), ceiling[built.cost])
         children = [(lower, ceiling)]
-        if here > lower[built.cost] and here <= ceiling[built.cost]:
-            # costs are whole: the same node with its cost rounded up
-            lower = lower.copy()
-            lower[built.cost] = here
-            children = [(lower, ceiling)]
-        else:
-            column = _fractional(built, answer.point)
+        if column is not None or not raised or here > ceiling[built.cost]:
+            # else costs are whole: the same node with its cost rounded up
             if column is None and queue and here > queue[0][0]:
                 pass  # others come first: this one is solved again when it is its turn
             elif column is None and answer.status is not Status.OPTIMAL:

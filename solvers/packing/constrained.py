@@ -5,7 +5,7 @@ are merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -119,6 +119,27 @@ class Ruled(Reduced, RulesOnServers):
                 together[np.ix_(members, members)] = False
         together[np.arange(self.types), np.arange(self.types)] &= (self.most > 1).any(axis=1)
         return together
+
+    def part(self, types: Integers, request: Integers) -> Ruled:
+        """So many VMs (n,) of some of the types (n,), with the rules on servers; what zones hold is
+        left to the caller.
+        """
+        number = {int(i): place for place, i in enumerate(types)}
+
+        def renumbered(group: Sequence[int]) -> tuple[int, ...]:
+            return tuple(number[i] for i in group if i in number)
+
+        pairs = ((i, other) for i, other in self.apart if i in number and other in number)
+        return replace(
+            self,
+            demand=self.demand[types],
+            request=request,
+            most=self.most[types],
+            limits=tuple((renumbered(group), most) for group, most in self.limits),
+            apart=tuple((number[i], number[other]) for i, other in pairs),
+            zone_limits=(),
+            spreads=(),
+        )
 
     def placement(self, count: Integers, kind: Integers) -> Placement:
         """The instance's placement; the servers of merged classes go to its classes in order."""

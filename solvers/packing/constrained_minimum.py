@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 
+from ...instances.packing.instance import Integers
 from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
 from ..outcome import Status, raise_if_interrupted
@@ -16,24 +20,34 @@ from .fitting import large, trimmed
 from .portfolio_state import PortfolioState
 
 
-def aggregate(search: PortfolioState) -> None:
-    """The bound of the aggregate program."""
+def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
+    """The bound of the aggregate program; where servers differ in cost, which may take long, at
+    first for a moment only, and again with more effort.
+    """
     upper = None if search.best is None else search.value
-    found = aggregate_bound(
-        _ruled(search), search.clock, upper=upper, seconds=search.slice(0.5, least=2.0)
-    )
+    seconds = search.slice(0.5, least=2.0)
+    if _cost_differs(search):
+        share, most = (0.3, 10.0 * effort) if effort else (0.1, 5.0)
+        seconds = search.slice(share, least=0.2) or most
+    found = aggregate_bound(_ruled(search), search.clock, upper=upper, seconds=seconds)
     search.raise_bound(found.bound, "aggregate program", {"leaves": found.leaves})
     search.servers = found.servers
 
 
 def prove(search: PortfolioState) -> None:
-    """In turns, more time each: fillings at the aggregate program's servers, and CP-SAT."""
+    """In turns, more time each: fillings at the aggregate program's servers, servers of the best
+    answer filled anew, and CP-SAT.
+    """
     problem, effort = _ruled(search), 1.0
     kind = _servers(search)
     if len(kind) * problem.types <= search.limits.first_counts:
         _by_cp_sat(search, 3.0)
     while search.open:
         _fillings(search, effort)
+        if _cost_differs(search):
+            if search.open and search.servers is None:
+                aggregate(search, effort)
+            _anew(search, effort)
         if search.open:
             _by_cp_sat(search, effort)
         effort *= 2
@@ -46,7 +60,8 @@ def _fillings(search: PortfolioState, effort: float) -> None:
     if large(_ruled(search)):
         return
     failed, above = -1, math.ceil(search.limits.allowed_above * search.bound)
-    while search.open and failed + 1 < search.value - search.bound:
+    grain = max(int(search.problem.price.min()) // 8, 1)  # what is less than a server is no step
+    while search.open and failed + grain < search.value - search.bound:
         above = min(above, search.value - search.bound - 1)
         if not _filled(search, search.bound + above, effort):
             failed = above
@@ -61,8 +76,9 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
         spread = spread_room(problem, cost, clock, search.servers)
     if spread is None:
         found = aggregate_bound(
-            problem, clock, least=cost, upper=search.value, seconds=search.slice(0.2)
-        )
+            problem, clock, least=cost, upper=search.value,
+            seconds=search.slice(0.05 if _cost_differs(search) else 0.2),
+        )  # fmt: skip
         if found.servers is None or found.count is None:
             return False
         spread = found.servers, found.count
@@ -76,6 +92,73 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
         return False
     search.offer(filling.counts(), "fillings of the aggregate program's servers")
     return True
+
+
+def _anew(search: PortfolioState, effort: float) -> None:
+    """Of some servers of the best answer at a time, place the VMs anew where they cost less: on
+    these servers and a few that are free.
+    """
+    problem, limits, rng = _ruled(search), search.limits, search.rng
+    if search.best is None:
+        return
+    until = search.clock.seconds + (search.slice(0.3) or limits.anew_seconds * effort)
+    size, vain = float(limits.at_once), 0
+    while search.open and search.clock.seconds < until and vain < limits.in_vain * effort:
+        before, (_, kind) = search.value, search.best
+        chosen = rng.permutation(len(kind))[: int(size)]
+        rest = problem.limit - np.bincount(kind, minlength=len(problem.price))
+        free = np.repeat(np.arange(len(rest)), np.minimum(rest, 2))
+        free = rng.permutation(free[problem.price[free] < problem.price[kind[chosen]].sum()])
+        seconds = search.clock.time_slice(most=limits.anew_slice)
+        status = _cheaper(search, chosen, np.sort(free[: int(size)]), seconds)
+        size = max(size * (0.9 if status is Status.UNKNOWN else 1.05), 2.0)
+        vain = 0 if search.value < before else vain + 1
+
+
+def _cheaper(
+    search: PortfolioState, chosen: Integers, free: Integers, seconds: float | None
+) -> Status:
+    """Offer the answer in which the VMs of the chosen servers are on these and the free ones for
+    less; what CP-SAT says of it.
+    """
+    problem = _ruled(search)
+    assert search.best is not None
+    count, kind = search.best
+    here = np.flatnonzero(count[chosen].any(axis=0))
+    part = problem.part(here, count[np.ix_(chosen, here)].sum(axis=0))
+    servers = np.sort(np.append(kind[chosen], free))
+    built = assignment_model(
+        part.demand, part.request, part.capacity, servers, part.price, rules=part
+    )
+    model = built.model
+    used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
+    paid = int(problem.price[kind[chosen]].sum())
+    cost = problem.price[servers].tolist()
+    model.add(sum(c * flag for c, flag in zip(cost, used, strict=True)) <= paid - 1)
+    others = np.delete(np.arange(len(kind)), chosen)
+
+    def within(group: Sequence[int], zone: int) -> Any:
+        there = others[problem.zone[kind[others]] == zone]
+        index = built.count[np.ix_(problem.zone[servers] == zone, np.isin(here, group))]
+        terms = [model.get_int_var_from_proto_index(j) for j in index[index >= 0].tolist()]
+        return sum(terms) + int(count[np.ix_(there, list(group))].sum())
+
+    for group, most in problem.zone_limits:
+        for zone in range(problem.zones):
+            model.add(within(group, zone) <= most)
+    for group, skew, counting in problem.spreads:
+        totals = [within(group, zone) for zone in counting]
+        for one, another in permutations(totals, 2):
+            model.add(one - another <= skew)
+    answer = solve_cp_sat(model, time_limit=seconds)
+    raise_if_interrupted(answer.stop)
+    if answer.values is not None:
+        rows = np.zeros((len(servers), problem.types), dtype=np.int64)
+        rows[:, here] = built.counts(answer.values)
+        full = rows.any(axis=1)
+        counts = np.vstack([count[others], rows[full]]), np.append(kind[others], servers[full])
+        search.offer(counts, "some servers anew")
+    return answer.status
 
 
 def _by_cp_sat(search: PortfolioState, effort: float) -> None:
@@ -107,6 +190,10 @@ def _servers(search: PortfolioState) -> np.ndarray:
     problem = _ruled(search)
     most = (search.value - 1) // problem.price
     return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))
+
+
+def _cost_differs(search: PortfolioState) -> bool:
+    return bool((search.problem.price != search.problem.price[0]).any())
 
 
 def _ruled(search: PortfolioState) -> Ruled:

@@ -8,6 +8,7 @@ resources of the share of all demand that one server could take; ties to the low
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -119,8 +120,9 @@ def runs(problem: Reduced, types: Integers | None = None) -> Integers:
 
 
 def large(problem: Reduced) -> bool:
-    """Whether packers that go VM by VM would take minutes."""
-    return problem.vms * volume_bound(problem) > MOST_STEPS
+    """Whether packers that go VM by VM would take minutes, whatever servers cost."""
+    servers = volume_bound(replace(problem, price=np.ones_like(problem.price)))
+    return problem.vms * servers > MOST_STEPS
 
 
 def preference(problem: Reduced) -> Integers:

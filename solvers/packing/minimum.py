@@ -49,7 +49,8 @@ def min_servers(
     With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
     program (VMs by class of server, servers whole), closed by branch and bound whose multipliers
     are checked in whole numbers; fillings of its servers, in which guided ejections place what
-    does not fit; CP-SAT where servers times types are few.
+    does not fit; where costs differ, some servers of the best answer filled anew for less; CP-SAT
+    where servers times types are few.
 
     Parameters
     ----------
@@ -192,15 +193,16 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
     """Greedy packings, and first fits and random fits in random order."""
     problem, limits = search.problem, search.limits
     ruled = problem if isinstance(problem, Ruled) else None
-    if ruled is not None and large(ruled):
-        return
+    if ruled is not None:
+        search.offer(ruled.now(), "what runs now")
+        if large(ruled):
+            return
     order = decreasing(problem)
     parts: list[tuple[str, Callable[[], Counts | None]]] = [
         ("FFD", lambda: fit(problem, order)),
         ("BFD", lambda: fit(problem, order, rule="best")),
     ]
     if ruled is not None:
-        search.offer(ruled.now(), "what runs now")
         choice = np.argsort((np.minimum(ruled.most, 1) * ruled.limit).sum(axis=1), kind="stable")
         parts.append(("best fit, least choice first", lambda: fit(problem, choice, rule="best")))
     # these two go VM by VM and cannot be stopped on the way

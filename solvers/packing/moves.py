@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -414,25 +414,7 @@ class MovesSearch(Incumbent[Placement, int]):
     def _placed_anew(self, now: Integers, servers: Integers, until: float) -> None:
         """The most VMs that can stay on these servers with what they hold together."""
         problem, here = self.problem, np.flatnonzero(now[servers].any(axis=0))
-        number = {int(i): place for place, i in enumerate(here)}
-
-        def renumbered(group: Sequence[int]) -> tuple[int, ...]:
-            return tuple(number[i] for i in group if i in number)
-
-        part = replace(
-            problem,
-            demand=problem.demand[here],
-            request=now[np.ix_(servers, here)].sum(axis=0),
-            most=problem.most[here],
-            limits=tuple((renumbered(group), most) for group, most in problem.limits),
-            apart=tuple(
-                (number[i], number[other])
-                for i, other in problem.apart
-                if i in number and other in number
-            ),
-            zone_limits=(),
-            spreads=(),
-        )
+        part = problem.part(here, now[np.ix_(servers, here)].sum(axis=0))
         others = np.delete(np.arange(len(now)), servers)
         others = others[now[others].any(axis=1)]
         cost = self.cost

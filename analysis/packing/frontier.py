@@ -18,7 +18,7 @@ from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.packing.dominant_shares import max_min_share, max_utilization
 from ...solvers.packing.fixed_servers import fixed_cluster
-from ...solvers.packing.minimum import min_servers
+from ...solvers.packing.minimum import min_cost, min_servers
 from ...solvers.packing.moves import fewest_moves
 from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
 from .metrics import metrics
@@ -35,7 +35,8 @@ def price_frontiers(
 ) -> tuple[PriceFrontier, ...]:
     """Most utilization against the least dominant share, in whole VMs: from what leximin gives its
     poorest to no limit. Where all requests are to be served and the instance says what runs now:
-    fewest moves against servers in use, from as few as there can be to those in use now.
+    fewest moves against servers in use (their cost, where classes differ in it), from as few as
+    there can be to those in use now.
 
     One exact program for each limit, see `max_utilization` and `fewest_moves`. A placement within a
     limit is within every looser one: each point starts from the one before it, and the bound of a
@@ -100,31 +101,43 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
 
 
 def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
-    """Fewest moves with at most so many servers in use."""
+    """Fewest moves with at most so many servers in use, or with servers of at most such a cost
+    where they differ in it.
+    """
+    priced = len(np.unique(instance.server_cost)) > 1
+    name, cheapest = ("cost", min_cost) if priced else ("servers", min_servers)
 
     def fewest(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
-        return fewest_moves(instance, time_limit=time_limit, start=start, servers=int(limit))
+        most = {name: int(limit)}
+        return fewest_moves(instance, time_limit=time_limit, start=start, **most)
 
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)
-        return found["moves"], found["servers"]
+        return found["moves"], found[name]
 
-    free = programs.solve(points + 1, min_servers, instance)
-    now = present_counts(instance).any(axis=1).sum()
+    free = programs.solve(points + 1, cheapest, instance)
+    price = instance.server_cost if priced else np.ones_like(instance.server_cost)
+    used = present_counts(instance).any(axis=1)
+    now = int(price[instance.server_class[used]].sum())
     if free.status is Status.INFEASIBLE or (free.solution is None and now == 0):
         none = "exists (proved)" if free.status is Status.INFEASIBLE else "was found in the time"
         note = f"No placement of all VMs {none}."
-        return PriceFrontier("moves", "servers", (), note, programs.stopped)
-    least = free.solution.servers if isinstance(free.solution, Placement) else now
+        return PriceFrontier("moves", name, (), note, programs.stopped)
+    least = now
+    if isinstance(free.solution, Placement):
+        least = int(price[free.solution.server_class].sum())
     limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
     marks = [
         PricePoint.of(limit, outcome, measured)
         for limit, outcome in programs.within(limits, fewest, free.solution)
     ]
     note = f"The limit is on the servers in use; {now} are now."
+    if priced:
+        note = f"The limit is on the cost of the servers in use; it is {now} now."
     if free.status is Status.OPTIMAL:
-        note += f" No placement uses fewer than {least} (proved)."
-    return PriceFrontier("moves", "servers", settled(marks, "min"), note, programs.stopped)
+        of = "costs less" if priced else "uses fewer"
+        note += f" No placement {of} than {least} (proved)."
+    return PriceFrontier("moves", name, settled(marks, "min"), note, programs.stopped)
 
 
 def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:

@@ -500,6 +500,7 @@ def test_of_a_plans_page_nothing_is_clipped(planned: Browser, width: int, scheme
         ).map((each) => each.innerText);
     """)
     assert cut == [], "what a bar says stays in its cell"
+    assert shown(planned, ".group [data-wider]") == [], "no bar has to be scrolled to"
 
 
 def test_on_paper_a_plan_is_unfolded_and_its_bars_have_colors(planned: Browser) -> None:

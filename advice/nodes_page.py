@@ -323,12 +323,14 @@ def _certificate(advice: Advice) -> Table:
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     if advice.reason:
         notes.append(f"Why no fewer {host}s can do: {advice.reason}.")
-    notes += [f"Not in the bound: {words}." for words in advice.dropped]
-    notes += [f"Broken now, repaired by the plan: {words}." for words in advice.repaired_rules]
-    if not advice.repaired_rules:
-        notes += [
-            f"Broken now, and left so: {words}." for words in advice.translation.violated_rules
-        ]
+    broken = "Broken now, and left so"
+    if advice.repaired_rules:
+        broken = "Broken now, repaired by the plan"
+    for title, words in (
+        ("Not in the bound", advice.dropped),
+        (broken, advice.repaired_rules or advice.translation.violated_rules),
+    ):
+        notes += [f"{title}: {'; '.join(words)}."] if words else []
     notes += [f"Assumed: {each.sentence}." for each in state.assumptions if each.code not in GIVEN]
     notes.append(
         "Every move of every wave was judged by the default scheduler's filters, with all others "

@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def test_what_a_bench_takes_from_the_tests_is_there(file: Path) -> None:
             for name in node.names:
                 if not hasattr(module, name.name):
                     importlib.import_module(f"{node.module}.{name.name}")
+
+
+def test_every_fault_of_the_table_can_be_made_and_names_tests_that_are_there() -> None:
+    faults = importlib.util.spec_from_file_location("faults", BENCHMARKS / "faults.py")
+    assert faults is not None
+    assert faults.loader is not None
+    module = importlib.util.module_from_spec(faults)
+    sys.modules["faults"] = module
+    faults.loader.exec_module(module)
+    home = BENCHMARKS.parent
+    for fault in module.faults():
+        text = (home / fault.path).read_text()
+        assert text.count(fault.old) == 1, (fault.number, fault.path, fault.old)
+        for name in fault.tests:
+            assert name.rpartition("::")[2] in module.place_of(name, home), (fault.number, name)
 
 
 @pytest.mark.parametrize("problem", ["admission", "scheduling"])

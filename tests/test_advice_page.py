@@ -215,7 +215,7 @@ def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Advice) -> N
     )
     paid = replace(
         shop, state=replace(shop.state, nodes=nodes), cost=Fraction("1.92"),
-        cost_now=Fraction("2.688"), cost_lower_bound=Fraction(1, 3),
+        cost_now=Fraction("2.688"), cost_lower_bound=Fraction(2, 3),
         cost_lower_bound_pinned=Fraction("1.92"), frontier=(),
     )  # fmt: skip
     page = nodes_page(paid)
@@ -224,7 +224,7 @@ def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Advice) -> N
     details = {each.name: each.details for group in page.plan.groups for each in group.nodes}
     assert details["n-2"] == "a, 0.384, reserved"
     (table,) = next(part for part in page.parts if part.title == "What is proved").tables
-    assert table.rows[0] == ("paid for nodes", "1.92", "0.3333", "1.92"), "a bound is rounded down"
+    assert table.rows[0] == ("paid for nodes", "1.92", "0.6666", "1.92"), "a bound is rounded down"
 
 
 @pytest.mark.parametrize("node_name", ["n-2", "n-6"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -83,6 +83,11 @@ def node_costs(state: ClusterState) -> NodeCosts:
     paid = price_of(state, frozenset())
     assert paid is not None
     return NodeCosts(costs, sum(costs) + 1, step, unit, paid)
+
+
+def unpriced(state: ClusterState) -> ClusterState:
+    """The same state without prices, for questions that are not about money."""
+    return replace(state, nodes=tuple(replace(node, price=None) for node in state.nodes))
 
 
 def price_of(state: ClusterState, names: frozenset[str]) -> Fraction | None:

@@ -22,6 +22,7 @@ from . import (
     papers,
     proofs,
     reporting,
+    resilience,
     running,
     solving,
 )
@@ -91,6 +92,7 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
         {
             "nodes": advice.nodes,
             "drain": advice.drain,
+            "repair": resilience.repair,
             "fairness": fairness.fairness,
             "pairs": pairs.pairs,
         },

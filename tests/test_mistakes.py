@@ -74,7 +74,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("verify inst.json result.json", ("is a result", "expected a proof", "cotenant prove")),
     ("verify result.json inst.json", ("result.json is a result", "expected an instance")),
     ("advise nodes lines.json", ("one after the other", "kubectl get ... -o json", "one List")),
-    ("advise shop.json", ("No such command 'shop.json'", "nodes, drain, fairness, pairs")),
+    ("advise shop.json", ("No such command 'shop.json'", "nodes, drain")),
     ("advise drain shop.json", ("Missing argument 'NODE'", "after STATE")),
     ("advise drain shop.json n-1 n-2", ("n-1 does not exist", "drain shop.json n-1")),
     ("advise drain n-1 shop.json", ("n-1 does not exist", "drain shop.json n-1")),

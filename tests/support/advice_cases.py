@@ -14,6 +14,7 @@ from cotenant.advice.costs import price_of
 from cotenant.advice.draining import drain
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise
+from cotenant.advice.repairing import repair
 from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.selectors import selects
 from cotenant.advice.state import ClusterState, Role
@@ -55,9 +56,39 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     yield from _jointly(rng, state)
     if not all_routes:
         return
+    yield from resilience(seed)
     yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
     yield from _second_route(state, advice)
     yield from _less_asked(rng, content, advice)
+
+
+def resilience(seed: int) -> Iterator[Claim]:
+    """Repairs of the state drawn from a seed."""
+    state = kubernetes_state({"state.json": random_list(np.random.default_rng(seed))})
+    if not any(pod.role in (Role.MOVABLE, Role.FIXED) for pod in state.pods):
+        return
+    yield from _repairing(state)
+
+
+def _repairing(state: ClusterState) -> Iterator[Claim]:
+    """The fewest moves to a placement in which nothing is broken."""
+    found, anywhere = repair(state), len(state.nodes)
+    broken = Scheduler(state).broken()
+    yield "what is broken", bool(found.broken) == bool(broken), (found.broken, broken)
+    if not broken or _spread_by_node(state):
+        return
+    free = best_placement(state, set(), whole=True, within=anywhere)
+    if found.impossible.startswith("whatever"):
+        yield "a state that cannot be repaired", free is None, free
+    if found.advice is None:
+        return
+    least, moves = found.advice.moves_lower_bound, len(found.advice.targets)
+    yield "no repair moves fewer", free is None or least <= free[1], (least, free)
+    stay = set(found.advice.pinned)
+    best = best_placement(state, stay, whole=True, within=anywhere)
+    yield "fewest moves to repair", best is None or moves <= best[1], (moves, best)
+    if not found.left:
+        yield "a repair that is one", best is not None and moves >= best[1], (moves, best)
 
 
 def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:

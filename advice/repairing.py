@@ -1,0 +1,105 @@
+"""Which rules are broken now, and the fewest moves that repair them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ..instances.problem.errors import InvalidInstance
+from .costs import unpriced
+from .optimum import fewest_moves
+from .placing import whole_cost
+from .plan import SECONDS, Advice, plan_advice, require_kinds
+from .scheduler_filters import Scheduler
+from .solve_budget import Say, SolveBudget
+from .state import ClusterState
+from .to_packing import translate
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What is known of repairing a state.
+
+    Attributes
+    ----------
+    state : what it is of.
+    broken : rules that are broken now, by the scheduler's filters.
+    advice : the moves that repair what the instance models of them, with no node freed; None where
+        nothing is broken, or no such moves were found.
+    left : of the broken rules those that stay broken after the moves.
+    impossible : "" or how surely the modelled rules cannot all be kept.
+    """
+
+    state: ClusterState
+    broken: tuple[str, ...]
+    advice: Advice | None
+    left: tuple[str, ...]
+    impossible: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is broken, or the moves repair everything."""
+        stuck = self.advice is not None and bool(self.advice.order.stuck)
+        return not self.left and not stuck
+
+
+def repair(
+    state: ClusterState,
+    *,
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    say: Say = lambda words: None,
+) -> Repair:
+    """Which rules are broken now, and the fewest moves that repair them all; no node is emptied for
+    that. The time limit, progress and Ctrl-C are as `advise` has them.
+
+    Raises
+    ------
+    InvalidOption
+        A kind to release that is none.
+    """
+    require_kinds(released)
+    work = SolveBudget(time_limit, say)
+    state = unpriced(state)
+    # of two pods that must be apart each may say so: one of the two is named
+    broken = tuple({frozenset(one.split()): one for one in Scheduler(state).broken()}.values())
+    if not broken:
+        return Repair(state, (), None, ())
+    impossible, least = "", 0
+    try:
+        relaxed = translate(state, for_bound=True, repair=True, ignored_pin_reasons=released)
+        free = work.find(
+            "a bound on the moves",
+            lambda report: fewest_moves(
+                relaxed.instance, whole_cost(relaxed), work.share(3), None, report
+            ),
+        )
+        if free.infeasible:
+            impossible = "whatever moves (proved)"
+        least = free.bound
+    except InvalidInstance:
+        impossible = "whatever moves (proved)"
+    if impossible:
+        return Repair(state, broken, None, broken, impossible)
+    try:
+        plan = translate(state, repair=True, ignored_pin_reasons=released)
+    except InvalidInstance:
+        return Repair(state, broken, None, broken, "while the pinned pods stay (proved)")
+    one = work.find(
+        "the fewest moves",
+        lambda report: fewest_moves(
+            plan.instance, whole_cost(plan), work.share(2), None, report
+        ),
+    )  # fmt: skip
+    if one.count is None:
+        impossible = "while the pinned pods stay (proved)" if one.infeasible else ""
+        return Repair(state, broken, None, broken, impossible)
+    advice = plan_advice(
+        state, released, plan, relaxed, one.count, work, pending=False, nodes_lower_bound=0,
+        nodes_lower_bound_pinned=0, moves_lower_bound=least,
+        moves_lower_bound_pinned=max(one.bound, least), reason="", dropped=relaxed.dropped,
+    )  # fmt: skip
+    where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
+    after = Scheduler(state, where | dict(advice.targets)).broken()
+    left = tuple(what for what in broken if what in after)
+    return Repair(state, broken, replace(advice, freed=(), left_pending={}), left)

@@ -1,0 +1,36 @@
+"""The commands `advise safe` and `repair`: what a loss of nodes does, and what is broken now."""
+
+from __future__ import annotations
+
+import typer
+
+from ..analysis.report.console import waiting
+from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
+from .codes import NO_ANSWER
+from .derived import options_of
+
+
+@options_of(StateOptions)
+@options_of(PlanOptions)
+@options_of(ShowOptions)
+def repair(states: States, source: StateOptions, planned: PlanOptions, shown: ShowOptions) -> None:
+    """Say which rules are broken now, and the fewest moves that repair them.
+
+    No node is emptied for that. Exit 1 when some of it stays broken.
+    """
+    from ..advice.repairing import repair as repairing
+    from ..advice.resilience_report import repair_document, repair_lines
+    from ..instances.problem.errors import NoSolution
+
+    state = read(states, source, planned)
+    with waiting("looking for what is broken") as say:
+        found = repairing(state, time_limit=source.time_limit, released=source.released, say=say)
+    if (planned.emit or planned.plan) and found.advice is None:
+        why = "no repair of it all was found" if found.broken else "nothing is broken"
+        raise NoSolution(f"there is no plan, as {why}; leave out --emit and --plan")
+    show(
+        shown, lambda: repair_document(found), lambda: repair_lines(found), plan=planned,
+        advice=found.advice,
+    )  # fmt: skip
+    if not found.complete:
+        raise typer.Exit(NO_ANSWER)

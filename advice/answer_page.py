@@ -32,11 +32,6 @@ class Fill:
     resource: str
     ends: tuple[float, ...]
 
-    @property
-    def percent(self) -> float:
-        """The share that is taken."""
-        return self.ends[-1]
-
 
 @dataclass(frozen=True)
 class NodeBars:
@@ -82,26 +77,6 @@ class PlanPart:
     groups: tuple[NodeGroup, ...]
     waves: tuple[WaveStep, ...]
 
-    @property
-    def size(self) -> int:
-        """How many nodes there are."""
-        return sum(len(group.nodes) for group in self.groups)
-
-    @property
-    def moves(self) -> int:
-        """How many moves there are in all waves."""
-        return sum(len(wave.moves.rows) for wave in self.waves)
-
-    @property
-    def arrives(self) -> bool:
-        """Whether pods come that were pending."""
-        return any(
-            fill is not None and fill.ends[-2] < fill.percent
-            for group in self.groups
-            for node in group.nodes
-            for fill in node.after
-        )
-
     def sorted_fills(self, choice: int, after: bool) -> list[Fill | None]:
         """The bars of all nodes, the fullest first."""
         fills = [
@@ -109,7 +84,7 @@ class PlanPart:
             for group in self.groups
             for node in group.nodes
         ]
-        return sorted(fills, key=lambda fill: 1.0 if fill is None else -fill.percent)
+        return sorted(fills, key=lambda fill: 1.0 if fill is None else -fill.ends[-1])
 
 
 @dataclass(frozen=True)

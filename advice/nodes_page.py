@@ -6,29 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from ..analysis.report.content import PageFigure
 from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
+from . import text_report as text
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
 from .draining import Draining
 from .plan import Advice
 from .state import ClusterState, Role
-from .text_report import (
-    GIVEN,
-    amount,
-    as_sentence,
-    decision,
-    detail_sentences,
-    drain_remarks,
-    drain_sentences,
-    limit_words,
-    pending_places,
-    qualified,
-    still_idle,
-)
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
@@ -59,10 +47,10 @@ def nodes_page(advice: Advice) -> AnswerPage:
     state = advice.state
     host = state.host_noun
     go = f"{host.capitalize()}s that {'would' if advice.order.stuck else 'can'} go"
-    said = [(kind, as_sentence(state, words)) for kind, words in decision(advice)]
+    said = [(kind, text.as_sentence(state, words)) for kind, words in text.decision(advice)]
     numbers = _numbers(advice)
     lists = {
-        f"Idle {host}s, with nothing but their own {state.workload_noun}s": still_idle(advice),
+        f"Idle {host}s, with nothing but their own {state.workload_noun}s": text.still_idle(advice),
         go: advice.freed,
     }
     return AnswerPage(
@@ -91,13 +79,13 @@ def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
     host, one, advice = state.host_noun, state.workload_noun, found.advice
     if advice is not None:  # it is not asked where pending pods go
         advice = replace(advice, arrivals={}, waiting=())
-    first, *rest = drain_sentences(state, found)
+    first, *rest = text.drain_sentences(state, found)
     columns = (Column(one, bold=True), Column("what happens to it"))
-    pods = Table("pods", "", columns, tuple(drain_remarks(state, found)))
+    pods = Table("pods", "", columns, tuple(text.drain_remarks(state, found)))
     return AnswerPage(
         f"Drain {found.node}",
         f"Whether the {host} can be emptied, what blocks it, and the fewest moves that do it.",
-        (qualified(state, first), *(as_sentence(state, words) for words in rest)),
+        (text.qualified(state, first), *(text.as_sentence(state, words) for words in rest)),
         _warnings(state),
         plan=None if advice is None or not advice.targets else plan_part(advice),
         parts=(
@@ -112,13 +100,15 @@ def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
 def _warnings(state: ClusterState) -> tuple[tuple[str, str], ...]:
     """What stands before an answer, each with its cure."""
     given = [
-        (as_sentence(state, each.sentence), "") for each in state.assumptions if each.code in GIVEN
+        (text.as_sentence(state, each.sentence), "")
+        for each in state.assumptions
+        if each.code in text.GIVEN
     ]
-    return (*((as_sentence(state, each.text), each.cure) for each in state.warnings), *given)
+    return (*((text.as_sentence(state, each.text), each.cure) for each in state.warnings), *given)
 
 
 def _details_part(advice: Advice) -> PagePart:
-    words = (as_sentence(advice.state, each) for each in detail_sentences(advice))
+    words = (text.as_sentence(advice.state, each) for each in text.detail_sentences(advice))
     return PagePart("Counted, and reported only", tuple(words), folded=True)
 
 
@@ -126,16 +116,12 @@ def _numbers(advice: Advice) -> dict[str, str]:
     """The numbers that decide, by what they are about."""
     found = {"nodes": f"{len(advice.in_use)} \u2192 {advice.nodes_found} {advice.state.host_noun}s"}
     if advice.cost is not None and advice.cost_now is not None:
-        found["money"] = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost)}"
+        found["money"] = f"{text.amount(advice.cost_now)} \u2192 {text.amount(advice.cost)}"
     moves = len(advice.targets)
     found["moves"] = f"{moves} move{'s' * (moves != 1)}"
     pending = len(advice.arrivals) + len(advice.waiting)
     found["pending"] = f"{len(advice.arrivals)} of {pending} pending"
     return found
-
-
-def _floor(money: Fraction) -> str:
-    return amount(money, math.floor)
 
 
 def plan_part(advice: Advice) -> PlanPart:
@@ -155,7 +141,7 @@ def plan_part(advice: Advice) -> PlanPart:
         name = node.name
         words = [f"{number[name]} {how}" for how, number in changes.items() if number[name]]
         details = [node.labels[key] for key in (_TYPE, _ZONE) if key in node.labels]
-        details += [] if node.price is None else [amount(node.price)]
+        details += [] if node.price is None else [text.amount(node.price)]
         details += ["reserved"] * node.committed
         kind = "changed" if words else "idle" if name in advice.idle else "same"
         kind = "freed" if name in advice.freed else kind
@@ -208,7 +194,7 @@ def _fills(
     for node in state.nodes:
         there = node.allocatable.items()
         fills = {resource: fill(node.name, resource, n) for resource, n in there if n > 0}
-        tightest = max(fills.values(), key=lambda each: each.percent, default=None)
+        tightest = max(fills.values(), key=lambda each: each.ends[-1], default=None)
         found[node.name] = (tightest, *map(fills.get, resources))
     return found
 
@@ -230,37 +216,25 @@ def _wave_steps(advice: Advice) -> Iterator[WaveStep]:
     pods, waves = advice.state.pods, advice.order.waves
     place = {move.pod: pods[move.pod].node for wave in waves for move in wave}
     last: dict[str, int] = {}
-    rows: list[tuple[tuple[str, str, str, str], ...]] = []
+    tables = []
+    columns = (Column(advice.state.workload_noun, bold=True), Column("from"), Column("to"))
     for number, wave in enumerate(waves):
         last |= {place[move.pod]: number for move in wave}
-        rows.append(
-            tuple(
-                (pods[m.pod].title, place[m.pod], m.node, "for a time" if m.temporary else "")
-                for m in wave
-            )
+        rows = (
+            (pods[m.pod].title, place[m.pod], m.node + " (for a time)" * m.temporary) for m in wave
         )
+        title = f"Wave {number + 1}"
+        tables.append(Table(f"wave-{number + 1}", title, columns, tuple(rows)))
         place |= {move.pod: move.node for move in wave}
-    aside = any(move.temporary for wave in waves for move in wave)
-    columns = (
-        Column(advice.state.workload_noun, bold=True),
-        Column("from"),
-        Column("to"),
-        Column(""),
-    )
-    for number, moves in enumerate(rows):
-        shown = columns if aside else columns[:3]
-        table = Table(
-            f"wave-{number + 1}", f"Wave {number + 1}", shown,
-            tuple(row[: len(shown)] for row in moves),
-        )  # fmt: skip
-        emptied = () if advice.order.stuck else advice.freed
+    emptied = () if advice.order.stuck else advice.freed
+    for number, table in enumerate(tables):
         yield WaveStep(table, tuple(name for name in emptied if last.get(name) == number))
 
 
 def _pending_parts(advice: Advice) -> Iterator[PagePart]:
     """Pending pods, and where they fit."""
     columns = (Column(advice.state.workload_noun, bold=True), Column("what happens to it"))
-    if rows := tuple(pending_places(advice, MAX_PENDING)):
+    if rows := tuple(text.pending_places(advice, MAX_PENDING)):
         title = f"Pending {advice.state.workload_noun}s"
         yield PagePart(title, tables=(Table("pending", "", columns, rows),))
 
@@ -269,18 +243,20 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     """What freeing fewer nodes costs, as a picture."""
     host, one = advice.state.host_noun, advice.state.workload_noun
     points = [
-        (_limit(advice, int(point.limit)), int(point.value), int(point.bound or 0), point)
+        (int(point.limit), int(point.value), int(point.bound or 0), text.limit_words(advice, point))
         for point in advice.frontier
         if point.limit is not None and point.value is not None
     ]
     if not points:
         return
-    limits, moves, bounds, _ = zip(*points, strict=True)
+    limits, moves, bounds, names = zip(*points, strict=True)
+    if advice.cost is not None:
+        limits = tuple(float(advice.translation.costs.money(limit)) for limit in limits)
     series = [Series("found", limits, moves, "line+points")]
     if moves != bounds:
         series.append(Series("proved: not fewer", limits, bounds, "points", strong=True))
     what = f"{host}s in use" if advice.cost is None else f"price of the {host}s in use"
-    words = "; ".join(f"{limit_words(advice, point)}: {number}" for _, number, _, point in points)
+    words = "; ".join(f"{name}: {number}" for name, number in zip(names, moves, strict=True))
     chart = Chart(
         "moves-by-nodes", f"{one.capitalize()}s that move, by {what}",
         what, f"{one}s that move", tuple(series),
@@ -291,76 +267,57 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     yield PagePart(title, pictures=(PageFigure(chart, chart.table(), ""),))
 
 
-def _limit(advice: Advice, limit: int) -> float:
-    """The place of a point of the frontier on the axis: nodes in use, or money."""
-    return limit if advice.cost is None else float(advice.translation.costs.money(limit))
-
-
 def _certificate(advice: Advice) -> Table:
     """What the plan reaches beside what is proved."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
-    moves = (
-        f"{one}s that move to that", str(len(advice.targets)),
-        str(advice.moves_lower_bound), str(advice.moves_lower_bound_pinned),
-    )  # fmt: skip
-    rows = [(f"{host}s in use after the plan", str(advice.nodes_found), "-", "-"), moves]
+    rows: list[tuple[Any, ...]] = [
+        (
+            f"{one}s that move to that", len(advice.targets),
+            advice.moves_lower_bound, advice.moves_lower_bound_pinned,
+        )
+    ]  # fmt: skip
     if advice.cost is None:
-        least = str(advice.nodes_lower_bound), str(advice.nodes_lower_bound_pinned)
-        rows[0] = (*rows[0][:2], *least)
-    elif advice.cost_lower_bound is not None:
-        pinned = advice.cost_lower_bound_pinned or advice.cost_lower_bound
-        least = _floor(advice.cost_lower_bound), _floor(pinned)
-        rows.insert(0, (f"paid for {host}s", amount(advice.cost), *least))
+        least = advice.nodes_lower_bound, advice.nodes_lower_bound_pinned
+        rows.insert(0, (f"{host}s in use after the plan", advice.nodes_found, *least))
+    else:
+        bounds = advice.cost_lower_bound, advice.cost_lower_bound_pinned
+        floors = (None if bound is None else text.amount(bound, math.floor) for bound in bounds)
+        rows.insert(0, (f"paid for {host}s", text.amount(advice.cost), *floors))
     if advice.arrivals or advice.waiting:
-        least = str(advice.waiting_lower_bound), str(advice.waiting_lower_bound_pinned)
-        rows.append((f"pending {one}s that wait", str(len(advice.waiting)), *least))
-    columns = (
-        Column("what", bold=True), Column("the plan"),
-        Column("at least, in any case"),
-        Column(f"at least, while the pinned {one}s stay"),
-    )  # fmt: skip
+        least = advice.waiting_lower_bound, advice.waiting_lower_bound_pinned
+        rows.append((f"pending {one}s that wait", len(advice.waiting), *least))
+    headings = ("the plan", "at least, in any case", f"at least, while the pinned {one}s stay")
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
-    if advice.reason:
-        notes.append(f"Why no fewer {host}s can do: {advice.reason}.")
-    broken = "Broken now, and left so"
-    if advice.repaired_rules:
-        broken = "Broken now, repaired by the plan"
-    for title, words in (
-        ("Not in the bound", advice.dropped),
-        (broken, advice.repaired_rules or advice.translation.violated_rules),
-    ):
-        notes += [f"{title}: {'; '.join(words)}."] if words else []
-    notes += [f"Assumed: {each.sentence}." for each in state.assumptions if each.code not in GIVEN]
+    lists = {
+        "Not in the bound": advice.dropped,
+        "Broken now, repaired by the plan": advice.repaired_rules,
+        "Broken now": () if advice.repaired_rules else advice.translation.violated_rules,
+        f"Why no fewer {host}s can do": [advice.reason] * bool(advice.reason),
+        "Assumed": [each.sentence for each in state.assumptions],
+    }
+    notes += [f"{title}: {'; '.join(words)}." for title, words in lists.items() if words]
     notes.append(
-        "Every move of every wave was judged by the default scheduler's filters, with all others "
-        "of the wave in its way, by code that never saw the solver's instance."
-        if state.platform == "kubernetes"
-        else "Every move of every wave was judged by code that never saw the solver's instance."
+        "Every move was judged, with all others of its wave in its way, by code that never saw the "
+        "solver's instance."
     )
+    columns = (Column("what", bold=True), *map(Column, headings))
     return Table("certificate", "", columns, tuple(rows), notes=tuple(notes))
 
 
 def _staying_parts(advice: Advice) -> Iterator[PagePart]:
     """Pods that stay where they are, by reason."""
     pods = advice.state.pods
+    stays = [("pinned", n, ", ".join(w for _, w in why)) for n, why in advice.pinned.items()]
+    stays += [("fixed", n, pod.reason) for n, pod in enumerate(pods) if pod.role is Role.FIXED]
     reasons: dict[tuple[str, str], list[str]] = {}
-    for number, why in advice.pinned.items():
-        reasons.setdefault(("pinned", ", ".join(words for _, words in why)), []).append(
-            pods[number].title
-        )
-    for pod in pods:
-        if pod.role is Role.FIXED:
-            reasons.setdefault(("stays", pod.reason), []).append(pod.title)
-    if not reasons:
-        return
-    rows = tuple(
-        (why, len(names), kind, ", ".join(names)) for (kind, why), names in reasons.items()
-    )
-    columns = (
-        Column("reason", bold=True),
-        Column("number", numeric=True),
-        Column("how"),
-        Column("which"),
-    )
-    yield PagePart("What stays, and why", (), (Table("staying", "", columns, rows),), folded=True)
+    for kind, number, why in stays:
+        reasons.setdefault((why, kind), []).append(pods[number].title)
+    if reasons:
+        rows = [(*key, len(names), ", ".join(names)) for key, names in reasons.items()]
+        columns = (
+            Column("reason", bold=True), Column("how"), Column("number", numeric=True),
+            Column("which"),
+        )  # fmt: skip
+        table = Table("staying", "", columns, tuple(rows))
+        yield PagePart("What stays, and why", tables=(table,), folded=True)

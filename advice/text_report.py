@@ -140,6 +140,8 @@ def _first(advice: Advice) -> str:
         if advice.freed
         else "none can go"
     )
+    if advice.nodes_found > used:
+        what = f"{advice.nodes_found} hold all and the pending {state.workload_noun}s"
     if advice.order.stuck:
         what = f"{advice.nodes_found} would hold all, but no order of moves was found for some"
         if advice.order.cut:
@@ -168,9 +170,8 @@ def _saving(advice: Advice) -> str:
     assert now is not None
     gone = {*advice.freed, *still_idle(advice)}
     paid = sum(node.committed and node.name in gone for node in advice.state.nodes)
-    saves = (
-        f"saves {amount(now - cost)} of {amount(now)}, the price of all {advice.state.host_noun}s"
-    )
+    saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
+    saves += f"{amount(now)}, the price of all {advice.state.host_noun}s"
     if paid:
         saves += f" ({paid} of those that can go {'is' if paid == 1 else 'are'} paid anyway)"
     if cost == least:

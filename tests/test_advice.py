@@ -715,6 +715,12 @@ def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
     assert names[0] not in still_idle(replace(many, order=aside)), "a step of the plan uses it"
 
 
+def test_a_pending_pod_may_need_one_more_node_than_is_in_use() -> None:
+    advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "6"), pod("p-1", "", "6")))
+    approved(advice_lines(advice))
+    assert still_idle(advice) == ()
+
+
 def test_a_full_node_is_drained_in_ten_lines_what_blocks_it_first() -> None:
     many = [pod(f"web-{n}", "n1", "100m") for n in range(30)]
     read = state(node("n1"), node("n2"), *many, pod("alone", "n1", "100m", owner=""))

@@ -37,7 +37,8 @@ class MovesLimits:
     at_once, besides : servers in use, and others, of one zone whose VMs CP-SAT places anew
         together.
     in_vain : such choices without a move less after which others are tried first.
-    cost_seconds : in which a bound on the least cost is first looked for, where one is asked.
+    cost_seconds : in which a bound on the least cost is first looked for, where one is asked; a
+        tenth of them where an answer is known.
     """
 
     counts: int = 40_000
@@ -46,7 +47,7 @@ class MovesLimits:
     at_once: int = 5
     besides: int = 3
     in_vain: int = 12
-    cost_seconds: float = 10.0
+    cost_seconds: float = 5.0
 
 
 LIMITS = MovesLimits()
@@ -177,7 +178,7 @@ class MovesSearch(Incumbent[Placement, int]):
         self.asked: dict[str, int] = {}
         self.least: dict[str, int] = {}
         self.bound_by, self.impossible = "none", False
-        self.fixed: dict[float, tuple[Integers, Integers, Floats] | None] = {}
+        self.fixed: dict[tuple[float, bool], tuple[Integers, Integers, Floats] | None] = {}
 
     def _moves(self, placement: Placement) -> int:
         return stays(self.instance, placement.count, placement.server_class)[1]
@@ -204,7 +205,9 @@ class MovesSearch(Incumbent[Placement, int]):
             problem = reduce_ruled(self.instance, costs=name == "cost")
             seconds = self.clock.time_slice(2)
             if name == "cost":  # the least may take long, and is no more than a first look
-                seconds = self.seconds(0.25, self.limits.cost_seconds)
+                known = start is not None and within(self.instance, start, cost=most) is not None
+                part = 0.1 if known else 1.0
+                seconds = self.seconds(0.2 * part, self.limits.cost_seconds * part)
             self.least[name] = aggregate_bound(
                 problem, self.clock, upper=most + 1, seconds=seconds
             ).bound
@@ -314,6 +317,10 @@ class MovesSearch(Incumbent[Placement, int]):
             if found is None:
                 found = fixed(columns, whole + np.where(whole < point[columns], 1, -1))
             point, free = found, np.delete(free, near)
+        if point is None and self.best is not None:  # as many of each class as the best answer has
+            used = pooled.of[self.kind[self._on_servers(self.best).any(axis=1)]]
+            many = np.bincount(used, minlength=len(pooled.size))
+            point = fixed(built.servers, np.where(pooled.size > 1, 1.0, many))
         if point is None:
             return None
         # of each class those of which most is kept
@@ -343,9 +350,10 @@ class MovesSearch(Incumbent[Placement, int]):
         for spare in self.limits.spare:
             if not self.open:
                 return
-            if spare not in self.fixed:
-                self.fixed[spare] = self._fixed(spare)
-            if (fixed := self.fixed[spare]) is None:
+            known = spare, self.best is None
+            if known not in self.fixed:
+                self.fixed[known] = self._fixed(spare)
+            if (fixed := self.fixed[known]) is None:
                 continue
             chosen, stay, count = fixed
             filling = Filling(self.problem, self.kind[chosen], count, self.rng, shuffles=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,25 +76,46 @@ def nodes_page(advice: Advice) -> AnswerPage:
 
 def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
     """The page of what stands in the way of emptying a node, and of the moves that do it."""
-    host, one, advice = state.host_noun, state.workload_noun, found.advice
-    if advice is not None:  # it is not asked where pending pods go
-        advice = replace(advice, arrivals={}, waiting=())
-    first, *rest = text.drain_sentences(state, found)
+    host, one = state.host_noun, state.workload_noun
     columns = (Column(one, bold=True), Column("what happens to it"))
     pods = Table("pods", "", columns, tuple(text.drain_remarks(state, found)))
-    return AnswerPage(
-        f"Drain {found.node}",
+    return moves_page(
+        state, f"Drain {found.node}",
         f"Whether the {host} can be emptied, what blocks it, and the fewest moves that do it.",
+        text.drain_sentences(state, found), found.advice,
+        PagePart(f"{one.capitalize()}s of {found.node}", tables=(pods,)),
+    )  # fmt: skip
+
+
+def moves_page(
+    state: ClusterState,
+    title: str,
+    about: str,
+    sentences: Sequence[str],
+    advice: Advice | None = None,
+    *parts: PagePart,
+) -> AnswerPage:
+    """The page of any other answer: its sentences, its plan where it has one, and parts of its own.
+
+    Parameters
+    ----------
+    state : what it is of; its warnings stand first.
+    title, about : what was asked.
+    sentences : the answer, without warnings; the first decides, and may begin with a name.
+    advice : the moves of the answer. Where pending pods go is not asked.
+    parts : what the answer has besides.
+    """
+    first, *rest = sentences
+    plan = None if advice is None else replace(advice, arrivals={}, waiting=())
+    besides = () if plan is None else (*_staying_parts(plan), _details_part(plan))
+    return AnswerPage(
+        title, about,
         (text.qualified(state, first), *(text.as_sentence(state, words) for words in rest)),
         _warnings(state),
-        plan=None if advice is None or not advice.targets else plan_part(advice),
-        parts=(
-            PagePart(f"{one.capitalize()}s of {found.node}", tables=(pods,)),
-            *(() if advice is None else (*_staying_parts(advice), _details_part(advice))),
-        ),
-        host_noun=host,
-        workload_noun=one,
-    )
+        plan=plan_part(plan) if plan is not None and plan.targets else None,
+        parts=(*parts, *besides),
+        host_noun=state.host_noun, workload_noun=state.workload_noun,
+    )  # fmt: skip
 
 
 def _warnings(state: ClusterState) -> tuple[tuple[str, str], ...]:

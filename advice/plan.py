@@ -20,6 +20,7 @@ from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
 from .costs import NodeCosts, price_of
 from .default_scheduler import SCORINGS, left_pending
+from .disruption import Step, least_sum
 from .optimum import Found, cost_needed, fewest_moves, least_cost, moves_needed
 from .order import Ordered, ordered
 from .pending import Fitting, admitted, arrivals_in_order, can_arrive, most_that_fit
@@ -106,6 +107,10 @@ class Advice:
     """No plan that leaves as few pods waiting costs less."""
     cost_lower_bound_pinned: Fraction | None = None
     """The same while the pinned pods stay."""
+    disruption: Fraction | None = None
+    """The price of a move, where money and moves are one sum."""
+    total_lower_bound: Fraction | None = None
+    """No plan sums up to less while the pinned pods stay."""
     cut: tuple[str, ...] = ()
     """What was cut short, in words: by the time limit, or by an interrupt."""
     interrupted: bool = False
@@ -120,6 +125,15 @@ class Advice:
                 "fewest_pinned": "moves_lower_bound_pinned",
                 "mended": "repaired_rules",
             }
+        )
+
+    @property
+    def total(self) -> Fraction | None:
+        """What the nodes in use and the moves cost together, where moves have a price."""
+        if self.disruption is None:
+            return None
+        return (Fraction(self.nodes_found) if self.cost is None else self.cost) + (
+            self.disruption * len(self.targets)
         )
 
     @property
@@ -209,6 +223,8 @@ class Advice:
             "cost_bound": self.cost_lower_bound,
             "cost_bound_while_pinned_stay": self.cost_lower_bound_pinned,
             "cost_now": self.cost_now,
+            "total": self.total,
+            "total_bound": self.total_lower_bound,
         }
         return {name: float(amount) for name, amount in amounts.items() if amount is not None}
 
@@ -225,6 +241,7 @@ def advise(
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     pending: bool = True,
+    disruption: Fraction | None = None,
     frontier: int = 0,
     say: Say = lambda words: None,
 ) -> Advice:
@@ -241,6 +258,8 @@ def advise(
     released : kinds of `to_packing.RELEASED` for which no pod is pinned.
     pending : whether nodes are kept for pending pods. Without, the plan is for what runs, and
         pending pods have the places that are left then.
+    disruption : the price of one move, in the unit of the nodes' prices (of nodes, where they have
+        none): the plan has the least sum of both, and is not the cheapest at any number of moves.
     frontier : so many numbers of nodes (or amounts of money), from as few as can be to those in use
         now, each with the fewest pods that move to it; at least 2, or 0 for none. Half of the time
         is for them.
@@ -313,6 +332,16 @@ def advise(
     unplaced = sum(pod.role is Role.PENDING for pod in state.pods)
     outside = unplaced - plans[0].waiting_servers if pending else 0
     chosen, count, moves_lower_bound_pinned = _least_moves(plans, answers, values, best, work)
+    total: dict[str, Any] = {}
+    if disruption is not None:
+        work.say("the least sum of money and moves")
+        first = Step(costs.limit(cost), count, moves_of(chosen, count), moves_lower_bound_pinned)
+        step, least_total = least_sum(
+            chosen, first, bounds.cost_pinned, disruption, work.solving, work.say
+        )  # fmt: skip
+        count, moves_lower_bound_pinned = step.count, step.bound
+        cost = cost_of(chosen, count) - chosen.waiting_servers
+        total = {"disruption": disruption, "total_lower_bound": least_total * (len(plans) == 1)}
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = work.part(
         "a bound on the moves",
@@ -326,14 +355,17 @@ def advise(
         points = work.part(
             "the frontier", lambda _: _frontier(chosen, waiting, frontier, seconds), ()
         )
-    if (waiting, cost) > (bounds.best_pinned[0], costs.limit(bounds.best_pinned[1])):
+    if (waiting, costs.split(best)[1]) > (
+        bounds.best_pinned[0],
+        costs.limit(bounds.best_pinned[1]),
+    ):
         work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
                         f"{state.host_noun}s")  # fmt: skip
     return plan_advice(
         state, released, chosen, plans[0], count, work, pending=pending,
         moves_lower_bound=unpinned, moves_lower_bound_pinned=moves_lower_bound_pinned,
         reason=_reason(relaxed, waiting, bounds.cost) if not state.priced else "",
-        dropped=relaxed.dropped, frontier=points, **bounds.fields(state, costs, outside),
+        dropped=relaxed.dropped, frontier=points, **bounds.fields(state, costs, outside), **total,
     )  # fmt: skip
 
 

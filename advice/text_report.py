@@ -61,6 +61,8 @@ def decision(advice: Advice) -> list[tuple[str, str]]:
     found = [("nodes", _first(advice))]
     if advice.cost is not None:
         found.append(("money", _saving(advice)))
+    if advice.total is not None:
+        found.append(("money", _sum(advice)))
     if advice.freed or advice.targets:
         found.append(("moves", _moving(advice)))
         found += [("order", words) for words in _ordering(advice)]
@@ -186,6 +188,19 @@ def _saving(advice: Advice) -> str:
         f"{saves}; no plan saves {more} while the pinned {advice.state.workload_noun}s stay, nor "
         f"{most} in any case (proved)."
     )
+
+
+def _sum(advice: Advice) -> str:
+    """What nodes and moves cost together."""
+    total, least = advice.total, advice.total_lower_bound
+    assert total is not None
+    assert advice.disruption is not None
+    words = f"with {amount(advice.disruption)} for each move it sums up to {amount(total)}"
+    if not least:
+        return f"{words}."
+    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
+    less = "less" if least == total else f"less than {amount(least, math.floor)}"
+    return f"{words}; no plan sums up to {less}{stay} (proved)."
 
 
 def _moving(advice: Advice) -> str:

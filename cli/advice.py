@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..analysis.report.console import waiting
+from ..instances.problem.errors import InvalidOption
 from .advice_options import PageOptions, PlanOptions, ShowOptions, StateOptions, States, read, show
 from .arguments import share_of
 from .codes import NO_ANSWER
@@ -15,7 +17,7 @@ from .derived import options_of
 
 
 @options_of(StateOptions)
-@options_of(PlanOptions, without_pending=None, frontier=None)
+@options_of(PlanOptions, without_pending=None, disruption=None, frontier=None)
 @options_of(PageOptions)
 @options_of(ShowOptions, instance=None, fail_above=None)
 def nodes(
@@ -30,6 +32,13 @@ def nodes(
             "--without-pending", help="Keep no nodes for pending pods: plan for what runs."
         ),
     ] = False,
+    disruption: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRICE",
+            help="Of one move, beside the prices of nodes (or in nodes): the least sum of both.",
+        ),
+    ] = None,
     frontier: Annotated[
         int,
         typer.Option(
@@ -60,7 +69,9 @@ def nodes(
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
             state, time_limit=source.time_limit, released=source.released,
-            pending=not without_pending, frontier=frontier, say=say,
+            pending=not without_pending,
+            disruption=None if disruption is None else price_of_move(disruption),
+            frontier=frontier, say=say,
         )  # fmt: skip
     if instance is not None:
         write(advice.translation.instance, instance)
@@ -110,6 +121,17 @@ def drain(
     )  # fmt: skip
     if not found.empties:
         raise typer.Exit(NO_ANSWER)
+
+
+def price_of_move(text: str) -> Fraction:
+    """A price of 0 or more, exactly as it is written."""
+    try:
+        price = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        price = Fraction(-1)
+    if price < 0 or len(text) > 30:
+        raise InvalidOption(f"disruption is {text!r}; expected a price of 0 or more, such as 0.05")
+    return price
 
 
 def _require_states(states: list[str], node: str) -> None:

@@ -831,3 +831,41 @@ def test_equal_pods_are_one_type() -> None:
     assert (built.instance.types, built.instance.classes, built.instance.requested[0]) == (1, 1, 30)
     assert listed()["items"] == []
     assert HOST in state(node("n"), pod("a", "n")).nodes[0].labels
+
+
+# money
+
+
+def test_the_least_sum_of_money_and_moves_is_proved_between_its_ends() -> None:
+    shop = read_state(["state/shop"])
+    prices = ("0.384", "0.384", "0.68", "0.68", "0.29", "0.29", "0.68")
+    shop = replace(
+        shop,
+        nodes=tuple(
+            replace(node, price=Fraction(price))
+            for node, price in zip(shop.nodes, prices, strict=True)
+        ),
+    )
+    sums = {}
+    for price in ("0", "0.1", "1"):
+        advice = advise(shop, disruption=Fraction(price))
+        assert advice.total == advice.total_lower_bound
+        sums[price] = (str(advice.cost), len(advice.targets))
+    assert sums == {"0": ("1209/500", 8), "0.1": ("677/250", 4), "1": ("847/250", 1)}
+
+
+def test_pending_pods_are_asked_together_and_get_no_room_that_goes() -> None:
+    """Three pods fit, one a node; a plan for what runs alone leaves none of them a place."""
+    read = state(
+        *(node(f"n{n}") for n in range(3)),
+        *(pod(f"a-{n}", f"n{n}", "2") for n in range(3)),
+        *(pod(f"b-{n}", cpu="5") for n in range(3)),
+    )
+    advice = advise(read)
+    assert (advice.fit_now, len(advice.arrivals), advice.waiting, advice.freed) == (3, 3, (), ())
+    alone = advise(read, pending=False)
+    assert (alone.nodes_found, len(alone.arrivals)) == (1, 0)
+    assert alone.waiting_lower_bound == 0
+    more = advise(state(*(node(f"n{n}") for n in range(2)), *(pod(f"b-{n}", cpu="5") for n in range(3)),
+                        pod("a-0", "n0")))  # fmt: skip
+    assert (len(more.waiting), more.waiting_lower_bound, more.fit_now_upper_bound) == (1, 1, 2)

@@ -205,6 +205,16 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         best, found = min(plans), (waiting, cost, len(advice.targets))
         number = 1 if besides else 3
         yield f"pods that wait, {what}, moves", found[:number] <= best[:number], (found, best)
+        if given.priced and not besides:
+            price = Fraction(str(rng.choice(["0.1", "0.5", "2"])))
+            summed = advise(given, disruption=price)
+            total = None if summed.total is None else summed.total - paid
+            least = min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
+            yield (
+                "the least sum of money and moves",
+                summed.order.stuck or (total == least == summed.total_lower_bound - paid),
+                (total, least, summed.total_lower_bound),
+            )
         if not _counts_others(given) and not any(pod.pod_affinity for pod in given.pods):
             better = found[:2] < min(every)[:2]
             yield f"no better than any placement ({what})", not better, (found, best)
@@ -213,7 +223,10 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     most = pending - min(now)[0]
     yield (
         "pods that fit now",
-        advice.fit_now <= most <= advice.fit_now_upper_bound or not pending,
+        not pending
+        or (
+            most <= advice.fit_now_upper_bound and (advice.fit_now <= most or _counts_others(state))
+        ),
         (advice.fit_now, most, advice.fit_now_upper_bound),
     )
 

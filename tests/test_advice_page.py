@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.advice_states import listed, node, pod, state
@@ -31,6 +32,8 @@ from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move
 from cotenant.advice.state import StateWarning
+from cotenant.advice.text_report import amount, limit_words
+from cotenant.analysis.report.picture import Chart
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
@@ -224,6 +227,32 @@ def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Advice) -> N
     assert details["n-2"] == "a, 0.384, reserved"
     (table,) = next(part for part in page.parts if part.title == "What is proved").tables
     assert table.rows[0] == ("paid for nodes", "1.92", "0.6666", "1.92"), "a bound is rounded down"
+
+
+@pytest.mark.parametrize(
+    ("third", "paid"),
+    [
+        ({"price": Fraction(5), "committed": True}, ("5.4", "6.4")),
+        ({"price": Fraction(0)}, ("0.4", "1.4")),
+    ],
+)
+def test_the_frontier_is_in_the_money_that_the_plan_costs(
+    third: dict[str, Any], paid: tuple[str, str]
+) -> None:
+    read = state(
+        *(node(f"n{n}") for n in (1, 2, 3)), *(pod(f"a-{n}", f"n{n}", "2") for n in (1, 2, 3)),
+        pod("c-1", "n3", "5", owner=""),
+    )  # fmt: skip
+    prices: tuple[dict[str, Any], ...] = ({"price": Fraction("0.4")}, {"price": Fraction(1)}, third)
+    nodes = tuple(replace(each, **of) for each, of in zip(read.nodes, prices, strict=True))
+    advice = advise(replace(read, nodes=nodes), time_limit=20, frontier=2)
+    assert tuple(limit_words(advice, point) for point in advice.frontier) == paid
+    assert advice.cost is not None
+    assert advice.cost_now is not None
+    assert (amount(advice.cost), amount(advice.cost_now)) == paid
+    (chart,) = next(part for part in nodes_page(advice).parts if part.pictures).pictures
+    assert isinstance(chart.picture, Chart)
+    assert chart.picture.series[0].x == tuple(map(float, paid))
 
 
 @pytest.mark.parametrize("node_name", ["n-2", "n-6"])

@@ -264,15 +264,18 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     """What freeing fewer nodes costs, as a picture."""
     host, one = advice.state.host_noun, advice.state.workload_noun
     points = [
-        (int(point.limit), int(point.value), int(point.bound or 0), text.limit_words(advice, point))
+        (
+            advice.limit_of(point)[1],
+            int(point.value),
+            int(point.bound or 0),
+            text.limit_words(advice, point),
+        )
         for point in advice.frontier
         if point.limit is not None and point.value is not None
     ]
     if not points:
         return
     limits, moves, bounds, names = zip(*points, strict=True)
-    if advice.cost is not None:
-        limits = tuple(float(advice.translation.costs.money(limit)) for limit in limits)
     series = [Series("found", limits, moves, "line+points")]
     if moves != bounds:
         series.append(Series("proved: not fewer", limits, bounds, "points", strong=True))

@@ -184,8 +184,9 @@ class Advice:
             "idle_nodes": list(self.idle),
             **self._money(),
             "frontier": [
-                {"nodes": point.limit, "moves": point.value, "fewest": point.bound}
+                {unit: limit, "moves": point.value, "fewest": point.bound}
                 for point in self.frontier
+                for unit, limit in [self.limit_of(point)]
             ],
             "cut_short": list(self.cut),
             "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
@@ -215,6 +216,12 @@ class Advice:
             "soft": {pod.title: list(pod.soft) for pod in pods if pod.placed and pod.soft},
             "not_read": dict(state.ignored),
         }
+
+    def limit_of(self, point: PricePoint) -> tuple[str, Any]:
+        """What a point of the frontier allows: of "nodes" a number, or so much "cost"."""
+        if self.cost is None:
+            return "nodes", point.limit
+        return "cost", float(self.translation.costs.money(int(point.limit or 0)))
 
     def _money(self) -> dict[str, float]:
         """What is known of money, where there are prices."""

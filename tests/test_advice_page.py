@@ -250,6 +250,9 @@ def test_the_frontier_is_in_the_money_that_the_plan_costs(
     assert advice.cost is not None
     assert advice.cost_now is not None
     assert (amount(advice.cost), amount(advice.cost_now)) == paid
+    assert tuple(point["cost"] for point in advice.document()["frontier"]) == tuple(
+        map(float, paid)
+    )
     (chart,) = next(part for part in nodes_page(advice).parts if part.pictures).pictures
     assert isinstance(chart.picture, Chart)
     assert chart.picture.series[0].x == tuple(map(float, paid))

@@ -37,7 +37,7 @@ _ZONE = "topology.kubernetes.io/zone"
 _TITLES = {
     "freed": "Freed by the plan",
     "idle": "Idle already",
-    "changed": "Pods leave or come",
+    "changed": "Others that change",
     "same": "As they are",
 }
 
@@ -83,7 +83,7 @@ def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
         state, f"Drain {found.node}",
         f"Whether the {host} can be emptied, what blocks it, and the fewest moves that do it.",
         text.drain_sentences(state, found), found.advice,
-        PagePart(f"{one.capitalize()}s of {found.node}", tables=(pods,)),
+        PagePart(f"On {found.node}", tables=(pods,)),
     )  # fmt: skip
 
 
@@ -282,7 +282,7 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     what = f"{host}s in use" if advice.cost is None else f"price of the {host}s in use"
     words = "; ".join(f"{name}: {number}" for name, number in zip(names, moves, strict=True))
     chart = Chart(
-        "moves-by-nodes", f"{one.capitalize()}s that move, by {what}",
+        "moves-by-nodes", f"Moves, by {what}",
         what, f"{one}s that move", tuple(series),
         f"The fewest {one}s that move: {words}.",
         note=f"While the pinned {one}s stay." if advice.pinned else "",

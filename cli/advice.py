@@ -14,17 +14,20 @@ from .advice_options import PageOptions, PlanOptions, ShowOptions, StateOptions,
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
+from .series import SeriesOptions
 
 
 @options_of(StateOptions)
 @options_of(PlanOptions, without_pending=None, disruption=None, frontier=None)
 @options_of(PageOptions)
+@options_of(SeriesOptions)
 @options_of(ShowOptions, instance=None, fail_above=None)
 def nodes(
     states: States,
     source: StateOptions,
     planned: PlanOptions,
     paged: PageOptions,
+    tracked: SeriesOptions,
     shown: ShowOptions,
     without_pending: Annotated[
         bool,
@@ -65,7 +68,9 @@ def nodes(
     from ..instances.problem import write
 
     most = None if fail_above is None else share_of(fail_above)
-    state = read(states, source, planned, [instance], paged)
+    tracked.require()
+    outputs = [instance, tracked.series, tracked.prometheus]
+    state = read(states, source, planned, outputs, paged)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
             state, time_limit=source.time_limit, released=source.released,
@@ -73,6 +78,7 @@ def nodes(
             disruption=None if disruption is None else price_of_move(disruption),
             frontier=frontier, say=say,
         )  # fmt: skip
+    tracked.write(advice)
     if instance is not None:
         write(advice.translation.instance, instance)
     show(

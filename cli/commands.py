@@ -24,6 +24,7 @@ from . import (
     reporting,
     resilience,
     running,
+    series,
     solving,
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
@@ -95,6 +96,7 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "repair": resilience.repair,
             "fairness": fairness.fairness,
             "pairs": pairs.pairs,
+            "series": series.series,
         },
     ),
     "new": (

@@ -11,22 +11,33 @@ from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 _GROUPS = {
-    "/api/v1": [("nodes", "Node", False, "no"), ("pods", "Pod", True, "po")],
+    "/api/v1": [
+        ("nodes", "Node", False, "no"),
+        ("pods", "Pod", True, "po"),
+        ("persistentvolumes", "PersistentVolume", False, "pv"),
+        ("persistentvolumeclaims", "PersistentVolumeClaim", True, "pvc"),
+    ],
     "/apis/policy/v1": [("poddisruptionbudgets", "PodDisruptionBudget", True, "pdb")],
+    "/apis/storage.k8s.io/v1": [("csinodes", "CSINode", False, "csinode")],
 }
-_POLICY = {"groupVersion": "policy/v1", "version": "v1"}
+_VERSIONS = {
+    name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in ("policy", "storage.k8s.io")
+}
 _DISCOVERY: dict[str, Any] = {
     "/version": {"major": "1", "minor": "31", "gitVersion": "v1.31.2", "platform": "linux/amd64"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
     "/apis": {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [{"name": "policy", "versions": [_POLICY], "preferredVersion": _POLICY}],
+        "groups": [
+            {"name": name, "versions": [version], "preferredVersion": version}
+            for name, version in _VERSIONS.items()
+        ],
     },
     **{
         path: {
             "kind": "APIResourceList",
-            "groupVersion": path.partition("/")[2].partition("/")[2],
+            "groupVersion": path.split("/", 2)[2],
             "resources": [
                 {"name": name, "singularName": kind.lower(), "namespaced": of_namespace, "kind": kind,
                  "verbs": ["get", "list"], "shortNames": [short]}
@@ -52,7 +63,7 @@ def _listed(path: str, query: dict[str, list[str]], items: list[dict[str, Any]])
             first = int(query.get("continue", ["0"])[0])
             last = first + (int(query.get("limit", ["0"])[0]) or len(ours))
             about = {"resourceVersion": "7"} | ({"continue": str(last)} if last < len(ours) else {})
-            version = group.partition("/")[2].partition("/")[2]
+            version = group.split("/", 2)[2]
             return {
                 "kind": f"{kind}List",
                 "apiVersion": version,
@@ -63,8 +74,8 @@ def _listed(path: str, query: dict[str, list[str]], items: list[dict[str, Any]])
 
 
 @contextmanager
-def serving(items: list[dict[str, Any]]) -> Iterator[str]:
-    """The address of a server of these objects."""
+def serving(items: list[dict[str, Any]], forbidden: str = "") -> Iterator[str]:
+    """The address of a server of these objects, of which one kind may not be listed."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -73,8 +84,13 @@ def serving(items: list[dict[str, Any]]) -> Iterator[str]:
         def do_GET(self) -> None:
             asked = urlparse(self.path)
             body = _DISCOVERY.get(asked.path) or _listed(asked.path, parse_qs(asked.query), items)
-            text = json.dumps(body or {"kind": "Status", "status": "Failure", "code": 404}).encode()
-            self.send_response(200 if body else 404)
+            code = 200 if body else 404
+            if forbidden and asked.path.endswith(f"/{forbidden}"):
+                code, body = 403, None
+            why = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+            why |= {"reason": "Forbidden", "message": f"{forbidden} is forbidden"}
+            text = json.dumps(body or why).encode()
+            self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()

@@ -1,0 +1,79 @@
+"""The command `advise series`, and the options of `advise nodes` for answers over time."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analysis.report.console import print_json, print_tables, say
+from .arguments import As, Form, Json
+
+if TYPE_CHECKING:
+    from ..advice.plan import Advice
+
+
+@dataclass(frozen=True)
+class SeriesOptions:
+    """Where the numbers of an answer go that are looked at over time."""
+
+    series: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add a line to this file for `advise series`."),
+    ] = None
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.prom", help="Write metrics for a textfile collector here."),
+    ] = None
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What both call the state in place of its file's name."),
+    ] = None
+
+    def require(self) -> None:
+        """Refuse, before any work, a series that is something else."""
+        if self.series is not None and self.series.exists():
+            from ..advice.series import read_series
+
+            read_series(self.series)
+
+    def write(self, advice: Advice) -> None:
+        """Write the numbers of an answer."""
+        from ..advice.series import append_entry, entry_of, prometheus_text
+        from ..instances.problem.files import write_text
+
+        entry = entry_of(advice, self.name)
+        if self.series is not None:
+            append_entry(self.series, entry)
+        if self.prometheus is not None:
+            write_text(self.prometheus, prometheus_text(entry))
+
+
+def series(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `nodes --series` wrote.")],
+    report: Annotated[
+        Path | None, typer.Option(metavar="PAGE.html", help="Draw it on a page of its own here.")
+    ] = None,
+    form: As = Form.TABLE,
+    as_json: Json = False,
+) -> None:
+    """Show the answers of `advise nodes --series` over time."""
+    from ..advice.answer_page import write_page
+    from ..advice.series import read_series, series_page, series_table
+    from ..analysis.report.page import require_report
+    from ..instances.problem.errors import InvalidFile
+
+    require_report(report, file)
+    entries, _ = read_series(file)
+    if not entries:
+        raise InvalidFile(f"{file} has no entry yet; `advise nodes STATE --series` adds one")
+    if report is not None:
+        command = ["cotenant", *sys.argv[1:]]
+        say(f"{write_page(series_page(entries), report, command)} written")
+    if as_json:
+        print_json(entries)
+    else:
+        print_tables([series_table(entries)], form)

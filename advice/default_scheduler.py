@@ -36,9 +36,10 @@ def left_pending(
     Its other scores (preferences, images, balance) are left out, and waiting pods are tried again
     after each wave.
     """
-    played, waiting = _Played(state, cordoned, scoring), list[int]()
-    for wave in waves:
-        evicted = [move.pod for move in wave if not move.temporary]
+    moved = [[move.pod for move in wave if not move.temporary] for wave in waves]
+    numbers = sorted(set().union(*moved))
+    played, waiting = _Played(state, cordoned, scoring, numbers), list[int]()
+    for evicted in moved:
         for number in evicted:
             played.evict(number)
         left = []
@@ -56,31 +57,49 @@ class _Played:
 
     Attributes
     ----------
-    load, room : (nodes, 2) CPU and memory as scores count them, and what nodes have.
-    free, asked : (nodes, r) and (pods, r) what is left of every resource, and what is asked for.
+    asked : (pods, 2 + r) CPU and memory as scores count them, and what is asked for of every
+        resource.
+    room, free : (nodes, 2 + r) what nodes have of these, and what is left.
+    kind : of each pod that moves, its place among those of equal requests.
+    scores : (kinds, nodes) of each node for a pod of a kind; -1 where it has too little left, or
+        takes no pods. A pod that comes or goes changes those of one node.
     """
 
-    def __init__(self, state: ClusterState, cordoned: Collection[str], scoring: Scoring) -> None:
+    def __init__(
+        self, state: ClusterState, cordoned: Collection[str], scoring: Scoring,
+        moved: Sequence[int],
+    ) -> None:  # fmt: skip
         self.scheduler, self.scoring = Scheduler(state), scoring
         self.names = [node.name for node in state.nodes]
         self.place = {name: number for number, name in enumerate(self.names)}
-        self.open = np.array([name not in cordoned for name in self.names])
+        self.open = [name not in cordoned for name in self.names]
+        names = sorted({name for pod in state.pods for name in pod.requests})
+        self.asked: Integers = np.array(
+            [[*_counted(pod), *(pod.requests.get(r, 0) for r in names)] for pod in state.pods]
+        ).reshape(len(state.pods), -1)
         self.room: Integers = np.array(
-            [[node.allocatable.get(each, 0) for each in _UNSAID] for node in state.nodes]
-        )
-        self.load: Integers = np.zeros_like(self.room)
-        self.counted = [_counted(pod) for pod in state.pods]
-        resources = sorted({name for pod in state.pods for name in pod.requests})
-        self.asked = np.array([[pod.requests.get(r, 0) for r in resources] for pod in state.pods])
-        self.free = np.array(
-            [[node.allocatable.get(r, _room_unsaid(r)) for r in resources] for node in state.nodes]
-        )
-        for number, name in self.scheduler.where.items():
-            self._put(number, name, 1)
+            [
+                [node.allocatable.get(each, 0) for each in _UNSAID]
+                + [node.allocatable.get(each, _room_unsaid(each)) for each in names]
+                for node in state.nodes
+            ]
+        ).reshape(len(state.nodes), -1)
+        self.free = self.room.copy()
+        there = self.scheduler.where
+        places = np.array([self.place[name] for name in there.values()], dtype=np.int64)
+        np.subtract.at(self.free, places, self.asked[list(there)])
+        kinds, kind = np.unique(self.asked[list(moved)], axis=0, return_inverse=True)
+        self.kind = dict(zip(moved, kind.reshape(-1).tolist(), strict=True))
+        self._counts, asked = kinds[:, : len(_UNSAID)], kinds[:, len(_UNSAID) :]
+        self._least = np.where(asked > 0, asked, np.iinfo(np.int64).min)
+        self.scores = np.full((len(kinds), len(self.names)), -1, dtype=np.int8)
+        for place in range(len(self.names)):
+            self._score(place)
 
     def _put(self, number: int, name: str, by: int) -> None:
-        self.load[self.place[name]] += by * self.counted[number]
-        self.free[self.place[name]] -= by * self.asked[number]
+        place = self.place[name]
+        self.free[place] -= by * self.asked[number]
+        self._score(place)
 
     def evict(self, number: int) -> None:
         """A pod is nowhere."""
@@ -89,32 +108,32 @@ class _Played:
 
     def schedule(self, number: int) -> bool:
         """Put a pod on the node that scores best of those that take it; whether one does."""
-        wanted = np.flatnonzero(self.asked[number])
-        fits = (self.free[:, wanted] >= self.asked[number, wanted]).all(axis=1)
-        best_first = np.argsort(-self._scores(number), kind="stable")
-        for place in best_first[(self.open & fits)[best_first]].tolist():
+        scores = self.scores[self.kind[number]].copy()
+        while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
             if self.scheduler.takes(number, self.names[place]):
                 self._put(number, self.names[place], 1)
                 self.scheduler.come(number, self.names[place])
                 self.scheduler.leave(number)
                 return True
+            scores[place] = -1
         return False
 
-    def _scores(self, number: int) -> Integers:
-        """(nodes,) the score of each node for a pod."""
-        used = self.load + self.counted[number]
-        share = np.maximum(self.room - used, 0)
+    def _score(self, place: int) -> None:
+        """What a node scores for a pod of each kind, now."""
+        if not self.open[place]:
+            return
+        room, free, wide = self.room[place], self.free[place], len(_UNSAID)
+        there = np.flatnonzero(room[:wide])
+        share = free[there] - self._counts[:, there]
         if self.scoring == "MostAllocated":
-            share = np.where(used <= self.room, used, 0)
-        there = self.room > 0
-        total = np.where(there, share * 100 // np.maximum(self.room, 1), 0).sum(axis=1)
-        scores: Integers = total // np.maximum(there.sum(axis=1), 1)
-        return scores
+            share = np.where(share >= 0, room[there] - share, 0)
+        score = (np.maximum(share, 0) * 100 // room[there]).sum(axis=1) // max(len(there), 1)
+        self.scores[:, place] = np.where((self._least <= free[wide:]).all(axis=1), score, -1)
 
 
-def _counted(pod: Pod) -> Integers:
-    """(2,) what scores count for a pod."""
-    return np.array([pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()])
+def _counted(pod: Pod) -> list[int]:
+    """What scores count for a pod: CPU and memory."""
+    return [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
 
 
 def _room_unsaid(resource: str) -> int:

@@ -170,10 +170,7 @@ class Scheduler:
 
     def takes(self, number: int, name: str) -> bool:
         """Whether the scheduler would put a pod on a node now: no filter refuses."""
-        return (
-            next(self._short(number, name), None) is None
-            and next(self._reasons(number, name), None) is None
-        )
+        return next(self._reasons(number, name), None) is None
 
     def _short(self, number: int, name: str) -> Iterator[str]:
         """The resources of which a node has too little left for a pod."""

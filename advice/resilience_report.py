@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from .repairing import Repair
-from .state import ClusterState
+from .safety import Loss
+from .state import ClusterState, Role
 from .text_report import warned
 
 NAMED = 3
@@ -23,6 +24,71 @@ def some(names: Sequence[str], most: int = NAMED) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def safe_lines(state: ClusterState, found: Sequence[Loss]) -> list[str]:
+    """What can be lost, and of the rest which pods have no place and what would be enough."""
+    noun, lines = state.workload_noun, []
+    for kind in dict.fromkeys(loss.kind for loss in found):
+        losses = [loss for loss in found if loss.kind == kind]
+        what = f"{state.host_noun if kind == 'node' else kind.rpartition('/')[2]}s"
+        yes = [loss.name for loss in losses if loss.safe]
+        no = [loss.name for loss in losses if loss.safe is False]
+        open_ones = [loss.name for loss in losses if loss.safe is None]
+        if len(yes) == len(losses):
+            lines.append(f"safe: any one of {len(losses)} {what} can be lost; all its {noun}s that "
+                         "start again have places on the others (each checked).")  # fmt: skip
+            continue
+        begin = "not safe" if no else "not known"
+        line = f"{begin}: {len(yes)} of {len(losses)} {what} can be lost"
+        line += f"; {len(no)} cannot (proved): {some(no)}" * bool(no)
+        line += f"; not known of {some(open_ones)}" * bool(open_ones)
+        lines.append(f"{line}.")
+    worst = sorted((one for one in found if not one.safe), key=lambda one: one.safe is None)
+    for loss in worst[:NAMED]:
+        titles = [state.pods[n].title for n in loss.left]
+        exact = len(loss.arrivals) == loss.upper_bound
+        sure = "no more fit, proved" if exact else f"at most {loss.upper_bound} fit, proved"
+        text = f"  without {loss.name}: {len(titles)} of {counted(len(loss.pods), noun)} "
+        text += f"{'has' if len(titles) == 1 else 'have'} no "
+        text += f"place ({sure}): {some(titles)}"
+        whys = list(dict.fromkeys(why for why in loss.reasons.values() if why))
+        text += f" ({some(whys, 1)})" * bool(whys)
+        if loss.spare:
+            fewest = " (fewest, proved)" if loss.spare == 1 and loss.safe is False else ""
+            text += f"; enough: {counted(loss.spare, state.host_noun)} more like {loss.like}"
+            text += fewest
+        lines.append(text)
+    fixed = [pod.title for pod in state.pods if pod.role is Role.FIXED]
+    own = sum(pod.role is Role.RESIDENT for pod in state.pods)
+    lost = f"  lost with their {state.host_noun}: {counted(own, noun)} of its own"
+    lines.append(lost + f", and what nothing starts again: {some(fixed)}" * bool(fixed))
+    return warned(state, lines)
+
+
+def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
+    """What `safe_lines` says, as plain JSON values, and every place."""
+    pods = state.pods
+    return {
+        "losses": [
+            {
+                "of": loss.kind,
+                "name": loss.name,
+                "nodes": list(loss.nodes),
+                "safe": loss.safe,
+                "pods": len(loss.pods),
+                "fit": len(loss.arrivals),
+                "fit_at_most": loss.upper_bound,
+                "places": {pods[n].title: name for n, name in loss.arrivals.items()},
+                "without_place": [pods[n].title for n in loss.left],
+                "reasons": {pods[n].title: why for n, why in loss.reasons.items()},
+                "enough": {"nodes": loss.spare, "like": loss.like} if loss.spare else None,
+            }
+            for loss in found
+        ],
+        "lost_with_their_node": [pod.title for pod in pods if pod.role is Role.FIXED],
+        **_warnings(state),
+    }
 
 
 def repair_lines(found: Repair) -> list[str]:

@@ -93,6 +93,7 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
         {
             "nodes": advice.nodes,
             "drain": advice.drain,
+            "safe": resilience.safe,
             "repair": resilience.repair,
             "fairness": fairness.fairness,
             "pairs": pairs.pairs,

@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from ..analysis.report.console import waiting
 from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
 from .codes import NO_ANSWER
 from .derived import options_of
+
+
+@options_of(StateOptions)
+@options_of(ShowOptions)
+def safe(
+    states: States,
+    source: StateOptions,
+    shown: ShowOptions,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Also lose all nodes with one value of this label, such as a rack; repeat for "
+            "more. Zones when not given.",
+        ),
+    ] = None,
+) -> None:
+    """Say whether a node or a zone can be lost.
+
+    All pods of each have places on the others while nothing else moves, or which have not and what
+    would be enough. Exit 1 when some loss is not known to be safe.
+    """
+    from ..advice.resilience_report import safe_document, safe_lines
+    from ..advice.safety import safe as losses
+
+    state = read(states, source)
+    with waiting("looking for places") as say:
+        found = losses(
+            state, by=by or (), time_limit=source.time_limit, released=source.released, say=say
+        )
+    show(shown, lambda: safe_document(state, found), lambda: safe_lines(state, found))
+    if not all(loss.safe for loss in found):
+        raise typer.Exit(NO_ANSWER)
 
 
 @options_of(StateOptions)

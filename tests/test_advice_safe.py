@@ -6,18 +6,64 @@ import json
 
 import pytest
 from support.advice_cases import resilience
-from support.advice_states import apart, listed, node, pod, state
-from support.messages import approved
+from support.advice_states import HOST, apart, listed, node, pod, spread, state
+from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.advice.reading import read_state
 from cotenant.advice.repairing import repair
-from cotenant.advice.resilience_report import repair_lines
+from cotenant.advice.resilience_report import repair_lines, safe_lines
+from cotenant.advice.safety import safe
+from cotenant.instances.problem.errors import InvalidOption
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_small_states_against_enumeration(seed: int) -> None:
     wrong = [(what, seen) for what, held, seen in resilience(seed) if not held]
     assert not wrong
+
+
+# losses
+
+
+def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
+    items = (
+        node("a1", 4, zone="a"),
+        node("b1", 4, zone="b"),
+        node("b2", 4, zone="b"),
+        pod("x-1-a", "a1", 3),
+        pod("x-1-b", "b1", 3),
+        pod("x-1-c", "b2", 1),
+        pod("d-1", "a1", owner="DaemonSet"),
+        pod("alone", "b2", owner=""),
+    )
+    found = safe(state(*items))
+    assert [loss.safe for loss in found] == [False, False, True, False, False]
+    assert [(loss.spare, loss.like) for loss in found][-1] == (2, "a1")
+    approved("\n".join(safe_lines(state(*items), found)))
+    more = state(*items, node("b3", 4, zone="b"))
+    assert all(loss.safe for loss in safe(more) if loss.kind == "node")
+    approved("\n".join(safe_lines(more, safe(more, by=[HOST]))))
+
+
+def test_a_lost_zone_still_counts_for_a_spread() -> None:
+    even = {"labels": {"app": "x"}, "topologySpreadConstraints": spread("x")}
+    zones = [node(f"{zone}1", 8, zone=zone) for zone in "ab"]
+    pods = [pod("x-1-a", "a1", **even), pod("x-1-b", "b1", **even)]
+    assert [loss.safe for loss in safe(state(*zones, *pods))][-1] is not True
+    honored = spread("x", nodeTaintsPolicy="Honor")
+    pods = [pod(f"x-1-{z}", f"{z}1", **even | {"topologySpreadConstraints": honored}) for z in "ab"]
+    assert all(loss.safe for loss in safe(state(*zones, *pods)))
+
+
+def test_the_command_says_what_can_be_lost() -> None:
+    approved(run("advise", "safe", "state/shop").stdout)
+    document = json.loads(
+        run("advise", "safe", "state/shop", "--release", "volumes", "--json").stdout
+    )
+    assert {loss["name"]: loss["safe"] for loss in document["losses"]}["n-3"] is True
+    with refused(InvalidOption):
+        safe(read_state(["state/shop"]), by=["rack"])
 
 
 # repairs

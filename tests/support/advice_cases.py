@@ -15,7 +15,8 @@ from cotenant.advice.draining import drain
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.repairing import repair
-from cotenant.advice.scheduler_filters import Scheduler
+from cotenant.advice.safety import safe, with_spares, without
+from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.selectors import selects
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.to_packing import translate
@@ -63,11 +64,37 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
 
 
 def resilience(seed: int) -> Iterator[Claim]:
-    """Repairs of the state drawn from a seed."""
+    """Losses of nodes and repairs of the state drawn from a seed."""
     state = kubernetes_state({"state.json": random_list(np.random.default_rng(seed))})
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) for pod in state.pods):
         return
     yield from _repairing(state)
+    yield from _losing(state)
+
+
+def _losing(state: ClusterState) -> Iterator[Claim]:
+    """The places of a lost node's pods, and that there are no more, against every placement."""
+    for loss in safe(state):
+        lost = without(state, loss.nodes)
+        if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
+            continue
+        check_arrivals(lost, {n: pod.node for n, pod in enumerate(lost.pods) if pod.placed},
+                       loss.arrivals)  # fmt: skip
+        every = joint_placements(lost, set(range(len(lost.pods))), set())
+        most = len(loss.pods) - min(every)[0]
+        seen = (loss.name, len(loss.arrivals), most, loss.upper_bound)
+        # a pod may come after one whose spread counts it: no rule of the end
+        rules = any(pod.spread or pod.pod_affinity for pod in state.pods)
+        yield (
+            "pods that a loss leaves places for",
+            (rules or seen[1] <= most) and most <= seen[3],
+            seen,
+        )
+        if loss.spare and not rules:
+            [like] = [node for node in state.nodes if node.name == loss.like]
+            more = with_spares(lost, like, loss.spare, state)
+            every = joint_placements(more, set(range(len(more.pods))), set())
+            yield "spare nodes that are enough", min(every)[0] == 0, (loss.name, loss.spare)
 
 
 def _repairing(state: ClusterState) -> Iterator[Claim]:

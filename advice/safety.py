@@ -1,0 +1,249 @@
+"""Whether nodes can be lost: places for their pods on the others, while nothing else moves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..instances.problem.errors import InvalidOption
+from .costs import unpriced
+from .pending import admitted, can_arrive, most_that_fit
+from .plan import SECONDS, require_kinds
+from .scheduler_filters import Scheduler
+from .solve_budget import Say, SolveBudget
+from .state import ClusterState, Node, Role, Taint
+
+ZONE = "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
+REASONS = 5
+"""Pods of a loss of which it is said why no node takes them."""
+_GONE = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is known of losing some nodes at once.
+
+    Attributes
+    ----------
+    kind, name : "node" and its name, or a label and its value.
+    nodes : names of the nodes.
+    pods : places in the state of their pods that something starts again.
+    arrivals : place of a pod -> a node that takes it, in an order in which every filter passes.
+    upper_bound : no more of the pods can be placed (proved).
+    reasons : place of a pod without a place (of the first) -> why no node takes it.
+    spare : so many nodes more, like `like`, are enough for the others; 0 where none are needed, or
+        it is not known.
+    """
+
+    kind: str
+    name: str
+    nodes: tuple[str, ...]
+    pods: tuple[int, ...]
+    arrivals: Mapping[int, str]
+    upper_bound: int
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    spare: int = 0
+    like: str = ""
+
+    @property
+    def safe(self) -> bool | None:
+        """Whether all pods can be placed again; None where it is not known."""
+        if len(self.arrivals) == len(self.pods):
+            return True
+        return None if self.upper_bound == len(self.pods) else False
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """The pods without a place."""
+        return tuple(n for n in self.pods if n not in self.arrivals)
+
+
+def safe(
+    state: ClusterState,
+    *,
+    by: Sequence[str] = (),
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    say: Say = lambda words: None,
+) -> list[Loss]:
+    """Of every node that holds pods, and of every group of nodes with one value of a label, whether
+    all its pods can be placed again on the others while nothing else moves.
+
+    What belongs to a node, and what nothing starts again, is lost with it. Nodes that are lost
+    stay listed as unreachable: a spread counts them as Kubernetes does. Pods that are pending now
+    are left out.
+
+    Parameters
+    ----------
+    by : labels; the zone where nodes have one when none is given.
+    released : kinds of `to_packing.RELEASED` that do not keep a pod from being placed again.
+
+    Raises
+    ------
+    InvalidOption
+        No node has a label, or a kind to release is none.
+    """
+    require_kinds(released)
+    known = {label for node in state.nodes for label in node.labels}
+    for label in by:
+        if label not in known:
+            raise InvalidOption(
+                f"by is {label!r}, a label that no node has; expected one of "
+                f"{', '.join(sorted(known)) or 'none: no node has labels'}"
+            )
+    work, state = SolveBudget(time_limit, say), unpriced(state)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for node in state.nodes:
+        groups["node", node.name] = [node.name]
+    for label in by or ({ZONE} & known):
+        for node in state.nodes:
+            if label in node.labels:
+                groups.setdefault((label, node.labels[label]), []).append(node.name)
+    say("places by the filters")
+    found = _greedily(state, groups, released)
+    open_ones = [place for place, loss in enumerate(found) if loss.safe is not True]
+    # what is neither proved nor refuted is worth the time first
+    open_ones.sort(key=lambda place: found[place].safe is not None)
+    for number, place in enumerate(open_ones):
+        if work.interrupted or work.solving.expired:
+            break
+        loss, share = found[place], work.share(len(open_ones) - number)
+        found[place] = work.part(
+            f"what a loss of {loss.name} leaves",
+            lambda _, loss=loss, share=share: _exactly(state, loss, released, share),  # type: ignore[misc]
+            loss,
+        )
+    return found
+
+
+def without(
+    state: ClusterState, names: Collection[str], released: Collection[str] = ()
+) -> ClusterState:
+    """The state when some nodes are lost: their pods that something starts again are pending, and
+    no others are.
+    """
+    pods = []
+    for pod in state.pods:
+        if pod.role is Role.PENDING or (pod.placed and pod.node in names):
+            again = pod.role is Role.MOVABLE
+            why = tuple(one for one in pod.unsupported_constraints if one[0] not in released)
+            role = Role.PENDING if again else Role.FINISHED
+            pod = replace(pod, role=role, node="", unsupported_constraints=why)
+        pods.append(pod)
+    nodes = [
+        replace(node, not_ready_reason="not ready", taints=(*node.taints, _GONE))
+        if node.name in names
+        else node
+        for node in state.nodes
+    ]
+    return replace(state, nodes=tuple(nodes), pods=tuple(pods))
+
+
+def _greedily(
+    state: ClusterState, groups: Mapping[tuple[str, str], list[str]], released: Collection[str]
+) -> list[Loss]:
+    """Losses with the places that the filters give one pod after the other; no bound counts a pod
+    that all nodes refuse for good.
+    """
+    scheduler = Scheduler(state)
+    # fewer domains that count may break a minDomains: a scheduler of the lost state is asked then
+    narrow = any(s.honor_taints and s.domains > 1 for pod in state.pods for s in pod.spread)
+    leaving = any(pod.role is Role.LEAVING for pod in state.pods)
+    found: list[Loss] = []
+    for (kind, name), lost in groups.items():
+        gone = set(lost)
+        there = [n for each in lost for n in sorted(scheduler.on[each])]
+        pods = tuple(n for n in there if state.pods[n].role is Role.MOVABLE)
+        names = [node.name for node in state.nodes if node.name not in gone]
+        arrivals: dict[int, str] = {}
+        nowhere: list[int] = []
+        if not narrow and pods:
+            free = [
+                n for n in pods
+                if all(why in released for why, _ in state.pods[n].unsupported_constraints)
+            ]  # fmt: skip
+            free.sort(key=lambda n: -max(state.pods[n].requests.values(), default=0))
+            old = {n: scheduler.where[n] for n in there}
+            for n in there:
+                scheduler.evict(n)
+            arrivals = admitted(scheduler, free, names)
+            for n in arrivals:
+                scheduler.evict(n)
+            nowhere = [
+                n for n in free
+                if n not in arrivals and not leaving and _closed(scheduler, n, names)
+            ]  # fmt: skip
+            for n, node in old.items():
+                scheduler.arrive(n, node)
+        most = len(pods) - len(nowhere)
+        found.append(Loss(kind, name, tuple(lost), pods, arrivals, most))
+    return found
+
+
+def _closed(scheduler: Scheduler, number: int, names: Sequence[str]) -> bool:
+    """Whether every node refuses a pod for what further pods do not change."""
+    passing = {"spread", "affinity"}
+    return all(set(scheduler.refusals(number, name)) - passing for name in names)
+
+
+def _exactly(
+    state: ClusterState, loss: Loss, released: Collection[str], seconds: float | None
+) -> Loss:
+    """The loss with the most pods that fit, why others do not, and what would be enough."""
+    lost = without(state, loss.nodes, released)
+    fitting = most_that_fit(lost, seconds)
+    arrivals = max(fitting.arrivals, loss.arrivals, key=len)
+    loss = replace(loss, arrivals=arrivals, upper_bound=min(fitting.upper_bound, loss.upper_bound))
+    if loss.safe:
+        return loss
+    scheduler = Scheduler(lost)
+    for n, name in arrivals.items():
+        scheduler.arrive(n, name)
+    reasons = {}
+    for n in loss.left[:REASONS]:
+        whys = [words for _, words in lost.pods[n].unsupported_constraints]
+        names = [name for name in scheduler.nodes if name not in loss.nodes]
+        tally = sorted({words for name in names for words in scheduler.refusals(n, name)})
+        reasons[n] = ", ".join(whys or tally)
+    return replace(loss, reasons=reasons, **_enough(state, lost, loss))
+
+
+def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> dict[str, int | str]:
+    """So many nodes more take the pods that are left, by the filters; like the lost node, or like
+    the largest that stays.
+    """
+    own = [node for node in state.nodes if node.name in loss.nodes]
+    ready = [node for node in lost.nodes if not node.not_ready_reason and node.can_be_drained]
+    among = own if loss.kind == "node" or not ready else ready
+    like = max(among, key=lambda node: max(node.allocatable.values(), default=0))
+    more = with_spares(lost, like, min(len(loss.left), 2 * len(loss.nodes)), state)
+    names = [node.name for node in more.nodes[len(lost.nodes) :]]
+    where = {n: pod.node for n, pod in enumerate(more.pods) if pod.placed}
+    left = set(loss.left)
+    scheduler = Scheduler(more, where | dict(loss.arrivals))
+    coming = admitted(scheduler, [n for n in can_arrive(more) if n in left], names)
+    if len(coming) < len(left):
+        return {}
+    return {"spare": len(set(coming.values())), "like": like.name}
+
+
+def with_spares(
+    state: ClusterState, like: Node, number: int, before: ClusterState | None = None
+) -> ClusterState:
+    """The state with so many nodes more that are like a node: with its labels (but its name) and
+    pods of their own as it has them (in a state before it was lost).
+    """
+    nodes, pods, names = list(state.nodes), list(state.pods), {node.name for node in state.nodes}
+    own = [
+        pod for pod in (before or state).pods if pod.role is Role.RESIDENT and pod.node == like.name
+    ]
+    free = (f"{like.name}-spare-{k}" for k in range(1, number + len(names) + 1))
+    for name in [name for name in free if name not in names][:number]:
+        labels = {
+            key: name if key == HOST or value == like.name else value
+            for key, value in like.labels.items()
+        }
+        nodes.append(replace(like, name=name, labels=labels))
+        pods += [replace(pod, name=f"{pod.name}-{name}", node=name) for pod in own]
+    return replace(state, nodes=tuple(nodes), pods=tuple(pods))

@@ -21,6 +21,7 @@ from ..instances.problem.errors import InvalidFile
 from ..instances.problem.files import write_text
 from ..instances.problem.reading import read_text, require_few
 from .answer_page import AnswerPage, PagePart
+from .completeness import first_of
 from .plan import Advice
 from .state import Role
 
@@ -47,7 +48,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
 }
 """The type of every field of an entry, its metric's name after `cotenant_`, and its meaning; a
 narrow terminal leaves out the last ones. Costs are there where nodes have prices, `needed` where
-they have none.
+a bound on the nodes is known.
 """
 
 _BEGINS = '{"cotenant-series":1,'
@@ -73,7 +74,7 @@ def entry_of(advice: Advice, name: str | None = None) -> dict[str, Any]:
         "state": (name or state.name).encode(errors="backslashreplace").decode(),
         "in_use": len(advice.in_use),
         "enough": advice.nodes_found,
-        **({} if state.priced else {"needed": advice.nodes_lower_bound}),
+        **({"needed": advice.nodes_lower_bound} if advice.nodes_lower_bound else {}),
         "idle": len(advice.idle),
         "pending": sum(pod.role is Role.PENDING for pod in state.pods),
         "waiting": len(advice.waiting),
@@ -172,7 +173,12 @@ def series_table(entries: Sequence[dict[str, Any]]) -> Table:
         for place, name in enumerate(names)
     )  # fmt: skip
     rows = tuple(tuple(entry.get(name) for name in names) for entry in shown)
-    return Table("series", "", columns, rows)
+    notes = (
+        f"the answers are not about one thing: {name.replace('_', ' ')} is {first_of(values)}"
+        for name in ("state", "pods_count_as")
+        if len(values := list(dict.fromkeys(entry[name] for entry in entries))) > 1
+    )
+    return Table("series", "", columns, rows, notes=tuple(notes))
 
 
 def _words(value: Any) -> str:
@@ -186,17 +192,21 @@ def series_page(entries: Sequence[dict[str, Any]]) -> AnswerPage:
     for name, words in (("needed", "needs fewer nodes"), ("cost_bound", "costs less")):
         if name in last:
             decision += f" No plan for the pods in the state {words} than {_words(last[name])}."
+    warnings = [f"the last answer has a warning: {code}" for code in last["warnings"]]
+    if last["not_ordered"]:
+        warnings.append(f"no order of moves was found for {last['not_ordered']} pods that move")
+    table = series_table(entries)
     charts = [
         _chart(entries, "nodes", ("in_use", "enough", "needed")),
         _chart(entries, "cost", ("cost_now", "cost", "cost_bound")),
     ]
     pictures = tuple(PageFigure(chart, None, "") for chart in charts if chart.series)
     return AnswerPage(
-        "Nodes over time", "What `advise nodes --series` found, answer by answer.", (decision,),
-        warnings=tuple((f"the last answer has a warning: {code}", "") for code in last["warnings"]),
+        "Nodes over time", "Answers of advise nodes, one after the other.", (decision,),
+        warnings=tuple((words, "") for words in (*warnings, *table.notes)),
         parts=(
             PagePart("In use, enough, proved", pictures=pictures),
-            PagePart("All answers", tables=(series_table(entries),)),
+            PagePart("All answers", tables=(table,)),
         ),
     )  # fmt: skip
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.series import FIELDS, append_entry, entry_of, prometheus_text, read_series
 from cotenant.analysis.run.lock import locked
-from cotenant.cli.kubectl import RESOURCES
+from cotenant.cli.kubectl import RESOURCES, main
 from cotenant.instances.problem.errors import InvalidFile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,15 +161,15 @@ def test_a_series_without_entries_is_said(tmp_path: Path) -> None:
 def test_the_page_draws_nodes_over_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the page needs matplotlib")
     pytest.importorskip("jinja2", reason="the page needs jinja2")
-    rows = [entry(day, in_use=10 - day, state="<b>x</b>", cost=3.5) for day in (1, 2, 4)]
-    path = series_of(tmp_path, *rows, entry(7, warnings=["no-pdb"], needed=3))
+    rows = [entry(day, in_use=10 - day, cost=3.5, state="<b>x</b>") for day in (1, 2, 4)]
+    path = series_of(tmp_path, *rows, entry(7, warnings=["no-pdb"], needed=3, not_ordered=2))
     page = tmp_path / "page.html"
     assert run("advise", "series", str(path), "--report", str(page)).returncode == 0
     html = page.read_text()
     nodes, money = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
     assert nodes.count("<title>2027-03-04T06:00:00Z") == 3
     assert money.count("<title>2027-03-04T06:00:00Z") == 1
-    assert "<b>x</b>" not in html
+    assert "<b>x</b>" not in html  # it is text
     approved(re.sub(r"<[^>]*>", "", re.findall(r'<p class="decision">.*?</p>', html)[0]))
     approved(re.sub(r"<[^>]*>", "", re.findall(r'<div class="warnings".*?</div>', html, re.S)[0]))
 
@@ -326,6 +328,11 @@ def test_a_question_that_is_none_asks_no_cluster(tmp_path: Path) -> None:
     done = plugin("drain", "--help", home=tmp_path, path=places)
     assert (done.returncode, "--release" in done.stdout) == (0, True)
     assert not (tmp_path / "arguments").exists()
+
+
+def test_kubectl_finds_the_program() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert pkgutil.resolve_name(scripts["kubectl-cotenant"]) is main
 
 
 # the page

@@ -293,7 +293,7 @@ FAULTS = r"""
 + done = all(point.status is not Status.FEASIBLE for
 
 @ analysis/packing/metrics.py: servers that are not used do not count in the utilization
-? packing_analysis::test_servers_that_are_not_used_count_in_the_utilization_where_their_number_is_fixed
+? packing_analysis::test_unused_servers_count_where_their_number_is_fixed
 - number = instance.server_count.astype(np.int64) if fixed else used
 + number = used
 

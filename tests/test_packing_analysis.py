@@ -373,7 +373,7 @@ def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("servers", "expected"), [([4], 0.25), ([np.inf], 1.0)])
-def test_servers_that_are_not_used_count_in_the_utilization_where_their_number_is_fixed(
+def test_unused_servers_count_where_their_number_is_fixed(
     servers: list[float], expected: float
 ) -> None:
     instance = Packing([[2]], [[1]], request=[2], servers=servers)

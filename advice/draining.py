@@ -112,7 +112,7 @@ def drain(
     plan, one = found[best]
     assert one.count is not None
     advice = plan_advice(
-        state, released, plan, plans[0], one.count, work, pending=False, nodes_lower_bound=0,
+        state, released, plan, plans[0], one.count, work, pending=None, nodes_lower_bound=0,
         nodes_lower_bound_pinned=0, moves_lower_bound=0,
         moves_lower_bound_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip

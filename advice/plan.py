@@ -501,11 +501,11 @@ def plan_advice(
     count: Integers,
     work: SolveBudget,
     *,
-    pending: bool,
+    pending: bool | None,
     **proved: Any,
 ) -> Advice:
     """The plan of a placement: who moves where, in which order, which pending pods have a place
-    then; checked.
+    then (nothing is said of them where `pending` is None); checked.
     """
     in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
     places = targets_of(state, chosen, count)
@@ -517,6 +517,7 @@ def plan_advice(
     order = ordered(state, targets, released, work.whole)
     where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed} | targets
     unplaced = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
+    unplaced = [] if pending is None else unplaced
     fitting = Fitting({}, 0)
     arrivals: dict[int, str] = {}
     if unplaced:
@@ -525,7 +526,9 @@ def plan_advice(
             Fitting({}, len(unplaced)),
         )  # fmt: skip
         arrivals = (
-            dict(fitting.arrivals) if order.stuck else _arrivals(state, where, places, pending)
+            dict(fitting.arrivals)
+            if order.stuck
+            else _arrivals(state, where, places, bool(pending))
         )
     kept = workers_in_use(state, where | arrivals)
     freed = tuple(name for name in in_use if name not in kept)

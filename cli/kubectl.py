@@ -31,17 +31,19 @@ def main() -> None:
     listing = ["kubectl", "get", RESOURCES, "-A", "-o", "json"]
     words = iter(sys.argv[1:])
     for word in words:
-        name, equals, _ = word.partition("=")
-        if name in PASSED_ON:
-            listing += [word] if equals else [word, next(words, "")]
-        else:
+        name, equals, value = word.partition("=")
+        if name not in PASSED_ON:
             ours.append(word)
+        elif value := value if equals else next(words, ""):
+            listing += [name, value]
+        else:  # kubectl would take the cluster that is current
+            say(f"error: {name} is empty; expected {name} and a value, or neither")
+            raise SystemExit(BAD_INPUT)
     if not ours or ours[0] not in questions:
-        say(
-            "usage: kubectl cotenant QUESTION [--context NAME] [--kubeconfig FILE] [OPTION ...]\n"
-            f"Lists {RESOURCES} of a cluster, writes nothing to it,\nand answers "
-            f"cotenant advise QUESTION - OPTION ...; a QUESTION is {', '.join(questions)}"
-        )
+        say("usage: kubectl cotenant QUESTION [--context NAME] [--kubeconfig FILE] OPTION ...")
+        say(f"lists {RESOURCES}, writes nothing to the cluster, and asks")
+        say("cotenant advise QUESTION - OPTION ... of what is listed; questions:")
+        say(f"{', '.join(questions)}")
         raise SystemExit(DONE if ours[:1] == ["--help"] else BAD_INPUT)
     with tempfile.TemporaryFile() as state:
         if "--help" not in ours:

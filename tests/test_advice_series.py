@@ -114,6 +114,7 @@ OTHERS = {
     "version": LINE.replace(":1,", ":2,", 1) + "\n",
     "negative": LINE.replace('"needed": 4', '"needed": -4') + "\n",
     "missing": LINE.replace('"enough": 4, ', "") + "\n",
+    "text": LINE.replace('"in_use": 6', '"in_use": "6"') + "\n",
     "no zone": LINE.replace("00Z", "00") + "\n",
     "in the middle": f"{LINE[:50]}\n{LINE}\n",
     "not a number": LINE[:-1] + ', "cost": NaN}\n',
@@ -275,7 +276,7 @@ def test_what_kubectl_lists_is_answered_with_the_rest_of_the_arguments(tmp_path:
     line = ["drain", "n-6", "--context", "a b", "--json", "--kubeconfig=c", "--details"]
     done = plugin(*line, home=tmp_path, path=places)
     assert (tmp_path / "arguments").read_text().splitlines() == [
-        "get", RESOURCES, "-A", "-o", "json", "--context", "a b", "--kubeconfig=c",
+        "get", RESOURCES, "-A", "-o", "json", "--context", "a b", "--kubeconfig", "c",
     ]  # fmt: skip
     ours = run("advise", "drain", "state/shop", "n-6", "--json", "--details")
     assert done.returncode == 1
@@ -319,11 +320,19 @@ def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
     approved(done.stderr)
 
 
+@pytest.mark.parametrize("last", [["--context"], ["--context", ""], ["--kubeconfig="]])
+def test_an_empty_context_never_means_the_current_one(tmp_path: Path, last: list[str]) -> None:
+    done = plugin("nodes", *last, home=tmp_path, path=fake_kubectl(tmp_path, "exit 7"))
+    assert (done.returncode, (tmp_path / "arguments").exists()) == (2, False)
+    approved(done.stderr)
+
+
 def test_a_question_that_is_none_asks_no_cluster(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, "exit 7")
     for arguments, code in (((), 2), (("series", "x"), 2), (("--help",), 0)):
         done = plugin(*arguments, home=tmp_path, path=places)
         assert (done.returncode, done.stdout) == (code, "")
+        assert max(map(len, done.stderr.splitlines())) <= 80
         assert {"nodes,", "drain"} <= set(done.stderr.replace("drain,", "drain").split())
     done = plugin("drain", "--help", home=tmp_path, path=places)
     assert (done.returncode, "--release" in done.stdout) == (0, True)

@@ -34,11 +34,14 @@ class SeriesOptions:
     ] = None
 
     def require(self) -> None:
-        """Refuse, before any work, a series that is something else."""
-        if self.series is not None and self.series.exists():
+        """Refuse, before any work, a series that is something else, or that another one writes."""
+        if self.series is not None:
             from ..advice.series import read_series
+            from ..analysis.run.lock import locked
 
-            read_series(self.series)
+            with locked(self.series, "--series"):
+                if self.series.exists():
+                    read_series(self.series)
 
     def write(self, advice: Advice) -> None:
         """Write the numbers of an answer."""

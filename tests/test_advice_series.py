@@ -134,8 +134,11 @@ def test_a_file_that_is_something_else_is_refused_and_stays(tmp_path: Path, text
 
 def test_a_line_is_added_under_the_lock(tmp_path: Path) -> None:
     path = series_of(tmp_path, entry(1))
-    with locked(path, "--series"), pytest.raises(InvalidFile, match="--series"):
-        append_entry(path, entry(2))
+    with locked(path, "--series"):
+        with pytest.raises(InvalidFile, match="--series"):
+            append_entry(path, entry(2))
+        done = run("advise", "nodes", "missing.json", "--series", str(path))
+    assert (done.returncode, "another --series" in done.stderr) == (2, True)  # before any work
     assert read_series(path)[0] == [entry(1)]
 
 

@@ -37,7 +37,7 @@ UNHURRIED = 20.0
 """What stands for a time limit where there is none."""
 
 BEGINNING, BEGINNING_SECONDS = 4, 5.0
-"""Of a limit, a method that another begins with gets one part in so many, or these seconds."""
+"""Of a limit, a method that another begins with gets one part in so many, these seconds at most."""
 
 Worth = tuple[Any, ...]
 
@@ -106,7 +106,8 @@ class Starts:
             for name in resolve(self.method.begins)(self.instance) if self.method.begins else ():
                 method = find(self.instance.problem, name)
                 if method.applies_to(self.instance):  # however little time: it keeps its limit
-                    self._ask(method, clock.time_slice(BEGINNING) or BEGINNING_SECONDS)
+                    seconds = clock.time_slice(BEGINNING, most=BEGINNING_SECONDS)
+                    self._ask(method, seconds or BEGINNING_SECONDS)
         except KeyboardInterrupt:
             if self.best is None:
                 raise

@@ -106,8 +106,8 @@ class Starts:
             for name in resolve(self.method.begins)(self.instance) if self.method.begins else ():
                 method = find(self.instance.problem, name)
                 if method.applies_to(self.instance):  # however little time: it keeps its limit
-                    seconds = clock.time_slice(BEGINNING, most=BEGINNING_SECONDS)
-                    self._ask(method, seconds or BEGINNING_SECONDS)
+                    share = clock.time_slice(BEGINNING, most=BEGINNING_SECONDS)
+                    self._ask(method, share or BEGINNING_SECONDS)
         except KeyboardInterrupt:
             if self.best is None:
                 raise

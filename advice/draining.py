@@ -1,14 +1,21 @@
-"""Whether a node can be emptied, what blocks it, and the fewest moves that do it."""
+"""Whether nodes can be emptied, together or one after the other, what blocks it, and the fewest
+moves that do it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..instances.problem.errors import InvalidInstance, UnknownName
+from ..solvers.outcome import Clock
+from .costs import unpriced
 from .optimum import fewest_moves
 from .placing import whole_cost
 from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds
+from .safety import with_spares
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Role
@@ -17,12 +24,12 @@ from .to_packing import translate
 
 @dataclass(frozen=True)
 class Draining:
-    """What is known of emptying one node.
+    """What is known of emptying a node, or several together.
 
     Attributes
     ----------
-    node : its name.
-    pods : places of its pods in the state.
+    nodes : their names.
+    pods : places of their pods in the state.
     blocked : place -> why a pod stays whatever else moves.
     open_to : place -> nodes that would take a pod as things stand.
     refused : place -> node -> why it would not.
@@ -30,7 +37,7 @@ class Draining:
     impossible : "" or how surely it is that not all of them can leave.
     """
 
-    node: str
+    nodes: tuple[str, ...]
     pods: tuple[int, ...]
     blocked: Mapping[int, tuple[str, ...]]
     open_to: Mapping[int, tuple[str, ...]]
@@ -39,21 +46,25 @@ class Draining:
     impossible: str = ""
 
     @property
+    def node(self) -> str:
+        """The names of the nodes."""
+        return ", ".join(self.nodes)
+
+    @property
     def empties(self) -> bool:
-        """Whether the node can be emptied now."""
+        """Whether the nodes can be emptied now."""
         return not self.blocked and self.advice is not None and not self.advice.order.stuck
 
 
 def drain(
     state: ClusterState,
-    node: str,
-    *,
+    *nodes: str,
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     say: Say = lambda words: None,
 ) -> Draining:
-    """Whether a node can be emptied, what blocks it pod by pod, and the fewest moves that do it.
-    The time limit, progress and Ctrl-C are as `advise` has them.
+    """Whether nodes can be emptied together, what blocks it pod by pod, and the fewest moves that
+    do it. The time limit, progress and Ctrl-C are as `advise` has them.
 
     Raises
     ------
@@ -61,20 +72,22 @@ def drain(
         No node has this name.
     """
     names = [each.name for each in state.nodes]
-    if node not in names:
-        raise UnknownName(state.host_noun, node, names)
+    for node in nodes:
+        if node not in names:
+            raise UnknownName(state.host_noun, node, names)
     require_kinds(released)
+    state = unpriced(state)
     work = SolveBudget(time_limit, say)
-    pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node == node)
+    pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node in nodes)
     scheduler = Scheduler(state)
     refused = {
-        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name != node}
+        n: {name: tuple(scheduler.refusals(n, name)) for name in names if name not in nodes}
         for n in pods
         if state.pods[n].role is Role.MOVABLE
     }
     open_to = {n: tuple(name for name, why in by.items() if not why) for n, by in refused.items()}
     try:
-        plans = plans_of(state, released, [node], pending=False)
+        plans = plans_of(state, released, nodes, pending=False)
     except InvalidInstance:
         plans = []
         if not refused:
@@ -104,11 +117,11 @@ def drain(
     if not answers:
         sure = all(one.infeasible for _, one in found)
         impossible = (
-            work.part("a proof", lambda _: _surely(state, node, released, work.share(1)), "")
+            work.part("a proof", lambda _: _surely(state, nodes, released, work.share(1)), "")
             if sure
             else ""
         )
-        return Draining(node, pods, blocked, open_to, refused, None, impossible)
+        return Draining(nodes, pods, blocked, open_to, refused, None, impossible)
     plan, one = found[best]
     assert one.count is not None
     advice = plan_advice(
@@ -116,15 +129,107 @@ def drain(
         nodes_lower_bound_pinned=0, moves_lower_bound=0,
         moves_lower_bound_pinned=one.bound, reason="", dropped=(),
     )  # fmt: skip
-    return Draining(node, pods, blocked, open_to, refused, advice)
+    return Draining(nodes, pods, blocked, open_to, refused, advice)
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """Nodes emptied one after the other, each back empty before the next.
+
+    Attributes
+    ----------
+    steps : with the states they begin in, where nodes that are still to come may take no pods.
+    spares : nodes more that are there meanwhile; they are emptied last.
+    left : nodes for which no step was found.
+    failed : what is known of the first of them, after the steps.
+    """
+
+    steps: tuple[tuple[ClusterState, Draining], ...]
+    spares: tuple[str, ...]
+    left: tuple[str, ...]
+    failed: tuple[ClusterState, Draining] | None
+
+
+def roll(
+    state: ClusterState,
+    nodes: Collection[str],
+    surge: int = 0,
+    *,
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    say: Say = lambda words: None,
+) -> Rolling:
+    """An order in which each of some nodes can be emptied, and is back empty before the next, with
+    as few nodes more (like the first one, at most `surge`) as an order is found with. Where that
+    can be, pods go to no node that is still to be emptied.
+    """
+    clock = Clock(time_limit)
+    like = next(node for node in state.nodes if node.name in nodes)
+    for extra in range(surge + 1):
+        share = clock.time_slice(surge + 1 - extra)
+        found = _rolled(with_spares(state, like, extra), len(state.nodes), nodes, share,
+                        released=released, say=say)  # fmt: skip
+        if not found.left:
+            break
+    return found
+
+
+def _rolled(
+    state: ClusterState, own: int, nodes: Collection[str], seconds: float | None, **settings: Any
+) -> Rolling:
+    clock, spares = Clock(seconds), tuple(node.name for node in state.nodes[own:])
+    on = Counter(pod.node for pod in state.pods if pod.role is Role.MOVABLE)
+    left = [*sorted(dict.fromkeys(nodes), key=lambda name: on[name]), *spares]
+    steps: list[tuple[ClusterState, Draining]] = []
+    first: tuple[ClusterState, Draining] | None = None
+    while left:
+        rest, first = [name for name in left if name not in spares] or left, None
+        for name in rest:
+            step = None
+            for closed in ({*rest} - {name}, set()):
+                now = _closed_to(state, closed)
+                share = clock.time_slice(2 * len(left))
+                step = now, drain(now, name, time_limit=share, **settings)
+                if step[1].empties or not closed:
+                    break
+            first = first or step
+            if step is not None and step[1].empties:
+                break
+        else:
+            break
+        advice = step[1].advice
+        assert advice is not None
+        steps.append(step)
+        left.remove(step[1].node)
+        state = replace(
+            state,
+            pods=tuple(
+                replace(pod, node=advice.targets.get(n, pod.node))
+                for n, pod in enumerate(state.pods)
+            ),
+        )
+    return Rolling(tuple(steps), spares, tuple(left), first if left else None)
+
+
+def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
+    """The state where some nodes take no more pods."""
+    return replace(
+        state,
+        nodes=tuple(
+            replace(node, not_ready_reason=node.not_ready_reason or "still to be emptied")
+            if node.name in names
+            else node
+            for node in state.nodes
+        ),
+    )
 
 
 def _surely(
-    state: ClusterState, node: str, released: Collection[str], seconds: float | None
+    state: ClusterState, nodes: tuple[str, ...], released: Collection[str], seconds: float | None
 ) -> str:
-    """How surely not all pods can leave a node: whatever else moves, or while the pinned stay."""
+    """How surely not all pods can leave nodes: whatever else moves, or while the pinned stay."""
     try:
-        plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=[node])
+        plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=nodes)
         free = not fewest_moves(plan.instance, whole_cost(plan), seconds).infeasible
     except InvalidInstance:
         free = False

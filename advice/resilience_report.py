@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from .draining import Rolling
 from .repairing import Repair
 from .safety import Loss
 from .state import ClusterState, Role
-from .text_report import warned
+from .text_report import drain_document, drain_lines, warned
 
 NAMED = 3
 """Names in a line before the rest is a number."""
@@ -89,6 +90,35 @@ def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
         "lost_with_their_node": [pod.title for pod in pods if pod.role is Role.FIXED],
         **_warnings(state),
     }
+
+
+def rolling_lines(state: ClusterState, found: Rolling) -> list[str]:
+    """The order in which nodes are emptied, or the first that stays."""
+    plans = {step.node: step.advice for _, step in found.steps if step.advice is not None}
+    moves = sum(len(advice.targets) for advice in plans.values())
+    waves = sum(len(advice.order.waves) for advice in plans.values())
+    like = f", with {counted(len(found.spares), state.host_noun)} more" if found.spares else ""
+    order = some([f"{name} ({len(plans[name].targets)})" for name in plans], 12)
+    if found.failed is None:
+        lines = [f"emptied one after the other, each back empty before the next{like}: "
+                 f"{counted(moves, 'move')} in {counted(waves, 'wave')}.",
+                 f"  order (moves): {order}"]  # fmt: skip
+        return warned(state, lines)
+    lines = [f"no order was found in which {some(found.left)} can be emptied{like}."]
+    lines += [f"  before that (moves): {order}"] * bool(plans)
+    first, *rest = drain_lines(*found.failed)[len(warned(state, ())) :]
+    return warned(state, [*lines, f"  {first}", *(f"  {line}" for line in rest)][:9])
+
+
+def rolling_document(found: Rolling) -> dict[str, Any]:
+    """What `rolling_lines` says, as plain JSON values, with every move."""
+    return {
+        "steps": [{"node": step.node, "waves": step.advice.document()["waves"]}
+                  for _, step in found.steps if step.advice is not None],
+        "spares": list(found.spares),
+        "left": list(found.left),
+        "failed": found.failed and drain_document(*found.failed),
+    }  # fmt: skip
 
 
 def repair_lines(found: Repair) -> list[str]:

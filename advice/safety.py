@@ -149,7 +149,12 @@ def _greedily(
     scheduler = Scheduler(state)
     # fewer domains that count may break a minDomains: a scheduler of the lost state is asked then
     narrow = any(s.honor_taints and s.domains > 1 for pod in state.pods for s in pod.spread)
-    leaving = any(pod.role is Role.LEAVING for pod in state.pods)
+    # a filter may refuse for what is soon gone, or is not known: that proves nothing
+    unsure = (
+        any(node.unknown_reason for node in state.nodes)
+        or any(pod.role is Role.LEAVING for pod in state.pods)
+        or any(t.has_unsupported_selector for pod in state.pods for t in pod.pod_anti_affinity)
+    )
     found: list[Loss] = []
     for (kind, name), lost in groups.items():
         gone = set(lost)
@@ -172,7 +177,7 @@ def _greedily(
                 scheduler.evict(n)
             nowhere = [
                 n for n in free
-                if n not in arrivals and not leaving and _closed(scheduler, n, names)
+                if n not in arrivals and not unsure and _closed(scheduler, n, names)
             ]  # fmt: skip
             for n, node in old.items():
                 scheduler.arrive(n, node)

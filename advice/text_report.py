@@ -397,17 +397,22 @@ def drain_lines(state: ClusterState, found: Draining, details: bool = False) -> 
 def drain_sentences(state: ClusterState, found: Draining) -> list[str]:
     """Whether a node can be emptied, and how sure it is."""
     pods = [n for n in found.pods if state.pods[n].role in (Role.MOVABLE, Role.FIXED)]
-    own = " besides its own" if state.platform == "kubernetes" else ""
-    begin = f"{found.node} holds {len(pods)} {state.workload_noun}{'s' * (len(pods) != 1)}{own}; "
+    one = len(found.nodes) == 1
+    it = "it" if one else "they"
+    own = f" besides {'its' if one else 'their'} own" if state.platform == "kubernetes" else ""
+    begin = f"{found.node} hold{'s' * one} {len(pods)} {state.workload_noun}"
+    begin += f"{'s' * (len(pods) != 1)}{own}; "
     advice = found.advice
     if found.empties and advice is not None:
         moves = len(advice.targets)
         fewest = moves == advice.moves_lower_bound_pinned
         sure = "fewest, proved" if fewest else f"at least {advice.moves_lower_bound_pinned}, proved"
-        lines = [f"{begin}it can be emptied: {moves} move{'s' * (moves != 1)} ({sure})."]
+        lines = [f"{begin}{it} can be emptied: {moves} move{'s' * (moves != 1)} ({sure})."]
     elif found.blocked:
         number = len(found.blocked)
-        lines = [f"{begin}{number} {'blocks' if number == 1 else 'block'} it."]
+        lines = [
+            f"{begin}{number} {'blocks' if number == 1 else 'block'} {'it' if one else 'that'}."
+        ]
         if found.impossible:
             lines.append(f"nor can all the others leave {found.impossible}.")
     elif advice is not None:
@@ -415,7 +420,7 @@ def drain_sentences(state: ClusterState, found: Draining) -> list[str]:
     elif found.impossible:
         lines = [f"{begin}they cannot all leave {found.impossible}."]
     else:
-        lines = [f"{begin}no way to empty it was found in time, but there may be one."]
+        lines = [f"{begin}no way to do that was found in time, but there may be one."]
     if advice is not None:
         names = [
             f"{state.pods[n].title} ({state.pods[n].node} to {target})"

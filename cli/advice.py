@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,9 @@ from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
 from .series import SeriesOptions
+
+if TYPE_CHECKING:
+    from ..advice.state import ClusterState
 
 
 @options_of(StateOptions)
@@ -94,39 +98,84 @@ def nodes(
 @options_of(PageOptions)
 @options_of(ShowOptions)
 def drain(
-    states: States,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="The node to be emptied.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="STATE... NODE...", help="Files of the state, and nodes to empty."),
+    ],
     source: StateOptions,
     planned: PlanOptions,
     paged: PageOptions,
     shown: ShowOptions,
+    pool: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL=VALUE", help="Empty all nodes with this value of a label."),
+    ] = None,
+    surge: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="S",
+            help="Empty one after the other, each back empty before the next, with at most S "
+            "nodes more.",
+        ),
+    ] = None,
 ) -> None:
-    """Say what blocks the emptying of a node, pod by pod.
+    """Say what blocks the emptying of nodes, pod by pod.
 
-    Where nothing does, the fewest moves that empty it. Exit 1 when it is blocked.
+    Where nothing does, the fewest moves that empty them together. Where that cannot be, or with
+    --surge, an order of nodes. Exit 1 when it is blocked.
     """
     from ..advice.draining import drain as draining
+    from ..advice.draining import roll
     from ..advice.nodes_page import drain_page
+    from ..advice.resilience_report import rolling_document, rolling_lines
     from ..advice.text_report import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
-    _require_states(states, node)
+    states, nodes = _states_and_nodes(names, pool)
     state = read(states, source, planned, page=paged)
-    with waiting(f"looking for places for the pods of {node}") as say:
-        found = draining(
-            state, node, time_limit=source.time_limit, released=source.released, say=say
-        )
-    if (planned.emit or planned.plan) and not found.empties:
+    nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
+    settings: dict[str, Any] = {"released": source.released}
+    several = surge is not None or len(nodes) > 1
+    with waiting(f"looking for places for the pods of {', '.join(nodes)}") as say:
+        limit = source.time_limit / (1 + several)
+        found = draining(state, *nodes, time_limit=limit, say=say, **settings)
+        rolling = None
+        if several and (surge is not None or not found.empties):
+            rolling = roll(state, nodes, surge or 0, time_limit=limit, say=say, **settings)
+    if (planned.emit or planned.plan) and (rolling or not found.empties):
+        how = " together: give them one by one" if rolling and not rolling.left else ""
         raise NoSolution(
-            f"{node} cannot be emptied; leave out --emit and --plan to see the reasons"
+            f"{found.node} cannot be emptied{how}; leave out --emit and --plan to see the reasons"
         )
-    show(
-        shown, lambda: drain_document(state, found),
-        lambda: drain_lines(state, found, paged.details),
-        plan=planned, advice=found.advice, page=paged, content=lambda: drain_page(state, found),
-    )  # fmt: skip
-    if not found.empties:
+    if rolling is not None:
+        show(
+            shown, lambda: drain_document(state, found) | {"rolling": rolling_document(rolling)},
+            lambda: rolling_lines(state, rolling), page=paged,
+            content=lambda: drain_page(state, found),
+        )  # fmt: skip
+    else:
+        show(
+            shown, lambda: drain_document(state, found),
+            lambda: drain_lines(state, found, paged.details), plan=planned, advice=found.advice,
+            page=paged, content=lambda: drain_page(state, found),
+        )  # fmt: skip
+    if bool(rolling.left) if rolling else not found.empties:
         raise typer.Exit(NO_ANSWER)
+
+
+def _in_pool(state: ClusterState, pool: str) -> list[str]:
+    """The nodes with a value of a label, given as LABEL=VALUE."""
+    label, _, value = pool.partition("=")
+    values = sorted({node.labels[label] for node in state.nodes if label in node.labels})
+    if value not in values:
+        labels = sorted({name for node in state.nodes for name in node.labels})
+        there = [f"{label}={each}" for each in values] or [f"{each}=..." for each in labels]
+        raise InvalidOption(
+            f"pool is {pool!r}, which no {state.host_noun} has; expected one of "
+            f"{', '.join(there) or 'none, as no labels are in the file'}"
+        )
+    return [node.name for node in state.nodes if node.labels.get(label) == value]
 
 
 def price_of_move(text: str) -> Fraction:
@@ -140,18 +189,26 @@ def price_of_move(text: str) -> Fraction:
     return price
 
 
-def _require_states(states: list[str], node: str) -> None:
-    """Refuse nodes in the place of files, and say the order."""
+def _states_and_nodes(names: list[str], pool: str | None) -> tuple[list[str], list[str]]:
+    """The files of a state and the nodes after them; refused in another order."""
     from ..instances.problem.errors import InvalidFile
     from ..instances.problem.reading import is_standard_input
 
     def is_state(name: str) -> bool:
         return name.startswith("state/") or is_standard_input(name) or Path(name).exists()
 
-    for name in states:
-        if not is_state(name):
-            right = [each for each in (*states, node) if is_state(each)] or ["STATE"]
-            raise InvalidFile(
-                f"{name} does not exist; expected files of a state and then one node, as in "
-                f"cotenant advise drain {' '.join(right)} {name}"
-            )
+    states = list(takewhile(is_state, names))
+    if len(states) == len(names) > 1 and not pool:
+        states.pop()  # a node is named as a file is
+    nodes = names[len(states) :]
+    wrong = not states or any(map(is_state, nodes[1:]))
+    if wrong or not (nodes or pool):
+        files = [name for name in names if is_state(name)] or ["STATE"]
+        others = [name for name in names if not is_state(name)] or ["NODE"]
+        what = f"{names[0]} does not exist" if not states else "no node is named"
+        raise InvalidFile(
+            f"{what if not states or not nodes else f'{nodes[0]} stands before a file'}; expected "
+            f"files of a state and then nodes, as in cotenant advise drain {' '.join(files)} "
+            f"{' '.join(others)}"
+        )
+    return states, nodes

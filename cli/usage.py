@@ -25,11 +25,6 @@ def usage_lines(error: Any, arguments: Sequence[str]) -> list[str]:
     context, parameter = error.ctx, getattr(error, "param", None)
     kind = type(error).__name__
     if kind == "MissingParameter" and parameter is not None:
-        if (context.command.name, parameter.name) == ("drain", "states"):
-            lines[-1] = (
-                "Error: Missing argument 'NODE', the node to be emptied; it comes after STATE."
-            )
-            return lines
         return [*lines, *_missing(context, parameter)]
     if parameter is not None and (number := _NUMBER.search(lines[-1])):
         whole = number[1].startswith("int")

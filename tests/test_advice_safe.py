@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.advice_cases import resilience
@@ -10,10 +12,13 @@ from support.advice_states import HOST, apart, listed, node, pod, spread, state
 from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.advice.draining import drain, roll
 from cotenant.advice.reading import read_state
 from cotenant.advice.repairing import repair
-from cotenant.advice.resilience_report import repair_lines, safe_lines
+from cotenant.advice.resilience_report import repair_lines, rolling_lines, safe_lines
 from cotenant.advice.safety import safe
+from cotenant.advice.scheduler_filters import check_waves
+from cotenant.advice.text_report import drain_lines
 from cotenant.instances.problem.errors import InvalidOption
 
 
@@ -66,10 +71,57 @@ def test_the_command_says_what_can_be_lost() -> None:
         safe(read_state(["state/shop"]), by=["rack"])
 
 
+# several nodes
+
+
+def pool_of_three(cpu: int = 4) -> tuple[dict[str, Any], ...]:
+    return (
+        *(node(f"n{n}", cpu, labels={"pool": "web"}) for n in range(3)),
+        *(pod(f"x-1-{n}{k}", f"n{n}", 2) for n in range(3) for k in range(1 + (n > 0))),
+    )
+
+
+def test_several_nodes_are_emptied_together_or_one_after_the_other() -> None:
+    roomy = state(*pool_of_three(10))
+    found = drain(roomy, "n0", "n1")
+    assert found.empties
+    assert len(found.advice.targets) == 3
+    approved("\n".join(drain_lines(roomy, found)))
+    full = state(*pool_of_three())
+    found = drain(full, "n0", "n1")
+    assert (found.empties, found.impossible) == (False, "whatever else moves (proved)")
+    rolling = roll(full, ["n0", "n1", "n2"], 0)
+    assert rolling.left
+    approved("\n".join(rolling_lines(full, rolling)))
+
+
+@pytest.mark.parametrize("surge", [1, 3])
+def test_a_rolling_upgrade_takes_as_few_spare_nodes_as_it_needs(surge: int) -> None:
+    full = state(*pool_of_three())
+    rolling = roll(full, ["n0", "n1", "n2"], surge)
+    assert (rolling.left, rolling.spares) == ((), ("n0-spare-1",))
+    assert [step.node for _, step in rolling.steps][-1] == "n0-spare-1"
+    for now, step in rolling.steps:
+        check_waves(now, step.advice.order.waves, freed=step.nodes)
+    approved("\n".join(rolling_lines(full, rolling)))
+
+
+def test_the_command_empties_pools_and_several_nodes() -> None:
+    whole = run("advise", "drain", "state/shop", "n-2", "n-4")
+    approved(whole.stdout.splitlines()[:2])
+    label = "topology.kubernetes.io/zone"
+    document = json.loads(
+        run("advise", "drain", "state/shop", "--pool", f"{label}=a", "--json").stdout
+    )
+    assert document["rolling"]["left"] == ["n-1"]
+    for given in ("zone", f"{label}=z"):
+        approved(run("advise", "drain", "state/shop", "--pool", given).stderr)
+
+
 # repairs
 
 
-def apart_pairs() -> tuple[dict[str, object], ...]:
+def apart_pairs() -> tuple[dict[str, Any], ...]:
     """Two groups whose pods are to be apart and run together, as after a host was restarted."""
     return (
         *(node(f"h{n}", "8") for n in range(3)),
@@ -97,7 +149,7 @@ def test_pods_that_fit_nowhere_else_cannot_be_repaired() -> None:
     approved("\n".join(repair_lines(repair(state(*items, pod("x-1-d", "a"))))))
 
 
-def test_the_command_repairs_and_says_when_there_is_nothing_to_do(tmp_path) -> None:
+def test_the_command_repairs_and_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_text(json.dumps(listed(*apart_pairs())))
     document = json.loads(run("advise", "repair", str(path), "--json").stdout)

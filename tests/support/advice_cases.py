@@ -70,6 +70,7 @@ def resilience(seed: int) -> Iterator[Claim]:
         return
     yield from _repairing(state)
     yield from _losing(state)
+    yield from _draining(state, *(node.name for node in state.nodes[:2]))
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
@@ -276,19 +277,19 @@ def _spread_by_node(state: ClusterState) -> bool:
     )
 
 
-def _draining(state: ClusterState, name: str) -> Iterator[Claim]:
-    """Whether a node can be emptied, and with how few moves, against every placement."""
-    found, anywhere = drain(state, name), len(state.nodes)
+def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
+    """Whether nodes can be emptied, and with how few moves, against every placement."""
+    found, anywhere = drain(state, *names), len(state.nodes)
     if found.impossible.startswith("whatever else moves"):
-        free = best_placement(state, set(), within=anywhere, emptied=name)
+        free = best_placement(state, set(), within=anywhere, emptied=names)
         yield "a node that cannot be emptied", free is None, free
     try:
-        left = translate(state, drained_nodes=[name])
+        left = translate(state, drained_nodes=names)
     except InvalidInstance:
         return
     if left.violated_rules or _spread_by_node(state):
         return
-    best = best_placement(state, set(left.pinned), within=anywhere, emptied=name, reached=True)
+    best = best_placement(state, set(left.pinned), within=anywhere, emptied=names, reached=True)
     moves = None if found.advice is None else len(found.advice.targets)
     yield "fewest moves to empty a node", moves == (best and best[1]), (moves, best)
 

@@ -52,12 +52,12 @@ def best_placement(
     whole: bool = False,
     reached: bool = False,
     within: int | None = None,
-    emptied: str = "",
+    emptied: tuple[str, ...] = (),
 ) -> tuple[int, int] | None:
     """The fewest workers, and the fewest moves to that, of all placements in which nothing is
     broken that was not before, nor by more, with some pods where they are. With `whole` nothing at
     all may be broken; with `reached` no pod that moved may be in what is broken; with `within` so
-    many workers may be in use, and the moves decide; of one node all that move must leave. None
+    many workers may be in use, and the moves decide; of some nodes all that move must leave. None
     where that cannot be.
     """
     start = present(state)
@@ -66,9 +66,9 @@ def best_placement(
     empty = Scheduler(state, {n: name for n, name in start.items() if n not in movable})
     # taints, affinity and closed nodes do not depend on where other pods are
     takes = {
-        (n, name): (name == start[n] and name != emptied)
+        (n, name): (name == start[n] and name not in emptied)
         or (
-            name != emptied
+            name not in emptied
             and not any(
                 why in ("node affinity", "volume", "not ready") or why.startswith("taint")
                 for why in empty.refusals(n, name)
@@ -81,7 +81,7 @@ def best_placement(
     before = Scheduler(state, start).broken()
     now = (workers(state, start), 0)
     late = (whole and before) or (within is not None and now[0] > within)
-    best = None if late or any(start[n] == emptied for n in movable) else now
+    best = None if late or any(start[n] in emptied for n in movable) else now
     for chosen in product(names, repeat=len(movable)):
         pairs = list(zip(movable, chosen, strict=True))
         if not all(takes[pair] for pair in pairs):

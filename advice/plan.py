@@ -114,6 +114,8 @@ class Advice:
     cut: tuple[str, ...] = ()
     """What was cut short, in words: by the time limit, or by an interrupt."""
     interrupted: bool = False
+    why_not: tuple[Mapping[str, Any], ...] = ()
+    """What each reason that holds pods in place costs, where that was asked (`dearest_pins`)."""
 
     if not TYPE_CHECKING:
         __getattr__ = old_attributes(
@@ -190,6 +192,7 @@ class Advice:
             ],
             "cut_short": list(self.cut),
             "not_ordered": {pods[n].title: list(why) for n, why in self.order.stuck.items()},
+            **({"why_not": list(self.why_not)} if self.why_not else {}),
             "left_pending": {
                 scoring: [pods[n].title for n in them]
                 for scoring, them in self.left_pending.items()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import floor
 
-from ..instances.problem.errors import InvalidOption
-from .costs import unpriced
+from ..instances.problem.errors import InvalidOption, NoSolution
+from ..solvers.outcome import Clock
+from .costs import price_of, unpriced
 from .pending import admitted, can_arrive, most_that_fit
-from .plan import SECONDS, require_kinds
+from .plan import SECONDS, Advice, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Node, Role, Taint
+from .state import ClusterState, Node, Role, StateWarning, Taint, limitless
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
@@ -63,6 +66,7 @@ def safe(
     state: ClusterState,
     *,
     by: Sequence[str] = (),
+    zones: bool = True,
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     say: Say = lambda words: None,
@@ -77,6 +81,7 @@ def safe(
     Parameters
     ----------
     by : labels; the zone where nodes have one when none is given.
+    zones : whether zones are asked then.
     released : kinds of `to_packing.RELEASED` that do not keep a pod from being placed again.
 
     Raises
@@ -96,7 +101,7 @@ def safe(
     groups: dict[tuple[str, str], list[str]] = {}
     for node in state.nodes:
         groups["node", node.name] = [node.name]
-    for label in by or ({ZONE} & known):
+    for label in by or ({ZONE} & known if zones else ()):
         for node in state.nodes:
             if label in node.labels:
                 groups.setdefault((label, node.labels[label]), []).append(node.name)
@@ -211,10 +216,11 @@ def _exactly(
         names = [name for name in scheduler.nodes if name not in loss.nodes]
         tally = sorted({words for name in names for words in scheduler.refusals(n, name)})
         reasons[n] = ", ".join(whys or tally)
-    return replace(loss, reasons=reasons, **_enough(state, lost, loss))
+    spare, like = _enough(state, lost, loss)
+    return replace(loss, reasons=reasons, spare=spare, like=like)
 
 
-def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> dict[str, int | str]:
+def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> tuple[int, str]:
     """So many nodes more take the pods that are left, by the filters; like the lost node, or like
     the largest that stays.
     """
@@ -229,8 +235,83 @@ def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> dict[str, in
     scheduler = Scheduler(more, where | dict(loss.arrivals))
     coming = admitted(scheduler, [n for n in can_arrive(more) if n in left], names)
     if len(coming) < len(left):
-        return {}
-    return {"spare": len(set(coming.values())), "like": like.name}
+        return 0, ""
+    return len(set(coming.values())), like.name
+
+
+def with_reserve(state: ClusterState, share: float) -> ClusterState:
+    """The state where a share of each node's CPU and memory is nobody's."""
+    kept = 1 - Fraction(str(share))
+    nodes = [
+        replace(
+            node,
+            allocatable={
+                name: amount
+                if name == "pods" or "/" in name or limitless(name)
+                else floor(amount * kept)
+                for name, amount in node.allocatable.items()
+            },
+        )
+        for node in state.nodes
+    ]
+    words = f"with {100 * share:g}% of each {state.host_noun} kept free"
+    counted = f"{state.counted}, {words}" if state.counted else f"by requests {words}"
+    return replace(state, nodes=tuple(nodes), counted=counted)
+
+
+def surviving(advice: Advice, seconds: float | None, released: Collection[str] = ()) -> Advice:
+    """The plan with so many of its freed nodes kept, empty, that any one node can be lost after it;
+    nothing is proved of how few these are.
+
+    Raises
+    ------
+    NoSolution
+        With all of them kept some node cannot be lost, or it is not known.
+    """
+    state, clock = advice.state, Clock(seconds)
+    if advice.order.stuck:
+        raise NoSolution("no order of moves was found, so no plan is safe (--keep node)")
+    where = {**advice.targets, **advice.arrivals}
+    size = {node.name: max(node.allocatable.values(), default=0) for node in state.nodes}
+    freed = sorted(advice.freed, key=lambda name: -size[name])
+    number = 0
+    while True:
+        gone = set(freed[number:])
+        pods = [
+            replace(pod, role=Role.FINISHED, node="")
+            if pod.node in gone and n not in where
+            else replace(pod, node=where[n], role=Role.MOVABLE)
+            if n in where
+            else pod
+            for n, pod in enumerate(state.pods)
+        ]
+        nodes = tuple(node for node in state.nodes if node.name not in gone)
+        after = replace(state, nodes=nodes, pods=tuple(pods))
+        losses = safe(after, time_limit=clock.time_slice(2), released=released, zones=False)
+        open_ones = [loss.name for loss in losses if not loss.safe]
+        if not open_ones:
+            break
+        if number == len(freed):
+            raise NoSolution(
+                f"no plan was found after which any one {state.host_noun} can be lost: it is not "
+                f"known to be so of {', '.join(open_ones[:3])} even while none is freed (--keep "
+                "node); see `cotenant advise safe`"
+            )
+        number = min(max(1, 2 * number), len(freed))
+    spares = freed[:number]
+    words = f"{', '.join(spares) or 'nothing'} is kept empty besides, so that any one "
+    words += f"{state.host_noun} can be lost after the plan (--keep node)"
+    kept = frozenset(node.name for node in state.nodes) - set(advice.freed) - set(advice.idle)
+    return replace(
+        advice,
+        state=replace(state, assumptions=(*state.assumptions, StateWarning("kept-free", words))),
+        freed=tuple(name for name in advice.freed if name not in spares),
+        nodes_found=advice.nodes_found + number,
+        cost=price_of(state, kept | set(spares)) if number else advice.cost,
+        moves_lower_bound=0 if number else advice.moves_lower_bound,
+        moves_lower_bound_pinned=0 if number else advice.moves_lower_bound_pinned,
+        left_pending={} if number else advice.left_pending,
+    )
 
 
 def with_spares(

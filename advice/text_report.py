@@ -19,7 +19,7 @@ from .scheduler_filters import Scheduler
 from .state import GATES, NOMINATED, ClusterState, Pod, Role
 
 WIDTH = 80
-GIVEN = ("usage", "assumed-requests")
+GIVEN = ("usage", "assumed-requests", "kept-free")
 """Assumptions that the user gave: they stand before the answer."""
 NAMED = 5
 """Names in a list before the rest is a number."""

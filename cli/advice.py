@@ -15,6 +15,7 @@ from .advice_options import PageOptions, PlanOptions, ShowOptions, StateOptions,
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
+from .resilience import FurtherOptions
 from .series import SeriesOptions
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @options_of(PlanOptions, without_pending=None, disruption=None, frontier=None)
 @options_of(PageOptions)
 @options_of(SeriesOptions)
+@options_of(FurtherOptions)
 @options_of(ShowOptions, instance=None, fail_above=None)
 def nodes(
     states: States,
@@ -32,6 +34,7 @@ def nodes(
     planned: PlanOptions,
     paged: PageOptions,
     tracked: SeriesOptions,
+    further: FurtherOptions,
     shown: ShowOptions,
     without_pending: Annotated[
         bool,
@@ -75,18 +78,24 @@ def nodes(
     tracked.require()
     outputs = [instance, tracked.series, tracked.prometheus]
     state = read(states, source, planned, outputs, paged)
+    state = further.keeping(state)
+    asked = {
+        "pending": not without_pending,
+        "disruption": None if disruption is None else price_of_move(disruption),
+    }
+    limit = source.time_limit / (1 + further.why_not)
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(
-            state, time_limit=source.time_limit, released=source.released,
-            pending=not without_pending,
-            disruption=None if disruption is None else price_of_move(disruption),
-            frontier=frontier, say=say,
+            state, time_limit=limit, released=source.released, frontier=frontier, say=say,
+            **asked,  # type: ignore[arg-type]
         )  # fmt: skip
+        advice = further.added(advice, limit, source.released, say, asked)
     tracked.write(advice)
     if instance is not None:
         write(advice.translation.instance, instance)
     show(
-        shown, advice.document, lambda: advice_lines(advice, paged.details), plan=planned,
+        shown, advice.document,
+        lambda: [*advice_lines(advice, paged.details), *further.lines(advice)], plan=planned,
         advice=advice, page=paged, content=lambda: nodes_page(advice),
     )  # fmt: skip
     if most is not None and advice.waste > most:

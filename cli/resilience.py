@@ -2,14 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..analysis.report.console import waiting
+from ..instances.problem.errors import InvalidOption
 from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
+from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
+
+if TYPE_CHECKING:
+    from ..advice.plan import Advice
+    from ..advice.state import ClusterState
+
+
+@dataclass(frozen=True)
+class FurtherOptions:
+    """What a plan of fewest nodes keeps free, and whether it says what pins cost."""
+
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Keep a share of each node free, such as 15%, or room for the loss of any one "
+            "node: node.",
+        ),
+    ] = None
+    why_not: Annotated[
+        bool,
+        typer.Option(
+            "--why-not",
+            help="Also say what each reason that holds pods in place costs; half of the time is "
+            "for it.",
+        ),
+    ] = False
+
+    def keeping(self, state: ClusterState) -> ClusterState:
+        """The state with what is to be kept of each node taken off."""
+        from ..advice.safety import with_reserve
+
+        if self.keep in (None, "node"):
+            return state
+        share = share_of(str(self.keep), "keep")
+        if share == 1:
+            raise InvalidOption("keep is 100%, which leaves nothing; expected less, or node")
+        return with_reserve(state, share)
+
+    def added(
+        self, advice: Advice, limit: float, released: tuple[str, ...], say: Any, asked: Any
+    ) -> Advice:
+        """The plan with the nodes that stay as spares, and with what pins cost."""
+        from ..advice.pins import dearest_pins
+        from ..advice.safety import surviving
+
+        if self.why_not and not advice.interrupted:
+            pins = dearest_pins(advice, time_limit=limit, released=released, say=say, **asked)
+            advice = replace(advice, why_not=pins)
+        return surviving(advice, limit, released) if self.keep == "node" else advice
+
+    def lines(self, advice: Advice) -> list[str]:
+        """What pins cost, in lines."""
+        from ..advice.pins import pin_sentences
+        from ..advice.text_report import qualified, wrapped
+
+        lines = [f"  {words}" for words in pin_sentences(advice)] if self.why_not else []
+        return wrapped(qualified(advice.state, line) for line in lines)
 
 
 @options_of(StateOptions)

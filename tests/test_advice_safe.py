@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.advice_cases import resilience
-from support.advice_states import HOST, apart, listed, node, pod, spread, state
+from support.advice_states import HOST, apart, budget, listed, node, pod, spread, state
 from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.advice.draining import drain, roll
+from cotenant.advice.pins import dearest_pins, pin_sentences
+from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.repairing import repair
 from cotenant.advice.resilience_report import repair_lines, rolling_lines, safe_lines
-from cotenant.advice.safety import safe
+from cotenant.advice.safety import safe, surviving, with_reserve
 from cotenant.advice.scheduler_filters import check_waves
-from cotenant.advice.text_report import drain_lines
-from cotenant.instances.problem.errors import InvalidOption
+from cotenant.advice.text_report import advice_lines, drain_lines
+from cotenant.instances.problem.errors import InvalidOption, NoSolution
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -116,6 +119,56 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
     assert document["rolling"]["left"] == ["n-1"]
     for given in ("zone", f"{label}=z"):
         approved(run("advise", "drain", "state/shop", "--pool", given).stderr)
+
+
+# what is kept free, and what pins cost
+
+
+def test_a_share_that_is_kept_free_is_no_room() -> None:
+    items = [node("a", 4), node("b", 4), pod("x-1-a", "a", 2), pod("x-1-b", "b", 2)]
+    assert advise(state(*items)).nodes_found == 1
+    kept = advise(with_reserve(state(*items), 0.15))
+    assert (kept.nodes_found, kept.proved) == (2, True)
+    approved(advice_lines(kept))
+
+
+def test_a_plan_keeps_a_node_empty_so_that_any_can_be_lost() -> None:
+    items = [node(f"n{n}", 4) for n in range(4)]
+    pods = [pod(f"x-1-{n}", f"n{n}", 2) for n in range(4)]
+    advice = advise(state(*items, *pods))
+    assert (advice.nodes_found, advice.proved) == (2, True)
+    kept = surviving(advice, 20)
+    assert (kept.nodes_found, len(kept.freed), kept.proved) == (3, 1, False)
+    assert all(loss.safe for loss in safe(state(*items[:3], *pods[:3])))
+    approved("\n".join(advice_lines(kept)))
+    full = advise(state(*items[:2], *(pod(f"x-1-{n}", f"n{n}", 3) for n in range(2))))
+    with refused(NoSolution):
+        surviving(full, 20)
+
+
+def test_each_reason_that_holds_pods_in_place_has_what_it_costs() -> None:
+    items = [node(f"n{n}", 4) for n in range(3)]
+    items += [pod("db-1-a", "n0", 2, labels={"app": "db"}), budget("db", "db", 0)]
+    items += [pod("x-1-a", "n1", 2), pod("alone", "n2", 1, owner="")]
+    advice = advise(state(*items))
+    assert advice.nodes_found == 2
+    pins = dearest_pins(advice, time_limit=20)
+    assert [(pin["kind"], pin["nodes"], pin["proved"]) for pin in pins] == [
+        ("budget", 0, True),
+        ("owner", 0, True),
+    ]
+    wide = [*items[:3], *items[3:5], pod("x-1-a", "n1", 3), pod("alone", "n2", 2, owner="")]
+    advice = advise(state(*wide))
+    pins = dearest_pins(advice, time_limit=20)
+    approved("\n".join(pin_sentences(replace(advice, why_not=pins))))
+    assert replace(advice, why_not=pins).document()["why_not"] == list(pins)
+
+
+def test_the_command_keeps_room_and_says_what_pins_cost() -> None:
+    done = run("advise", "nodes", "state/shop", "--keep", "15%", "--why-not")
+    assert "without volumes not in the file" in done.stdout
+    for wrong in ("half", "100%"):
+        approved(run("advise", "nodes", "state/shop", "--keep", wrong).stderr)
 
 
 # repairs

@@ -16,6 +16,7 @@ from ..analysis.report.tables import facts_table
 from ..analysis.run.result import versions
 from ..instances.problem.emitted import command_line
 from ..instances.problem.files import write_text
+from ..instances.problem.option_types import validate_options
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class AnswerPage:
     workload_noun: str = "pod"
 
 
+@validate_options
 def write_page(page: AnswerPage, path: str | os.PathLike[str], command: Sequence[str] = ()) -> Path:
     """Write the page of an answer as one HTML file that needs no network; returns its path.
 

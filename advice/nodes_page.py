@@ -12,6 +12,7 @@ from typing import Any
 from ..analysis.report.content import PageFigure
 from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
+from ..instances.problem.option_types import validate_options
 from . import text_report as text
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
 from .draining import Draining
@@ -42,6 +43,7 @@ _TITLES = {
 }
 
 
+@validate_options
 def nodes_page(advice: Advice) -> AnswerPage:
     """The page of a plan for fewer nodes."""
     state = advice.state

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ..instances.problem.errors import InvalidInstance
+from ..instances.problem.option_types import validate_options
 from .costs import unpriced
 from .optimum import fewest_moves
 from .placing import whole_cost
@@ -43,6 +44,7 @@ class Repair:
         return not self.left and not stuck
 
 
+@validate_options
 def repair(
     state: ClusterState,
     *,

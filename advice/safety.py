@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import floor
 
 from ..instances.problem.errors import InvalidOption, NoSolution
+from ..instances.problem.option_types import validate_options
 from ..solvers.outcome import Clock
 from .costs import price_of, unpriced
 from .pending import admitted, can_arrive, most_that_fit
@@ -62,6 +63,7 @@ class Loss:
         return tuple(n for n in self.pods if n not in self.arrivals)
 
 
+@validate_options
 def safe(
     state: ClusterState,
     *,

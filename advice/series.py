@@ -19,6 +19,7 @@ from ..analysis.run.lock import locked
 from ..instances.problem.documents import in_words, wrong_field
 from ..instances.problem.errors import InvalidFile
 from ..instances.problem.files import write_text
+from ..instances.problem.option_types import validate_options
 from ..instances.problem.reading import read_text, require_few
 from .answer_page import AnswerPage, PagePart
 from .completeness import first_of
@@ -90,6 +91,7 @@ def entry_of(advice: Advice, name: str | None = None) -> dict[str, Any]:
     }
 
 
+@validate_options
 def read_series(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], str]:
     """The entries of a series in the order of its lines, and these lines as text: without a last
     one that is cut off.

@@ -8,7 +8,7 @@ from typing import Any
 
 from .draining import Rolling
 from .repairing import Repair
-from .safety import Loss
+from .safety import Loss, starts_again
 from .state import ClusterState, Role
 from .text_report import drain_document, drain_lines, warned
 
@@ -60,7 +60,7 @@ def safe_lines(state: ClusterState, found: Sequence[Loss]) -> list[str]:
             text += f"; enough: {counted(loss.spare, state.host_noun)} more like {loss.like}"
             text += fewest
         lines.append(text)
-    fixed = [pod.title for pod in state.pods if pod.role is Role.FIXED]
+    fixed = _lost(state)
     own = sum(pod.role is Role.RESIDENT for pod in state.pods)
     lost = f"  lost with their {state.host_noun}: {counted(own, noun)} of its own"
     lines.append(lost + f", and what nothing starts again: {some(fixed)}" * bool(fixed))
@@ -87,7 +87,7 @@ def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
             }
             for loss in found
         ],
-        "lost_with_their_node": [pod.title for pod in pods if pod.role is Role.FIXED],
+        "lost_with_their_node": _lost(state),
         **_warnings(state),
     }
 
@@ -173,6 +173,11 @@ def repair_document(found: Repair) -> dict[str, Any]:
         "plan": None if found.advice is None else found.advice.document(),
         **_warnings(found.state),
     }
+
+
+def _lost(state: ClusterState) -> list[str]:
+    """The pods that nothing starts again."""
+    return [pod.title for pod in state.pods if pod.role is Role.FIXED and not starts_again(pod)]
 
 
 def _warnings(state: ClusterState) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from .pending import admitted, can_arrive, most_that_fit
 from .plan import SECONDS, Advice, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Node, Role, StateWarning, Taint, limitless
+from .state import ClusterState, Node, Pod, Role, StateWarning, Taint, limitless
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
@@ -124,6 +124,13 @@ def safe(
     return found
 
 
+def starts_again(pod: Pod) -> bool:
+    """Whether a pod is started elsewhere when its node is lost: also one that no plan may move, if
+    something made it.
+    """
+    return pod.role is Role.MOVABLE or (pod.role is Role.FIXED and bool(pod.owner[1]))
+
+
 def without(
     state: ClusterState, names: Collection[str], released: Collection[str] = ()
 ) -> ClusterState:
@@ -133,9 +140,8 @@ def without(
     pods = []
     for pod in state.pods:
         if pod.role is Role.PENDING or (pod.placed and pod.node in names):
-            again = pod.role is Role.MOVABLE
             why = tuple(one for one in pod.unsupported_constraints if one[0] not in released)
-            role = Role.PENDING if again else Role.FINISHED
+            role = Role.PENDING if starts_again(pod) else Role.FINISHED
             pod = replace(pod, role=role, node="", unsupported_constraints=why)
         pods.append(pod)
     nodes = [
@@ -166,7 +172,7 @@ def _greedily(
     for (kind, name), lost in groups.items():
         gone = set(lost)
         there = [n for each in lost for n in sorted(scheduler.on[each])]
-        pods = tuple(n for n in there if state.pods[n].role is Role.MOVABLE)
+        pods = tuple(n for n in there if starts_again(state.pods[n]))
         names = [node.name for node in state.nodes if node.name not in gone]
         arrivals: dict[int, str] = {}
         nowhere: list[int] = []

@@ -111,7 +111,8 @@ def safe(
 def repair(states: States, source: StateOptions, planned: PlanOptions, shown: ShowOptions) -> None:
     """Say what is broken now, and how to repair it.
 
-    The fewest moves that keep all rules again; no node is emptied for that. Exit 1 when some of it stays broken.
+    The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
+    broken.
     """
     from ..advice.repairing import repair as repairing
     from ..advice.resilience_report import repair_document, repair_lines

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..instances.problem.option_types import validate_options
 from ..solvers.outcome import Clock
 from .plan import Advice, advise
 from .scheduler_filters import Scheduler
@@ -23,6 +24,7 @@ _RULES = {
 }
 
 
+@validate_options
 def dearest_pins(
     advice: Advice,
     *,
@@ -119,13 +121,10 @@ def pin_sentences(advice: Advice) -> list[str]:
     noun = advice.state.workload_noun
     lines = []
     for pin in advice.why_not:
-        amount = pin.get("cost", pin["nodes"])
-        what = f"{amount:g}" if "cost" in pin else f"{amount} {advice.state.host_noun}"
-        what += "s" * (amount != 1 and "cost" not in pin)
-        sure = "proved" if pin["proved"] else "not proved"
-        number = len(pin["pods"])
+        amount, number = pin.get("cost", pin["nodes"]), len(pin["pods"])
+        what = f" {advice.state.host_noun}{'s' * (amount != 1)}" * ("cost" not in pin)
         lines.append(
             f"without {pin['reason']} ({pin['kind']}, {number} {noun}{'s' * (number != 1)}): "
-            f"{what} less ({sure})"
+            f"{amount:g}{what} less ({'' if pin['proved'] else 'not '}proved)"
         )
     return lines or [f"no {noun} is held in place by a reason that could be let go"]

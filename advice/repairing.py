@@ -67,7 +67,10 @@ def repair(
     broken = tuple({frozenset(one.split()): one for one in Scheduler(state).broken()}.values())
     if not broken:
         return Repair(state, (), None, ())
-    impossible, least = "", 0
+    whatever = Repair(state, broken, None, broken, "whatever moves (proved)")
+    # of spreads over nodes a plan keeps more than is asked for: that proves nothing
+    pinned = Repair(state, broken, None, broken, "while the pinned pods stay")
+    otherwise = whatever
     try:
         relaxed = translate(state, for_bound=True, repair=True, ignored_pin_reasons=released)
         free = work.find(
@@ -77,29 +80,21 @@ def repair(
             ),
         )
         if free.infeasible:
-            impossible = "whatever moves (proved)"
-        least = free.bound
-    except InvalidInstance:
-        impossible = "whatever moves (proved)"
-    if impossible:
-        return Repair(state, broken, None, broken, impossible)
-    try:
+            return whatever
+        otherwise = pinned
         plan = translate(state, repair=True, ignored_pin_reasons=released)
     except InvalidInstance:
-        return Repair(state, broken, None, broken, "while the pinned pods stay (proved)")
+        return otherwise
     one = work.find(
         "the fewest moves",
-        lambda report: fewest_moves(
-            plan.instance, whole_cost(plan), work.share(2), None, report
-        ),
-    )  # fmt: skip
+        lambda report: fewest_moves(plan.instance, whole_cost(plan), work.share(2), None, report),
+    )
     if one.count is None:
-        impossible = "while the pinned pods stay (proved)" if one.infeasible else ""
-        return Repair(state, broken, None, broken, impossible)
+        return pinned if one.infeasible else replace(pinned, impossible="")
     advice = plan_advice(
         state, released, plan, relaxed, one.count, work, pending=False, nodes_lower_bound=0,
-        nodes_lower_bound_pinned=0, moves_lower_bound=least,
-        moves_lower_bound_pinned=max(one.bound, least), reason="", dropped=relaxed.dropped,
+        nodes_lower_bound_pinned=0, moves_lower_bound=free.bound,
+        moves_lower_bound_pinned=max(one.bound, free.bound), reason="", dropped=relaxed.dropped,
     )  # fmt: skip
     where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
     after = Scheduler(state, where | dict(advice.targets)).broken()

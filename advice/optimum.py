@@ -46,7 +46,7 @@ def cost_needed(
 ) -> int:
     """A proved bound on the cost of the servers in use: the least where that is soon known."""
     if instance.has_constraints and _size(instance) > SMALL:
-        problem, clock = reduce_ruled(instance), Clock(time_limit, report)
+        problem, clock = reduce_ruled(instance, costs=True), Clock(time_limit, report)
         return aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
     return least_cost(instance, time_limit, None, report).bound
 
@@ -88,7 +88,7 @@ def least_cost(
     if not _uniform(instance):
         return _found(
             instance,
-            _run(
+            run(
                 "min-cost", instance, time_limit=time_limit, report=report,
                 start=None if start is None else _placement(instance, start),
             ),
@@ -97,10 +97,10 @@ def least_cost(
     best: Found | None = None
     if size > TINY:
         share = clock.time_slice(1 if size > SMALL else 2)
-        best = _found(instance, _run("min-servers", instance, time_limit=share, report=report))
+        best = _found(instance, run("min-servers", instance, time_limit=share, report=report))
         if size > SMALL or best.infeasible or best.value == best.bound or best.interrupted:
             return best
-    exact = _found(instance, _run("cp-sat", instance, time_limit=clock.time_slice(), report=report))
+    exact = _found(instance, run("cp-sat", instance, time_limit=clock.time_slice(), report=report))
     if best is None or exact.infeasible:
         return exact
     found = [one for one in (best, exact) if one.value is not None]
@@ -121,7 +121,7 @@ def fewest_moves(
     start = None
     if known is not None and known.count is not None:
         start = _placement(instance, known.count)
-    outcome = _run(
+    outcome = run(
         "fewest-moves", instance, time_limit=time_limit, start=start, report=report,
         **_within(instance, cost),
     )  # fmt: skip
@@ -133,7 +133,8 @@ def _placement(instance: Packing, count: Integers) -> Placement:
     return Placement(count[used], instance.server_class[used])
 
 
-def _run(method: str, instance: Packing, **options: object) -> Outcome:
+def run(method: str, instance: Packing, **options: object) -> Outcome:
+    """What a method of packing answers."""
     function = find(Packing.problem, method).resolve()
     outcome: Outcome = function(instance, rng=np.random.default_rng(0), **options)
     return outcome

@@ -84,12 +84,13 @@ _USED = {
 }  # fmt: skip
 
 
-def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
+def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> ClusterState:
     """The state that one or several files hold together.
 
     Parameters
     ----------
     contents : JSON by name of the file: mixed Lists, or a list of each kind.
+    with_nodes : whether there must be a node.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def kubernetes_state(contents: dict[str, Any]) -> ClusterState:
     name = next(iter(contents))
     whole = ", ".join(contents)
     for kind, words in (("Node", "nodes"), ("Pod", "pods")):
-        if not objects[kind]:
+        if not objects[kind] and (with_nodes or kind != "Node"):
             counts = {each: len(them) for each, them in objects.items() if them} | ignored
             seen = ", ".join(f"{number} {each}" for each, number in counts.items())
             raise InvalidFile(

@@ -19,6 +19,7 @@ from ..instances.problem.registry import PROBLEM_NAMES, problem_named
 from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
+from .new_pods import new_pods
 from .openstack import openstack_state
 from .prices import set_prices
 from .proxmox import proxmox_state
@@ -54,6 +55,8 @@ def read_state(
     headroom: Annotated[float, AtLeast(0)] | None = None,
     assume_request: str | None = None,
     prices: str | None = None,
+    added: str | None = None,
+    replicas: int | None = None,
 ) -> ClusterState:
     """The state that one or several files hold together; "-" is standard input.
 
@@ -67,13 +70,15 @@ def read_state(
     headroom : share that is added to what pods use.
     assume_request : what pods that request nothing of a resource count as: "cpu=100m,memory=128Mi".
     prices : a table of prices of nodes, see `prices.set_prices`.
+    added, replicas : workloads whose pods run nowhere yet, see `new_pods.new_pods`; the state may
+        then be theirs alone, without nodes.
 
     Raises
     ------
     InvalidFile
         A file cannot be read or is none of these, or they do not belong together.
     """
-    state = _read(paths, cpu_ratio)
+    state = _read(paths, cpu_ratio, None if added is None else (added, new_pods(added, replicas)))
     if usage is not None:
         margin = None if headroom is None else Fraction(repr(float(headroom)))
         state = count_usage(state, usage, count, margin)
@@ -84,8 +89,10 @@ def read_state(
     return replace(state, warnings=(*missing(state), *state.warnings))
 
 
-def _read(paths: Sequence[str], cpu_ratio: float) -> ClusterState:
-    """The state as the files have it."""
+def _read(
+    paths: Sequence[str], cpu_ratio: float, added: tuple[str, dict[str, Any]] | None
+) -> ClusterState:
+    """The state as the files have it, with pods from another one."""
     contents: dict[str, Any] = {}
     tables: dict[str, str] = {}
     kinds: dict[str, str] = {}
@@ -104,6 +111,12 @@ def _read(paths: Sequence[str], cpu_ratio: float) -> ClusterState:
     if len(set(kinds.values())) > 1:
         listed = ", ".join(f"{path} is {kind}" for path, kind in kinds.items())
         raise InvalidFile(f"these files are not of one cluster: {listed}")
+    if added is not None:
+        if {*kinds.values()} - {"kubernetes"}:
+            raise InvalidFile(
+                f"{added[0]} has pods, and {paths[0]} is no state of Kubernetes; give --shape"
+            )
+        return kubernetes_state(contents | dict([added]), with_nodes=bool(paths))
     if tables:
         return plain_state(tables)
     if "kubernetes" in kinds.values():

@@ -12,6 +12,7 @@ from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
     advice,
+    capacity,
     comparing,
     fairness,
     installing,
@@ -94,6 +95,8 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "nodes": advice.nodes,
             "drain": advice.drain,
             "safe": resilience.safe,
+            "fit": capacity.fit,
+            "buy": capacity.buy,
             "repair": resilience.repair,
             "fairness": fairness.fairness,
             "pairs": pairs.pairs,

@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -101,6 +101,11 @@ class StateOptions:
         """The kinds of constraints that hold no pod in place."""
         return tuple(self.release or ())
 
+    @property
+    def additions(self) -> dict[str, Any]:
+        """What else is read into the state."""
+        return {}
+
     def read(self, states: list[str]) -> ClusterState:
         """The state in some files; with `strict`, one without warnings.
 
@@ -121,7 +126,7 @@ class StateOptions:
             state = read_state(
                 states, cpu_ratio=CPU_RATIO if self.cpu_ratio is None else self.cpu_ratio,
                 usage=self.usage, count=self.count, headroom=headroom,  # type: ignore[arg-type]
-                assume_request=self.assume_request, prices=self.prices,
+                assume_request=self.assume_request, prices=self.prices, **self.additions,
             )  # fmt: skip
         state = replace(state, warnings=accepted(state, self.accept or ()))
         if self.strict and state.warnings:

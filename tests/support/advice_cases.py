@@ -6,22 +6,27 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from cotenant.advice.buying import buy
+from cotenant.advice.capacity import fit
 from cotenant.advice.costs import price_of
 from cotenant.advice.draining import drain
 from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.node_types import NodeType, daemon_pods, with_nodes
+from cotenant.advice.pending import standing_still
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, with_spares, without
 from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.selectors import selects
-from cotenant.advice.state import ClusterState, Role
+from cotenant.advice.state import ClusterState, Node, Role
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
-from support.advice_states import HOST, random_list
+from support.advice_states import HOST, ZONE, random_list
 from support.oracles.advice import best_placement, fewest_reached, joint_placements
 from support.oracles.advice_filters import Cluster
 from support.oracles.advice_program import fewest_moves, fewest_servers
@@ -55,6 +60,7 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
         )
     yield from _against_placements(state, advice)
     yield from _jointly(rng, state)
+    yield from _new_pods(rng, state)
     if not all_routes:
         return
     yield from resilience(seed)
@@ -257,6 +263,80 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         ),
         (advice.fit_now, most, advice.fit_now_upper_bound),
     )
+
+
+def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
+    """Whether pods that run nowhere fit after moves, and which nodes to buy for them."""
+    movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE]
+    out = set(rng.permutation(movable)[: rng.integers(1, 3)].tolist())
+    large = 500 * int(rng.integers(3, 10))
+    state = replace(
+        state,
+        pods=tuple(
+            replace(pod, node="", role=Role.PENDING, requests={**pod.requests, "cpu": large})
+            if n in out
+            else pod
+            for n, pod in enumerate(state.pods)
+        ),
+    )
+    free = [pod for pod in state.pods if pod.role is Role.MOVABLE or pod.schedulable]
+    number = sum(pod.role is Role.PENDING for pod in state.pods)
+    if not out or number > 3 or len(state.nodes) ** len(free) > MOST_PLACEMENTS:
+        return
+    found = fit(state)
+    every = joint_placements(state, set(), set())
+    most = number - min(every)[0]
+    yield "the most that fit after moves", found.most_after >= most, (found.most_after, most)
+    if (advice := found.advice) is not None:
+        fewest = min((one[2] for one in every if one[0] <= len(advice.waiting)), default=0)
+        moves = len(advice.targets), advice.moves_lower_bound, fewest
+        yield "the fewest moves after which they fit", moves[1] <= fewest, moves
+        left = translate(state, pending=True)
+        if not left.violated_rules and not _spread_by_node(state):
+            plans = joint_placements(state, set(left.pinned), set(), reached=True)
+            best = min((one[2] for one in plans if one[0] <= len(advice.waiting)), default=99)
+            yield (
+                "no more moves than the best while the pinned stay",
+                moves[0] <= best,
+                (moves, best),
+            )
+    types = [
+        NodeType(
+            Node(
+                f"t{n}",
+                {"cpu": 1000 * int(rng.integers(1, 5)), "memory": 2**30 * n + 2**30, "pods": 4},
+                {ZONE: f"z{rng.integers(2)}", "disk": "ssd"},
+                price=Fraction(int(rng.integers(1, 5)), 4),
+            ),
+            int(rng.integers(1, 3)),
+        )
+        for n in range(2)
+    ]
+    if not any(pod.schedulable for pod in state.pods):
+        return
+    bought = buy(state, types)
+    still = standing_still(state)
+    free_nodes = tuple(replace(node, price=Fraction(0)) for node in state.nodes)
+    still = replace(still, nodes=free_nodes)
+    choices = []
+    for counts in product(*(range(one.most + 1) for one in types)):
+        grown, _ = with_nodes(still, dict(enumerate(counts)), types, daemon_pods(state))
+        waiting = min(joint_placements(grown, set(range(len(grown.pods))), set()))[0]
+        price = sum(n * one.node.price for n, one in zip(counts, types, strict=True))
+        choices.append((waiting, price))
+    least = min(choices)[0]
+    claimed = len(bought.waiting), bought.waiting_lower_bound, bought.cost, bought.cost_lower_bound
+    yield "no nodes leave fewer waiting", bought.waiting_lower_bound <= least, (claimed, least)
+    cheapest = min(
+        (one[1] for one in choices if one[0] <= len(bought.waiting)), default=Fraction(99)
+    )
+    held = bought.cost_lower_bound <= cheapest <= bought.cost
+    yield "no cheaper nodes hold as many", held, (claimed, cheapest)
+    plan = translate(with_nodes(still, {0: 1, 1: 1}, types, daemon_pods(state))[0], pending=True)
+    if not plan.dropped and not any(pod.unsupported_constraints for pod in state.pods):
+        best = len(bought.waiting) == least and bought.cost == cheapest
+        if not any(pod.spread or pod.pod_affinity for pod in state.pods):
+            yield "the cheapest nodes", best, (claimed, least, cheapest)
 
 
 def _counts_others(state: ClusterState) -> bool:

@@ -1,0 +1,275 @@
+"""Whether pods that run nowhere fit: now, after moves, or with new nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..instances.problem.errors import InvalidInstance
+from .buying import Purchase, buy, nowhere, vouched
+from .node_types import NodeType
+from .optimum import cost_needed, fewest_moves, least_cost, moves_needed
+from .pending import Fitting, most_that_fit
+from .placing import as_it_is, whole_cost, with_waiting
+from .plan import SECONDS, Advice, plan_advice, plans_of
+from .scheduler_filters import Scheduler
+from .solve_budget import Say, SolveBudget
+from .state import ClusterState, Role
+from .text_report import amount, warned
+from .to_packing import translate
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What is known of the places of pending pods.
+
+    Attributes
+    ----------
+    pods : their places in the state.
+    fitting : where they fit while nothing moves, and how many at most.
+    advice : the fewest moves after which as many as can be have a node; None where no moves are
+        needed, or no more pods have one then.
+    most_after : no moves make room for more.
+    purchase : new nodes instead of moves, where some were asked for and are needed.
+    """
+
+    state: ClusterState
+    pods: tuple[int, ...]
+    fitting: Fitting
+    advice: Advice | None
+    most_after: int
+    purchase: Purchase | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether all have a node, now or after moves."""
+        return len(self.fitting.arrivals) == len(self.pods) or (
+            self.advice is not None and not self.advice.waiting
+        )
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        titles = [pod.title for pod in self.state.pods]
+        return {
+            "pods": [titles[n] for n in self.pods],
+            "fits": self.fits,
+            "fit_now": {titles[n]: name for n, name in self.fitting.arrivals.items()},
+            "most_that_fit_now": self.fitting.upper_bound,
+            "most_after_moves": self.most_after,
+            "plan": None if self.advice is None else self.advice.document(),
+            "new_nodes": None if self.purchase is None else self.purchase.document(),
+            "refused": {titles[n]: refusals(self, n) for n in waiting_now(self)},
+            "warnings": [asdict(each) for each in self.state.warnings],
+            "assumptions": [asdict(each) for each in self.state.assumptions],
+        }
+
+
+def fit(
+    state: ClusterState,
+    *,
+    types: Sequence[NodeType] = (),
+    released: Collection[str] = (),
+    time_limit: float | None = SECONDS,
+    say: Say = lambda words: None,
+) -> Fit:
+    """Whether all pending pods fit together: now, after the fewest moves, or with new nodes.
+
+    Parameters
+    ----------
+    types : what new nodes can be.
+    released : kinds of `to_packing.RELEASED` for which no pod is pinned, and none waits.
+    time_limit, say : as `advise` has them; so is Ctrl-C.
+
+    Raises
+    ------
+    InvalidInstance
+        No pod is pending.
+    """
+    nodes = tuple(replace(node, price=None) for node in state.nodes)
+    work, state = SolveBudget(time_limit, say), replace(vouched(state, released), nodes=nodes)
+    pods = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)
+    if not pods:
+        raise InvalidInstance(
+            state.name, f"without a pending {state.workload_noun}", "at least one",
+            "Give new ones by --add or --shape",
+        )  # fmt: skip
+    outside = sum(not state.pods[n].schedulable for n in pods)
+    fitting = work.part(
+        "what fits now", lambda _: most_that_fit(state, work.share(5)), Fitting({}, len(pods))
+    )
+    most = len(pods) - outside
+    if len(fitting.arrivals) == len(pods):
+        return Fit(state, pods, fitting, None, most, None)
+    advice, most = _after_moves(state, released, most, work)
+    if advice is not None and len(pods) - len(advice.waiting) <= len(fitting.arrivals):
+        advice = None
+    purchase = None
+    if types and not work.interrupted:
+        purchase = buy(
+            state, types, released=released, time_limit=work.whole.time_slice(), say=say
+        )  # fmt: skip
+    return Fit(state, pods, fitting, advice, most, purchase)
+
+
+def _after_moves(
+    state: ClusterState, released: Collection[str], pods: int, work: SolveBudget
+) -> tuple[Advice | None, int]:
+    """The fewest moves after which as many of so many pods as can be have a node, and the most that
+    any moves make room for.
+    """
+    relaxed = translate(state, for_bound=True, ignored_pin_reasons=released, pending=True)
+    lower = work.part(
+        "a bound on what fits after moves",
+        lambda report: cost_needed(relaxed.instance, work.share(6), report), 0,
+    )  # fmt: skip
+    least = relaxed.costs.split(max(0, lower - relaxed.kept_cost))[0]
+    plans = plans_of(state, released, pending=True)
+    for attempt in range(2):
+        if attempt:  # not so many: how many then?
+            best = [
+                work.find(
+                    "the most that fit after moves",
+                    lambda report, plan=plan: least_cost(  # type: ignore[misc]
+                        plan.instance, work.share(3), as_it_is(plan), report
+                    ),
+                )
+                for plan in plans
+            ]
+            numbers = [
+                plan.costs.split(one.value - plan.kept_cost)[0]
+                for plan, one in zip(plans, best, strict=True)
+                if one.value is not None
+            ]
+            wait = min(numbers, default=pods)
+        else:
+            wait = least
+        answers = [
+            (fixed, work.find(
+                "the fewest moves",
+                lambda report, fixed=fixed: fewest_moves(  # type: ignore[misc]
+                    fixed.instance, whole_cost(fixed), work.share(3), None, report
+                ),
+            ))
+            for fixed in (with_waiting(plan, max(wait, nowhere(plan))) for plan in plans)
+        ]  # fmt: skip
+        known = [(one.value, one, plan) for plan, one in answers if one.value is not None]
+        if known:
+            break
+    else:
+        return None, pods - least
+    _, one, plan = min(known, key=lambda each: each[0])
+    assert one.count is not None
+    free = with_waiting(relaxed, plan.waiting_servers)
+    least_moves = work.part(
+        "a bound on the moves",
+        lambda report: moves_needed(free.instance, whole_cost(free), work.share(1), report), 0,
+    )  # fmt: skip
+    advice = plan_advice(
+        state, released, plan, plans[0], one.count, work, pending=True, nodes_lower_bound=0,
+        nodes_lower_bound_pinned=0, moves_lower_bound=least_moves,
+        moves_lower_bound_pinned=one.bound, reason="", dropped=(),
+    )  # fmt: skip
+    # nodes that the moves happen to empty are no aim of it
+    return (None if advice.order.stuck else replace(advice, freed=())), pods - least
+
+
+def waiting_now(found: Fit) -> list[int]:
+    """The pods that have no node in the best answer without new ones."""
+    kept = found.fitting.arrivals if found.advice is None else found.advice.arrivals
+    return [n for n in found.pods if n not in kept]
+
+
+def refusals(found: Fit, number: int) -> dict[str, int]:
+    """Why nodes do not take a pod beside those that have a node: reason -> number of nodes."""
+    advice = found.advice
+    moved = {} if advice is None else advice.targets
+    arrivals = found.fitting.arrivals if advice is None else advice.arrivals
+    return refusals_in(found.state, {**moved, **arrivals}, number)
+
+
+def refusals_in(state: ClusterState, nodes: Mapping[int, str], number: int) -> dict[str, int]:
+    """The same beside the pods that run, some of which have other nodes."""
+    where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed} | dict(nodes)
+    scheduler = Scheduler(state, where)
+    words = [words for _, words in state.pods[number].unsupported_constraints]
+    tally = Counter(
+        why for name in scheduler.nodes for why in sorted({*scheduler.refusals(number, name)})
+    )
+    if not scheduler.nodes:
+        words.append("no type takes it")
+    return dict.fromkeys(words, len(state.nodes)) | dict(tally.most_common())
+
+
+def fit_lines(found: Fit) -> list[str]:
+    """Whether the pods fit, and what stops them, in at most ten lines."""
+    state, now, number = found.state, found.fitting, len(found.pods)
+    one, advice = state.workload_noun, found.advice
+    asked = f"{number} pending {one}{'s' * (number != 1)}"
+    if len(now.arrivals) == number:
+        count = Counter(now.arrivals.values()).most_common()
+        names = ", ".join(f"{name} ({pods})" for name, pods in count[:5])
+        on = f"  on {names}{f' and {len(count) - 5} more' * (len(count) > 5)}."
+        return warned(state, [f"yes: {asked} fit now, while nothing moves.", on, *_notes(state)])
+    proved = len(now.arrivals) == now.upper_bound
+    sure = "no more" if proved else f"at most {now.upper_bound}"
+    first = f"{len(now.arrivals)} of {asked} fit now, and {sure} do (proved)."
+    after = f"at most {found.most_after} do after any moves (proved)"
+    if advice is None:
+        lines = [f"no: {first}", f"  no moves were found that make room for more; {after}."]
+        if found.most_after <= now.upper_bound == len(now.arrivals):
+            lines[1] = "  no moves make room for more (proved)."
+    else:
+        moves, waves = len(advice.targets), len(advice.order.waves)
+        least = advice.moves_lower_bound
+        fewest = "fewest, proved" if moves == least else f"at least {least}, proved"
+        lines = [f"{'yes, after moves' if found.fits else 'no'}: {first}"]
+        lines.append(
+            f"  {number - len(advice.waiting)} fit after {moves} move{'s' * (moves != 1)} "
+            f"({fewest}) in {waves} wave{'s' * (waves != 1)}{f'; {after}' * (not found.fits)}."
+        )
+    waiting = waiting_now(found)
+    for n in waiting[:1]:
+        why = ", ".join(f"{count} {why}" for why, count in refusals(found, n).items())
+        more = f" (and {len(waiting) - 1} more)" * (len(waiting) > 1)
+        lines.append(f"  {state.pods[n].title}{more} waits: {why}")
+    if found.purchase is not None:
+        words = purchase_words(found.purchase)
+        lines += [
+            f"  with new {state.host_noun}s: {words[0]}",
+            *(f"  {each}" for each in words[1:]),
+        ]
+    return warned(state, [*lines, *_notes(state)])
+
+
+def purchase_words(found: Purchase) -> list[str]:
+    """What to buy, and how sure it is that nothing is cheaper."""
+    state, number = found.state, sum(found.bought.values())
+    what = ", ".join(f"{number} {name}" for name, number in found.bought.items())
+    least = amount(found.cost_lower_bound)
+    # where each costs 1, only their number is asked
+    price, less = (
+        ("", "fewer do") if found.cost == number else (f" for {amount(found.cost)}", "less does")
+    )
+    sure = f"no {less}" if found.cost == found.cost_lower_bound else f"at least {least}"
+    one = f"{state.workload_noun}{'s' * (len(found.arrivals) != 1)}"
+    lines = [f"{what}{price} hold {len(found.arrivals)} {one} ({sure}, proved)."]
+    if not number:
+        lines = [f"nothing to buy: {len(found.arrivals)} {one} fit on what there is."]
+    if found.waiting:
+        first, others = state.pods[found.waiting[0]], len(found.waiting) - 1
+        why = ", ".join(refusals_in(state, found.arrivals, found.waiting[0]))
+        more = f" and {others} more wait" if others else " waits"
+        lines.append(f"{first.title}{more} (at least {found.waiting_lower_bound}, proved): {why}")
+    return lines
+
+
+def buy_lines(found: Purchase) -> list[str]:
+    """What to buy, and what is known of cheaper answers, in at most ten lines."""
+    return warned(found.state, [*purchase_words(found), *_notes(found.state)])
+
+
+def _notes(state: ClusterState) -> list[str]:
+    kinds = ", ".join(f"{number} {kind}" for kind, number in state.ignored.items())
+    return [f"  not read: {kinds}"] * bool(kinds)

@@ -1,0 +1,157 @@
+"""Types of nodes that can be bought, and a state with so many nodes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..instances.problem.errors import InvalidFile, UnknownName, suggest
+from ..instances.problem.tables import LARGEST, CsvTable
+from .new_pods import resource_of, resources_of, size_of
+from .prices import TYPES
+from .selectors import admits
+from .state import ClusterState, Node, Pod, Role
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_HOSTS = {HOST, "host"}
+_GIVEN = ("type", "price", "zone", "most", "labels", "capacity")
+_PODS = 110
+"""Pods on a node where a table does not say: what a kubelet takes when nothing is set."""
+
+
+@dataclass(frozen=True)
+class NodeType:
+    """Nodes that can be bought: one of them, and at most how many; None for any number."""
+
+    node: Node
+    most: int | None = None
+
+
+def read_types(state: ClusterState, path: str) -> tuple[NodeType, ...]:
+    """The types in a table: columns type, price and resources, and where wanted zone, most (how
+    many there can be at most) and labels ("disk=ssd pool=a").
+
+    Raises
+    ------
+    InvalidFile
+        A column is missing or is no resource of the state, or a cell is no amount.
+    """
+    table = CsvTable(path, lower=state.platform != "csv")
+    table.require("type", "price")
+    names = {}
+    for column in table.columns:
+        names[column] = resource_of(state, column) or ("/" in column and column)
+        if column not in _GIVEN and not names[column]:
+            known = [*_GIVEN, *resources_of(state)]
+            raise InvalidFile(
+                f"{path}, line 1: column {column!r} is unknown; {suggest(column, known)}"
+            )
+    resources = [column for column in table.columns if column not in _GIVEN]
+    needed = {"kubernetes": ("cpu", "memory")}.get(state.platform, tuple(resources_of(state)))
+    table.require("type", *needed, "price")
+    common = _common_labels(state)
+    found = []
+    for row in table:
+        labels = common | {TYPES[0]: row.word("type")}
+        if row["zone"]:
+            labels[ZONE if state.platform == "kubernetes" else "zone"] = row["zone"]
+        for pair in row["labels"].split():
+            key, sign, value = pair.partition("=")
+            if not sign:
+                raise row.wrong("labels", "labels with blanks between, such as disk=ssd pool=a")
+            labels[key] = value
+        room = {"pods": _PODS} if state.platform == "kubernetes" else {}
+        for column in resources:
+            size = size_of(state, str(names[column]), row[column] or "0")
+            if size is None or size >= LARGEST:
+                raise row.wrong(column, "an amount, 0 or more, such as 3920m, 4 or 15.2Gi")
+            room[str(names[column])] = int(size)
+        node = Node(row.word("type"), room, labels, price=row.fraction("price"))
+        found.append(NodeType(node, row.whole("most") if row["most"] else None))
+    keys = [(each.node.name, tuple(sorted(each.node.labels.items()))) for each in found]
+    if twice := next((key[0] for key in keys if keys.count(key) > 1), None):
+        raise InvalidFile(f"{path}: type {twice!r} is given twice; expected it once in each zone")
+    return tuple(found)
+
+
+def _common_labels(state: ClusterState) -> dict[str, str]:
+    """The labels that every worker has: new ones are taken to have them too."""
+    if state.platform != "kubernetes":
+        return {}
+    workers = [set(node.labels.items()) for node in state.nodes if node.can_be_drained]
+    common = dict(set.intersection(*workers)) if workers else {}
+    usual = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    return usual | {key: value for key, value in common.items() if key not in _HOSTS}
+
+
+def type_like(state: ClusterState, name: str) -> NodeType:
+    """Any number of nodes like one of the state, at 1 each.
+
+    Raises
+    ------
+    UnknownName
+        No node has this name.
+    """
+    nodes = {node.name: node for node in state.nodes}
+    if name not in nodes:
+        raise UnknownName(state.host_noun, name, list(nodes))
+    labels = {key: value for key, value in nodes[name].labels.items() if key not in _HOSTS}
+    taints = tuple(
+        taint for taint in nodes[name].taints if not taint.key.startswith("node.kubernetes.io/")
+    )
+    return NodeType(
+        Node(f"like {name}", nodes[name].allocatable, labels, taints, price=Fraction(1))
+    )
+
+
+def with_nodes(
+    state: ClusterState,
+    numbers: Mapping[int, int],
+    types: Sequence[NodeType],
+    every: Sequence[Pod],
+) -> tuple[ClusterState, dict[str, int]]:
+    """The state with so many nodes of each type, by its place, each with those of `every` node's
+    pods (see `daemon_pods`) that run there; and the type of each new node by its name.
+    """
+    taken, of = {node.name for node in state.nodes}, {}
+    nodes: list[Node] = []
+    daemons: list[Pod] = []
+    for place, number in numbers.items():
+        one = types[place].node
+        own = [pod for pod in every if admits(one, pod)]
+        for count in range(1, number + 1):
+            name = f"new-{place + 1}-{count}"
+            while name in taken:
+                name += "x"
+            host = HOST if state.platform == "kubernetes" else "host"
+            nodes.append(replace(one, name=name, labels={**one.labels, host: name}))
+            of[name] = place
+            daemons += [replace(pod, name=f"{pod.name} {name}", node=name) for pod in own]
+    grown = replace(state, nodes=(*state.nodes, *nodes), pods=(*state.pods, *daemons))
+    return grown, of
+
+
+def daemon_pods(state: ClusterState) -> list[Pod]:
+    """One pod of each DaemonSet, with the most that one of its pods requests, for any node."""
+    found: dict[tuple[str, str], Pod] = {}
+    for pod in state.pods:
+        if pod.role is Role.RESIDENT and pod.owner[0] == "DaemonSet":
+            key = pod.namespace, pod.owner[1]
+            other = found.get(key, pod).requests
+            most = {
+                name: max(pod.requests.get(name, 0), other.get(name, 0))
+                for name in {*other, *pod.requests}
+            }
+            found[key] = replace(pod, requests=most)
+    return [
+        replace(
+            pod,
+            affinity=tuple(
+                tuple(replace(term, fields=()) for term in group)
+                for group in pod.affinity
+                if all(term.labels for term in group)
+            ),
+        )
+        for pod in found.values()
+    ]

@@ -1,0 +1,299 @@
+"""Room for pods that are not there yet: now, after moves, with new nodes; and what to buy."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.advice_states import ZONE, apart, listed, node, pod, state
+from support.messages import approved, refused
+from support.terminal import run
+
+from cotenant.advice.buying import buy
+from cotenant.advice.capacity import buy_lines, fit, fit_lines
+from cotenant.advice.new_pods import new_pods, with_shape
+from cotenant.advice.node_types import read_types, type_like
+from cotenant.advice.reading import read_state
+from cotenant.advice.state import ClusterState, Role
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+
+WEB = """apiVersion: v1
+kind: Service
+metadata: {name: web}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: web}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeName: forgotten
+      containers:
+      - name: main
+        resources: {requests: {cpu: 2, memory: 1Gi}}
+"""
+TYPES = "type,cpu,memory,price\nsmall,2,8Gi,0.1\nlarge,4,16Gi,0.19\n"
+
+
+def written(folder: Path, content: Any, name: str) -> str:
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(folder / name)
+
+
+def two_nodes(*more: dict[str, Any]) -> ClusterState:
+    """Two nodes of 4 CPUs, each with a pod of 1, and pods that wait."""
+    return state(
+        node("n1", 4), node("n2", 4), pod("a-1", "n1"), pod("b-1", "n2"), *more
+    )  # fmt: skip
+
+
+# pods that are added
+
+
+def test_pods_of_a_manifest_run_nowhere_and_are_read_as_others(tmp_path: Path) -> None:
+    given = listed(node("n1", 8), pod("a-1", "n1"))
+    read = read_state(
+        [written(tmp_path, given, "s.json")], added=written(tmp_path, WEB, "web.yaml")
+    )
+    new = [each for each in read.pods if each.role is Role.PENDING]
+    assert [each.title for each in new] == [f"shop/web-new-{n}" for n in (1, 2, 3)]
+    assert {each.owner for each in new} == {("Deployment", "web")}
+    assert new[0].requests == {"cpu": 2000, "memory": 2**30, "pods": 1}
+    assert new[0].labels["app"] == "web"
+    assert len(fit(read).fitting.arrivals) == 3
+    assert read.ignored == {"Rollout": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "number"),
+    [
+        ("Job", {"parallelism": 4, "completions": 2}, 2),
+        ("Job", {}, 1),
+        ("StatefulSet", {"replicas": 2}, 2),
+        ("ReplicaSet", {}, 1),
+        ("Pod", {}, 1),
+    ],
+)
+def test_each_kind_says_how_many_pods_it_has(
+    tmp_path: Path, kind: str, spec: dict[str, Any], number: int
+) -> None:
+    inner = {"containers": [{"name": "main"}]}
+    spec = inner if kind == "Pod" else {**spec, "template": {"spec": inner}}
+    item = {"kind": kind, "metadata": {"name": "x"}, "spec": spec}
+    path = written(tmp_path, listed(item), "x.json")
+    assert len(new_pods(path)["items"]) == number
+    assert len(new_pods(path, replicas=7)["items"]) == 7
+
+
+def test_volumes_that_a_set_makes_are_not_known(tmp_path: Path) -> None:
+    spec = {
+        "template": {"spec": {"containers": [{"name": "main"}]}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+    }
+    item = {"kind": "StatefulSet", "metadata": {"name": "pg"}, "spec": spec}
+    paths = [written(tmp_path, listed(node("n1"), pod("a-1", "n1")), "s.json")]
+    read = read_state(paths, added=written(tmp_path, item, "pg.json"))
+    found = fit(read)
+    assert not found.fits
+    approved(fit_lines(found))
+    assert fit(read, released=["volumes"]).fits
+
+
+SERVICE = {"kind": "Service", "metadata": {"name": "web"}}
+DAEMONS = {"kind": "DaemonSet", "metadata": {"name": "log"}}
+EMPTY = {"kind": "Deployment", "metadata": {"name": "x"}, "spec": {"template": {"spec": {}}}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [SERVICE, DAEMONS, {"kind": "CronJob"}, EMPTY, {"kind": "Pod"}, {"items": []}, "a: &a 1\nb: *a",
+     "{", "a: [", "- 1", "kind: Deployment\nmetadata: {name: x}\nspec: {replicas: -1}"],
+)  # fmt: skip
+def test_what_holds_no_pods_is_refused(tmp_path: Path, content: Any) -> None:
+    with refused(InvalidFile):
+        new_pods(written(tmp_path, content, "x.yaml"))
+
+
+@pytest.mark.parametrize("shape", ["", "cpu", "cpu=0", "cpu=x", "cpu=1,cpu=2", "disk=1", "gpu=1"])
+def test_shapes_that_are_none_are_refused(shape: str) -> None:
+    with refused(InvalidOption):
+        with_shape(two_nodes(), shape, 1)
+
+
+def test_a_gpu_is_what_the_nodes_call_it() -> None:
+    read = with_shape(state(node("n1", **{"nvidia.com/gpu": "2"}), pod("a", "n1")), "gpu=1", 3)
+    found = fit(read)
+    assert len(found.fitting.arrivals) == 2 == found.most_after
+    approved(fit_lines(found))
+
+
+# whether they fit
+
+
+def test_all_fit_now() -> None:
+    found = fit(two_nodes(pod("c-1", cpu=3), pod("c-2", cpu=3)))
+    assert found.fits
+    assert sorted(found.fitting.arrivals.values()) == ["n1", "n2"]
+    approved(fit_lines(found))
+
+
+def test_one_move_makes_room() -> None:
+    found = fit(two_nodes(pod("c-1", cpu=4)))
+    assert found.fits
+    assert found.advice is not None
+    assert len(found.advice.targets) == 1 == found.advice.moves_lower_bound
+    assert found.advice.freed == ()  # emptied for the new pod: not to be cordoned
+    approved(fit_lines(found))
+
+
+def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> None:
+    read = two_nodes(*(pod(f"c-{n}", cpu=2) for n in range(5)))
+    found = fit(read, types=[type_like(read, "n1")])
+    assert not found.fits
+    assert (len(found.fitting.arrivals), found.fitting.upper_bound, found.most_after) == (2, 2, 3)
+    assert found.purchase is not None
+    assert found.purchase.bought == {"like n1": 2}
+    approved(fit_lines(found))
+    document = json.loads(json.dumps(found.document()))
+    assert document["most_after_moves"] == 3
+    assert document["new_nodes"]["nodes"] == {"like n1": 2}
+    assert max(map(len, fit_lines(found))) <= 80
+
+
+def test_a_rule_that_stops_pods_is_named() -> None:
+    lonely = {"labels": {"app": "c"}, "affinity": apart("c")}
+    found = fit(two_nodes(*(pod(f"c-{n}", cpu="1", **lonely) for n in range(3))))
+    assert (len(found.fitting.arrivals), found.most_after) == (2, 2)
+    assert "2 anti-affinity" in " ".join(fit_lines(found))
+
+
+def test_nothing_to_ask_is_refused() -> None:
+    for ask in (fit, lambda read: buy(read, [type_like(read, "n1")])):
+        with refused(InvalidInstance):
+            ask(two_nodes())
+
+
+# what to buy
+
+
+def types_of(folder: Path, read: ClusterState, text: str = TYPES) -> Any:
+    return read_types(read, written(folder, text, "types.csv"))
+
+
+def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
+    """Pods of 6, 4, 3 and 3 CPUs: the two types that are best for them are neither the cheapest
+    nor the dearest per CPU, and not next to each other (clusters: karpenter, one node at a time).
+    """
+    read = state(
+        node("n1", 1), pod("x", "n1"), *(pod(f"c{k}-1", cpu=n) for k, n in enumerate((6, 4, 3, 3)))
+    )
+    text = (
+        "type,cpu,memory,price\na,6,8Gi,6.5\nb,7,8Gi,6.9\nc,8,8Gi,9\nd,10,9Gi,9.5\ne,16,32Gi,17\n"
+    )
+    found = buy(read, types_of(tmp_path, read, text))
+    assert found.bought == {"a": 1, "d": 1}
+    assert found.cost == found.cost_lower_bound == Fraction(16)
+
+
+def test_daemons_take_their_room_and_what_there_is_costs_nothing(tmp_path: Path) -> None:
+    waiting = [pod(f"c-{n}", cpu=2) for n in range(3)]
+    daemon = pod("log-1", "n1", "100m", owner="DaemonSet")
+    read = two_nodes(*waiting)
+    assert buy(read, types_of(tmp_path, read)).bought == {"small": 1}
+    # beside a daemon no pod of 2 is on a node of 2
+    read = two_nodes(*waiting, daemon)
+    found = buy(read, types_of(tmp_path, read))
+    assert found.bought == {"large": 1}
+    assert sum(each.owner[0] == "DaemonSet" for each in found.state.pods) == 2
+    # and one for other nodes is on none
+    other = pod("log-1", "n1", "100m", owner="DaemonSet", nodeSelector={"pool": "x"})
+    read = two_nodes(*waiting, other)
+    assert buy(read, types_of(tmp_path, read)).bought == {"small": 1}
+
+
+def test_limits_by_zone_and_number_hold(tmp_path: Path) -> None:
+    text = "type,cpu,memory,price,zone,most,labels\nsmall,2,8Gi,0.1,a,1,disk=ssd\nlarge,4,16Gi,0.5,b,,\n"
+    pods = [pod(f"c-{n}", cpu=2) for n in range(3)]
+    read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pods)
+    found = buy(read, types_of(tmp_path, read, text))
+    assert found.bought == {"large": 1, "small": 1}
+    assert found.cost == found.cost_lower_bound == Fraction("0.6")
+    approved(buy_lines(found))
+    pinned = [pod(f"c-{n}", cpu=2, nodeSelector={ZONE: "a"}) for n in range(2)]
+    read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pinned)
+    found = buy(read, types_of(tmp_path, read, text))
+    assert (found.bought, len(found.waiting), found.waiting_lower_bound) == ({"small": 1}, 1, 1)
+    read = state(node("n1", 1), pod("x", "n1"), pod("c-1", nodeSelector={"disk": "hdd"}))
+    found = buy(read, types_of(tmp_path, read, text))
+    assert (found.bought, found.waiting_lower_bound) == ({}, 1)
+    approved(buy_lines(found))
+
+
+def test_new_nodes_in_the_place_of_all(tmp_path: Path) -> None:
+    read = two_nodes(pod("log-1", "n1", "100m", owner="DaemonSet"))
+    found = buy(read, types_of(tmp_path, read), instead=True)
+    assert found.bought == {"large": 1}
+    assert {each.node for each in found.state.pods if each.placed} <= {"new-2-1"}
+    assert len(found.arrivals) == 2
+
+
+def test_tables_of_hosts_and_vms_are_answered_too(tmp_path: Path) -> None:
+    hosts = written(tmp_path, "name,cpu,mem\nh1,4,8\n", "hosts.csv")
+    vms = written(tmp_path, "name,host,cpu,mem\nv1,h1,2,2\nv2,h1,2,2.5\n", "vms.csv")
+    read = with_shape(read_state([hosts, vms]), "cpu=1.5,mem=2", 2)
+    assert not fit(read).fits
+    found = buy(read, types_of(tmp_path, read, "type,cpu,mem,price\ns,1.5,2,1\nl,3,4,1.5\n"))
+    assert found.bought == {"l": 1}
+    with refused(InvalidOption):
+        with_shape(read, "mem=2Gi", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["type,cpu,memory\ns,1,1Gi\n", "type,price\ns,1\n", "type,cpu,memory,price,speed\ns,1,1Gi,1,1\n",
+     "type,cpu,memory,price\ns,x,1Gi,1\n", "type,cpu,memory,price\ns,1,1Gi,\n",
+     "type,cpu,memory,price\ns,1,1Gi,1\ns,1,1Gi,2\n", "type,cpu,memory,price,labels\ns,1,1Gi,1,a\n",
+     "type,cpu,memory,price,most\ns,1,1Gi,1,-1\n"],
+)  # fmt: skip
+def test_types_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+    with refused(InvalidFile):
+        types_of(tmp_path, two_nodes(), text)
+
+
+# the commands
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_commands_answer_by_their_exit_codes(tmp_path: Path) -> None:
+    given = written(tmp_path, listed(node("n1", 4), node("n2", 4), pod("a-1", "n1")), "s.json")
+    web, types = written(tmp_path, WEB, "web.yaml"), written(tmp_path, TYPES, "types.csv")
+    done = run("advise", "fit", given, "--add", web, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["fits"]
+    done = run("advise", "fit", given, "--shape", "cpu=4", "--replicas", "2", "--types", types)
+    assert done.returncode == 1
+    approved(done.stdout)
+    done = run("advise", "fit", given, "--add", web, "--emit", "kubectl")
+    assert done.returncode != 0
+    approved(done.stderr.partition("error: ")[2])
+    done = run("advise", "buy", "--add", web, "--types", types, "--json")
+    assert json.loads(done.stdout)["nodes"] == {"large": 1, "small": 1}
+    for wrong in (
+        ("fit", given, "--replicas", "2"),
+        ("buy", "--types", types),
+        ("buy", given, "--add", web),
+        ("fit", given, "--shape", "cpu=1", "--types", types, "--like", "n1"),
+        ("fit", given, "--shape", "cpu=1", "--like", "n9"),
+    ):
+        done = run("advise", *wrong)
+        assert done.returncode == 2
+        approved(done.stderr.partition("error: ")[2])

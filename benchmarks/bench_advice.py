@@ -27,6 +27,7 @@ from form import Rows, parser
 
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
+from cotenant.advice.safety import safe
 from cotenant.instances.packing.generators import cluster
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -179,6 +180,14 @@ def main() -> None:
                 stuck=len(found.order.stuck), in_time=wall <= seconds,
                 mark=over <= (1 if few else 0.02 * found.nodes_lower_bound_pinned), over=over,
                 memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            )  # fmt: skip
+            begin = time.perf_counter()
+            losses = safe(given, time_limit=seconds)
+            wall = time.perf_counter() - begin
+            rows.add(
+                "safe", nodes=asked.nodes, seed=seed, losses=len(losses), wall=wall,
+                safe=sum(loss.safe is True for loss in losses),
+                unknown=sum(loss.safe is None for loss in losses), in_time=wall <= seconds,
             )  # fmt: skip
 
 

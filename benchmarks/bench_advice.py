@@ -19,15 +19,22 @@ import json
 import resource
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from form import Rows, parser
 
+from cotenant.advice.buying import buy
+from cotenant.advice.capacity import fit
+from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.new_pods import with_shape
+from cotenant.advice.node_types import NodeType
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.safety import safe
+from cotenant.advice.state import ClusterState, Node, Pod, Role
 from cotenant.instances.packing.generators import cluster
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -142,6 +149,52 @@ def _pod(
     }
 
 
+def capacity(rows: Rows, nodes: int, seed: int) -> None:
+    """Whether 300 pods fit, in 10 s; and the cheapest nodes for 10,000 pods, in 60 s."""
+    for shape in ("cpu=6,memory=8Gi", "cpu=10,memory=8Gi", "cpu=14,memory=20Gi"):
+        read = kubernetes_state({"state.json": state(nodes, 0.02, seed)})
+        begin = time.process_time()
+        found = fit(with_shape(read, shape, 300), time_limit=10)
+        rows.add(
+            "fit", nodes=nodes, seed=seed, shape=shape, pods=len(found.pods), fits=found.fits,
+            now=len(found.fitting.arrivals), most_now=found.fitting.upper_bound,
+            most=found.most_after, moves=len(found.advice.targets) if found.advice else None,
+            processor=time.process_time() - begin,
+        )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    sizes = [
+        {"cpu": int(rng.choice([100, 250, 500, 1000, 2000, 4000])),
+         "memory": int(rng.integers(1, 65)) * 2**28, "pods": 1}
+        for _ in range(100)
+    ]  # fmt: skip
+    pods = tuple(Pod("ns", f"p{n}", "", sizes[n % 100], Role.PENDING) for n in range(10_000))
+    types = [
+        NodeType(
+            Node(
+                f"{name}.{cpu}",
+                {"cpu": 1000 * cpu - 200, "memory": (cpu * ratio - 1) * 2**30, "pods": 110},
+                price=Fraction(round(price * cpu * (1 + 0.01 * rng.random()), 4)).limit_denominator(
+                    10**4
+                ),
+            )
+        )
+        for name, ratio, price in (
+            ("c", 2, 0.0425),
+            ("m", 4, 0.048),
+            ("r", 8, 0.063),
+            ("t", 4, 0.038),
+        )
+        for cpu in (2, 4, 8, 16, 32)
+    ]
+    begin = time.process_time()
+    bought = buy(ClusterState("kubernetes", "state", (), pods), types, time_limit=60)
+    gap = float(bought.cost / bought.cost_lower_bound - 1)
+    rows.add(
+        "buy", seed=seed, pods=10_000, types=20, waiting=len(bought.waiting),
+        cost=float(bought.cost), gap=gap, processor=time.process_time() - begin, mark=gap <= 0.01,
+    )  # fmt: skip
+
+
 def main() -> None:
     """Advise on states of one size, or write one."""
     command = parser(__doc__)
@@ -151,11 +204,15 @@ def main() -> None:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--seeds", type=int, default=3)
     command.add_argument("--write", type=Path)
+    command.add_argument("--capacity", action="store_true", help="room for pods, nodes to buy")
     asked = command.parse_args()
     if asked.write is not None:
         asked.write.write_text(json.dumps(state(asked.nodes, asked.pinned, asked.seed)))
         return
     few = asked.nodes <= 100
+    if asked.capacity:
+        capacity(Rows(asked.json), asked.nodes, asked.seed)
+        return
     seconds = asked.time_limit or (10.0 if few else 60.0)
     rows = Rows(asked.json)
     advise(read_state(["state/shop"]))  # kernels are compiled

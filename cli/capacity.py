@@ -77,10 +77,10 @@ def fit(
         str | None, typer.Option(metavar="NODE", help="Or new nodes are like this one.")
     ] = None,
 ) -> None:
-    """Say whether new pods fit: now, after which moves, or with how many new nodes.
+    """Say whether new pods fit, and after which moves.
 
-    Pending pods of the state are counted with them. Exit 1 when they do not all fit, even after
-    moves.
+    Or with how many new nodes. Pending pods of the state are counted with them. Exit 1 when they
+    do not all fit, even after moves.
     """
     from ..advice.capacity import fit as fitting
     from ..advice.capacity import fit_lines
@@ -119,9 +119,10 @@ def buy(
         bool, typer.Option("--replace", help="Only new nodes: none of the state's is kept.")
     ] = False,
 ) -> None:
-    """Say which nodes to buy for pending and new pods, at the least price.
+    """Say which nodes to buy at the least price.
 
-    Nothing that runs moves, unless everything does (--replace). Exit 1 when some pods fit nowhere.
+    They are for pending and new pods. Nothing that runs moves, unless everything does (--replace).
+    Exit 1 when some pods fit nowhere.
     """
     from ..advice.buying import buy as buying
     from ..advice.capacity import buy_lines

@@ -330,7 +330,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     cheapest = min(
         (one[1] for one in choices if one[0] <= len(bought.waiting)), default=Fraction(99)
     )
-    held = bought.cost_lower_bound <= cheapest <= bought.cost
+    held = bought.cost_lower_bound <= cheapest
     yield "no cheaper nodes hold as many", held, (claimed, cheapest)
     plan = translate(with_nodes(still, {0: 1, 1: 1}, types, daemon_pods(state))[0], pending=True)
     if not plan.dropped and not any(pod.unsupported_constraints for pod in state.pods):

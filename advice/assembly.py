@@ -38,6 +38,8 @@ class Translation:
     pinned : place of a pod -> why it is pinned; in the bound they are free.
     dropped : constraints that are not in the instance, in words.
     violated_rules : rules that what runs now breaks, in words.
+    tightened : whether it keeps a spread over single nodes tighter than is asked for: then its
+        bounds are none of the state.
     """
 
     instance: Packing
@@ -49,6 +51,7 @@ class Translation:
     pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     violated_rules: tuple[str, ...] = ()
+    tightened: bool = False
 
     @property
     def waiting_servers(self) -> int:

@@ -117,7 +117,13 @@ def drain(
     if not answers:
         sure = all(one.infeasible for _, one in found)
         impossible = (
-            work.part("a proof", lambda _: _surely(state, nodes, released, work.share(1)), "")
+            work.part(
+                "a proof",
+                lambda _: _surely(
+                    state, nodes, released, work.share(1), any(plan.tightened for plan in plans)
+                ),
+                "",
+            )
             if sure
             else ""
         )
@@ -225,12 +231,20 @@ def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
 
 
 def _surely(
-    state: ClusterState, nodes: tuple[str, ...], released: Collection[str], seconds: float | None
+    state: ClusterState,
+    nodes: tuple[str, ...],
+    released: Collection[str],
+    seconds: float | None,
+    tightened: bool,
 ) -> str:
-    """How surely not all pods can leave nodes: whatever else moves, or while the pinned stay."""
+    """How surely not all pods can leave nodes: whatever else moves, or while the pinned stay; ""
+    where plans keep more than is asked for.
+    """
     try:
         plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=nodes)
         free = not fewest_moves(plan.instance, whole_cost(plan), seconds).infeasible
     except InvalidInstance:
         free = False
+    if free and tightened:
+        return ""
     return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"

@@ -329,6 +329,7 @@ def advise(
                 ),
             )
         ),
+        any(plan.tightened for plan in plans),
     )
     if bounds.relaxed[0] < waiting:  # with so many that wait, what nodes are needed at least?
         scale = waiting + 1
@@ -351,7 +352,10 @@ def advise(
         )  # fmt: skip
         count, moves_lower_bound_pinned = step.count, step.bound
         cost = cost_of(chosen, count) - chosen.waiting_servers
-        total = {"disruption": disruption, "total_lower_bound": least_total * (len(plans) == 1)}
+        total = {
+            "disruption": disruption,
+            "total_lower_bound": least_total * (len(plans) == 1 and not bounds.tightened),
+        }
     # with every rule dropped, as many nodes cannot be reached with fewer moves
     unpinned = work.part(
         "a bound on the moves",
@@ -366,8 +370,8 @@ def advise(
             "the frontier", lambda _: _frontier(chosen, waiting, frontier, seconds), ()
         )
     if (waiting, costs.split(best)[1]) > (
-        bounds.best_pinned[0],
-        costs.limit(bounds.best_pinned[1]),
+        bounds.searched[0],
+        costs.limit(bounds.searched[1]),
     ):
         work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
                         f"{state.host_noun}s")  # fmt: skip
@@ -384,9 +388,12 @@ class _Bounds:
     pinned pods stay.
     """
 
-    def __init__(self, waiting: int, relaxed: tuple[int, int], pinned: tuple[int, int]) -> None:
+    def __init__(
+        self, waiting: int, relaxed: tuple[int, int], pinned: tuple[int, int], tightened: bool
+    ) -> None:
         self.waiting, self.relaxed = waiting, relaxed
-        self.best_pinned = max(relaxed, pinned)
+        self.tightened, self.searched = tightened, max(relaxed, pinned)
+        self.best_pinned = relaxed if tightened else self.searched
         # a bound on the cost holds for plans that leave as many pods waiting
         self.cost = relaxed[1] if relaxed[0] == waiting else 0
 
@@ -508,12 +515,16 @@ def plan_advice(
     **proved: Any,
 ) -> Advice:
     """The plan of a placement: who moves where, in which order, which pending pods have a place
-    then (nothing is said of them where `pending` is None); checked.
+    then (nothing is said of them where `pending` is None); checked. Where rules are tightened, the
+    bound while the pinned pods stay is that of any plan.
     """
     in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
     places = targets_of(state, chosen, count)
     targets = {n: name for n, name in places.items() if state.pods[n].placed}
-    if len(targets) > proved["moves_lower_bound_pinned"]:
+    searched = proved["moves_lower_bound_pinned"]
+    if chosen.tightened:
+        proved["moves_lower_bound_pinned"] = proved["moves_lower_bound"]
+    if len(targets) > searched:
         work.cut.append("the search for fewer moves")
     moves = f"{len(targets)} move{'s' * (len(targets) != 1)}"
     work.say(f"an order of {moves}")
@@ -541,7 +552,7 @@ def plan_advice(
             state, order.waves, freed=() if order.stuck else freed, released=released
         )  # whatever it takes
         if not order.stuck:
-            check_arrivals(state, where, arrivals)
+            check_arrivals(state, where, arrivals, released)
         work.interrupted |= order.cut == "interrupted" or put_off.interrupted
     if order.cut:
         work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")

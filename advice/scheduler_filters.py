@@ -512,7 +512,10 @@ def check_waves(
 
 
 def check_arrivals(
-    state: ClusterState, where: Mapping[int, str], arrivals: Mapping[int, str]
+    state: ClusterState,
+    where: Mapping[int, str],
+    arrivals: Mapping[int, str],
+    released: Collection[str] = (),
 ) -> None:
     """Decide whether pending pods can be placed one after the other, in the order of `arrivals`,
     once the others are where `where` says.
@@ -525,7 +528,7 @@ def check_arrivals(
     scheduler = Scheduler(state, where)
     for number, node in arrivals.items():
         pod = state.pods[number]
-        reasons = [words for _, words in pod.unsupported_constraints]
+        reasons = [words for kind, words in pod.unsupported_constraints if kind not in released]
         if pod.role is not Role.PENDING:
             reasons.append(f"it is {pod.role}")
         if node not in scheduler.nodes:

@@ -87,8 +87,10 @@ class _Builder(Kinds):
         assembled = Assembly(self, eligible, pinned, self.drained_nodes, room).translation(rules)
         pinned = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
         return replace(
-            assembled, pinned=pinned, dropped=tuple(self.dropped), violated_rules=tuple(self.broken)
-        )
+            assembled, pinned=pinned, dropped=tuple(self.dropped),
+            violated_rules=tuple(self.broken),
+            tightened=any(map(self._tightened, rules)),
+        )  # fmt: skip
 
     def _pin(self, kinds: Iterable[int], *reasons: Reason) -> None:
         for kind in kinds:
@@ -218,6 +220,14 @@ class _Builder(Kinds):
                 rule.bounds = False
             found.append(rule)
         return found
+
+    def _tightened(self, rule: Rule) -> bool:
+        """Whether a spread over single nodes forbids more than its skew: only with so many pods can
+        one node have more than the skew where every other has one.
+        """
+        pods = sum(len(self.kinds[kind]) for kind in rule.kinds)
+        many = pods >= len(rule.domains) + rule.most
+        return rule.sort == "limit" and rule.kind == "spread" and many
 
     def _usable(self, rule: Rule) -> bool:
         """Whether a rule is in the instance; where not, its pods are pinned and it is named."""

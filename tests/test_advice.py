@@ -869,3 +869,34 @@ def test_pending_pods_are_asked_together_and_get_no_room_that_goes() -> None:
     more = advise(state(*(node(f"n{n}") for n in range(2)), *(pod(f"b-{n}", cpu="5") for n in range(3)),
                         pod("a-0", "n0")))  # fmt: skip
     assert (len(more.waiting), more.waiting_lower_bound, more.fit_now_upper_bound) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(("number", "tightened"), [(4, False), (5, True)])
+def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
+    number: int, tightened: bool
+) -> None:
+    """Of a spread over four nodes with a skew of 2 a plan keeps at most two pods on each; from six
+    pods on three are allowed somewhere.
+    """
+    spread_out = [
+        {
+            "maxSkew": 2, "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "a"}},
+        }
+    ]  # fmt: skip
+    pods = [
+        pod(f"a-{n}", f"n{n % 4}", labels={"app": "a"}, topologySpreadConstraints=spread_out)
+        for n in range(number + 1)
+    ]
+    read = state(*(node(f"n{n}") for n in range(4)), *pods)
+    assert translate(read).tightened is tightened
+    advice = advise(read)
+    assert advice.nodes_found == 3
+    assert (advice.nodes_lower_bound_pinned == 3) is not tightened
+
+
+def test_released_pending_pods_have_a_place() -> None:
+    claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    read = state(node("n1"), pod("a-1", "n1"), pod("b-1", volumes=claim))
+    assert len(advise(read).waiting) == 1
+    assert set(advise(read, released=["volumes"]).arrivals.values()) == {"n1"}

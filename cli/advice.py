@@ -107,7 +107,7 @@ def nodes(
 @options_of(PageOptions)
 @options_of(ShowOptions)
 def drain(
-    names: Annotated[
+    states: Annotated[
         list[str],
         typer.Argument(metavar="STATE... NODE...", help="Files of the state, and nodes to empty."),
     ],
@@ -141,8 +141,8 @@ def drain(
     from ..advice.text_report import drain_document, drain_lines
     from ..instances.problem.errors import NoSolution
 
-    states, nodes = _states_and_nodes(names, pool)
-    state = read(states, source, planned, page=paged)
+    files, nodes = _states_and_nodes(states, pool)
+    state = read(files, source, planned, page=paged)
     nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
     settings: dict[str, Any] = {"released": source.released}
     several = surge is not None or len(nodes) > 1

@@ -455,7 +455,7 @@ def test_the_cheapest_servers_at_prices_of_any_size_agree_with_enumeration(seed:
     assert least is None or aggregate_bound(problem, Clock()).bound <= least
 
 
-@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.slow), 5])
 def test_servers_filled_anew_cost_less_and_keep_every_rule(seed: int) -> None:
     made = cluster(nodes=24, vms=200, types=16, rng=np.random.default_rng(seed))
     made = made.replace(cost=np.random.default_rng(seed).integers(2000, 5000, made.classes))

@@ -108,8 +108,10 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
     name, cheapest = ("cost", min_cost) if priced else ("servers", min_servers)
 
     def fewest(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
-        most = {name: int(limit)}
-        return fewest_moves(instance, time_limit=time_limit, start=start, **most)
+        servers, cost = (None, int(limit)) if priced else (int(limit), None)
+        return fewest_moves(
+            instance, time_limit=time_limit, start=start, servers=servers, cost=cost
+        )
 
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)

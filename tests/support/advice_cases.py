@@ -242,12 +242,12 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         if given.priced and not besides:
             price = Fraction(str(rng.choice(["0.1", "0.5", "2"])))
             summed = advise(given, disruption=price)
-            total = None if summed.total is None else summed.total - paid
-            least = min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
+            total, bound = summed.total, summed.total_lower_bound
+            least = paid + min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
             yield (
                 "the least sum of money and moves",
-                summed.order.stuck or (total == least == summed.total_lower_bound - paid),
-                (total, least, summed.total_lower_bound),
+                bool(summed.order.stuck) or total == least == bound,
+                (total, least, bound),
             )
         if not _counts_others(given) and not any(pod.pod_affinity for pod in given.pods):
             better = found[:2] < min(every)[:2]
@@ -322,8 +322,8 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     for counts in product(*(range(one.most + 1) for one in types)):
         grown, _ = with_nodes(still, dict(enumerate(counts)), types, daemon_pods(state))
         waiting = min(joint_placements(grown, set(range(len(grown.pods))), set()))[0]
-        price = sum(n * one.node.price for n, one in zip(counts, types, strict=True))
-        choices.append((waiting, price))
+        paid = (n * (one.node.price or 0) for n, one in zip(counts, types, strict=True))
+        choices.append((waiting, sum(paid, Fraction(0))))
     least = min(choices)[0]
     claimed = len(bought.waiting), bought.waiting_lower_bound, bought.cost, bought.cost_lower_bound
     yield "no nodes leave fewer waiting", bought.waiting_lower_bound <= least, (claimed, least)

@@ -295,6 +295,7 @@ def advise(
         "a bound on the nodes",
         lambda report: cost_needed(relaxed.instance, work.share(5), report), 0,
     )  # fmt: skip
+    present = as_it_is(plans[0])
     answers = [
         work.find(
             aim,
@@ -302,17 +303,17 @@ def advise(
                 plan.instance, work.share(3), start, report
             ),
         )
-        for plan, start in zip(plans, (as_it_is(plans[0]), None), strict=False)
+        for plan, start in zip(plans, (present, None), strict=False)
     ]
     # what runs now is an answer of the first plan, whatever else was found
-    now = cost_of(plans[0], as_it_is(plans[0]))
+    now = cost_of(plans[0], present)
     # plans may differ in the control-plane nodes that count: workers are compared
     values = [
         None if one.value is None else one.value - plan.kept_cost
         for plan, one in zip(plans, answers, strict=True)
     ]
     if values[0] is None or now < values[0]:
-        values[0], answers[0] = now, replace(answers[0], value=now, count=as_it_is(plans[0]))
+        values[0], answers[0] = now, replace(answers[0], value=now, count=present)
     best = min(value for value in values if value is not None)
     costs = relaxed.costs
     waiting, cost = costs.split(best)
@@ -431,10 +432,16 @@ class _Bounds:
 def _frontier(
     plan: Translation, waiting: int, points: int, seconds: float | None
 ) -> tuple[PricePoint, ...]:
-    """The fewest moves by nodes in use, or by what they cost, while the pinned pods stay."""
+    """The fewest moves by nodes in use, or by what they cost, while the pinned pods stay; without
+    bounds where the plan keeps more than is asked for.
+    """
     limits = price_frontiers(plan.instance, time_limit=seconds, points=points)
     return tuple(
-        replace(point, limit=point.limit - plan.kept_cost - waiting)
+        replace(
+            point,
+            limit=point.limit - plan.kept_cost - waiting,
+            bound=None if plan.tightened else point.bound,
+        )
         for each in limits
         for point in each.points
         if point.limit is not None

@@ -893,6 +893,9 @@ def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
     advice = advise(read)
     assert advice.nodes_found == 3
     assert (advice.nodes_lower_bound_pinned == 3) is not tightened
+    points = advise(read, frontier=2).frontier
+    assert points
+    assert all((point.bound is None) is tightened for point in points)
 
 
 def test_released_pending_pods_have_a_place() -> None:

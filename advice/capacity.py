@@ -100,7 +100,7 @@ def fit(
         "what fits now", lambda _: most_that_fit(state, work.share(5)), Fitting({}, len(pods))
     )
     most = len(pods) - outside
-    if len(fitting.arrivals) == len(pods):
+    if len(fitting.arrivals) == most:  # the scheduler looks for a node for no other
         return Fit(state, pods, fitting, None, most, None)
     advice, most = _after_moves(state, released, most, work)
     if advice is not None and len(pods) - len(advice.waiting) <= len(fitting.arrivals):

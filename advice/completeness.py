@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.errors import InvalidFile, InvalidOption
+from ..instances.problem.fields import repeated
 from .fields import Fields
 from .state import Budget, ClusterState, Pod, Role, StateWarning
 
@@ -78,6 +79,32 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
         cure = "give --assume-request cpu=100m,memory=128Mi, or --usage FILE"
         found.append(StateWarning("no-requests", words, cure))
     return tuple(found)
+
+
+def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterState:
+    """The state, of which no name is there twice and every pod runs on a node that is there.
+
+    Raises
+    ------
+    InvalidFile
+        Naming the first that is not so.
+    """
+    names, title = [node.name for node in state.nodes], state.workload_noun
+    known, pods = set(names), state.pods
+    # servers of two projects may have one name
+    titles = [pod.owner[1] if state.platform == "openstack" else pod.title for pod in pods]
+    for noun, them in ((state.host_noun, names), (title, titles)):
+        if (twice := repeated(them)) is not None:
+            raise InvalidFile(
+                f"{files}: {noun} {twice!r} is given twice; give one state of one cluster"
+            )
+    lost = next((pod for pod in pods if pod.placed and pod.node not in known), None)
+    if lost is not None:
+        raise InvalidFile(
+            f"{files}: {title} {lost.title} runs on {state.host_noun} {lost.node!r}, which is not "
+            f"in the file; expected one of its {len(known)} {state.host_noun}s: {cure}"
+        )
+    return state
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ..instances.problem.errors import InvalidFile
-from ..instances.problem.fields import repeated
 from ..instances.problem.tables import AMOUNT, CsvRow, CsvTable
+from .completeness import require_one_cluster
 from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role
 
 _OF_VMS = ("name", "host", "group", "zone", "stays")
@@ -47,10 +47,8 @@ def plain_state(texts: dict[str, str]) -> ClusterState:
     nodes = tuple(_host(row, resources) for row in hosts[0])
     known = {node.name for node in nodes}
     pods = tuple(_vm(row, resources, known) for row in vms[0])
-    for table, names in ((hosts[0], [n.name for n in nodes]), (vms[0], [p.name for p in pods])):
-        if (twice := repeated(names)) is not None:
-            raise InvalidFile(f"{table.path} names {twice!r} twice; expected every name once")
-    return ClusterState("csv", vms[0].path, nodes, pods)
+    state = ClusterState("csv", vms[0].path, nodes, pods)
+    return require_one_cluster(state, ", ".join(texts), "list it too")
 
 
 def _host(row: CsvRow, resources: list[str]) -> Node:

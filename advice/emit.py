@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..instances.problem.emitted import comment, csv_text, named_word, quoted
 from ..instances.problem.errors import InvalidOption
@@ -55,11 +55,7 @@ def _kubectl(advice: Advice) -> str:
     for name in advice.freed:
         lines.append(f"kubectl cordon {named_word(name)}")
         lines.append(f"kubectl label node {named_word(name)} {FREED}=true --overwrite")
-    for number, wave in enumerate(advice.order.waves, 1):
-        lines.append(f"# wave {number} of {len(advice.order.waves)}; wait until its pods run again")
-        for move in wave:
-            pod = state.pods[move.pod]
-            lines += [comment(_move(pod, move)), _eviction(pod)]
+    lines += _by_wave(advice, _eviction, "; wait until its pods run again")
     for n, why in advice.order.stuck.items():
         lines.append(comment(f"no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:
@@ -67,18 +63,26 @@ def _kubectl(advice: Advice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _move(pod: Pod, move: Move) -> str:
-    return f"{pod.title}: {pod.node} -> {move.node}{' (for a time)' * move.temporary}"
+def _by_wave(
+    advice: Advice, commands: Callable[[Pod, Move], list[str]], then: str = ""
+) -> Iterator[str]:
+    """What to run for every move, wave by wave."""
+    for number, wave in enumerate(advice.order.waves, 1):
+        yield f"# wave {number} of {len(advice.order.waves)}{then}"
+        for move in wave:
+            yield from commands(advice.state.pods[move.pod], move)
 
 
-def _eviction(pod: Pod) -> str:
+def _eviction(pod: Pod, move: Move) -> list[str]:
+    words = f"{pod.title}: {pod.node} -> {move.node}{' (for a time)' * move.temporary}"
     body = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
     }
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
-    return f"echo {quoted(json.dumps(body))} | kubectl create --raw {quoted(path)} -f -"
+    request = f"echo {quoted(json.dumps(body))} | kubectl create --raw {quoted(path)} -f -"
+    return [comment(words), request]
 
 
 def _patches(advice: Advice) -> str:
@@ -93,14 +97,8 @@ def _patches(advice: Advice) -> str:
             nodes += [node] * (node not in nodes)
     lines = ["# A changed template makes its owner replace all of its pods, in its own order."]
     for (namespace, kind, name), nodes in wanted.items():
-        term = {
-            "weight": 100,
-            "preference": {
-                "matchExpressions": [
-                    {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
-                ]
-            },
-        }
+        rule = {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+        term = {"weight": 100, "preference": {"matchExpressions": [rule]}}
         affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
         patch = json.dumps({"spec": {"template": {"spec": {"affinity": affinity}}}})
         lines.append(
@@ -119,22 +117,14 @@ def _descheduler(advice: Advice) -> str:
     ]
     others = [n for n in advice.targets if state.pods[n].node not in advice.freed]
     lines += [comment(f"not by this policy: {state.pods[n].title} makes room") for n in others]
-    policy = {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "profiles": [
-            {
-                "name": "cotenant",
-                "pluginConfig": [
-                    {
-                        "name": "RemovePodsViolatingNodeTaints",
-                        "args": {"includedTaints": [f"{FREED}=true"]},
-                    }
-                ],
-                "plugins": {"deschedule": {"enabled": ["RemovePodsViolatingNodeTaints"]}},
-            }
-        ],
+    plugin = "RemovePodsViolatingNodeTaints"
+    profile = {
+        "name": "cotenant",
+        "pluginConfig": [{"name": plugin, "args": {"includedTaints": [f"{FREED}=true"]}}],
+        "plugins": {"deschedule": {"enabled": [plugin]}},
     }
+    api = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
+    policy = api | {"profiles": [profile]}
     # JSON is YAML, and needs no library to be written
     return "\n".join([*lines, json.dumps(policy, indent=2)]) + "\n"
 
@@ -151,35 +141,29 @@ def _csv(advice: Advice) -> str:
     return csv_text(rows)
 
 
-def _proxmox(advice: Advice) -> str:
-    """Online migrations, wave by wave; containers restart."""
-    lines = []
-    for number, wave in enumerate(advice.order.waves, 1):
-        lines.append(f"# wave {number} of {len(advice.order.waves)}")
-        for move in wave:
-            kind, number_of = advice.state.pods[move.pod].owner
-            command = (
-                "qm migrate {} {} --online" if kind == "qemu" else "pct migrate {} {} --restart"
-            )
-            lines.append(command.format(named_word(number_of), named_word(move.node)))
-    return "\n".join(lines) + "\n"
+_MIGRATE = {
+    "qemu": "qm migrate {} {} --online",
+    "lxc": "pct migrate {} {} --restart",
+    "server": "openstack --os-compute-api-version 2.30 server migrate --live-migration --host {1} "
+    "--wait {0}",
+}
+"""Kind of a VM -> what moves it to a host while it runs; containers restart."""
+
+
+def _migrations(advice: Advice) -> str:
+    """Live migrations, wave by wave."""
+
+    def migrate(vm: Pod, move: Move) -> list[str]:
+        kind, number = vm.owner
+        return [_MIGRATE[kind].format(named_word(number), named_word(move.node))]
+
+    return "\n".join(_by_wave(advice, migrate)) + "\n"
 
 
 def _openstack(advice: Advice) -> str:
-    """Live migrations, wave by wave."""
-    lines = [
-        f"openstack compute service set --disable {named_word(n)} nova-compute"
-        for n in advice.freed
-    ]
-    for number, wave in enumerate(advice.order.waves, 1):
-        lines.append(f"# wave {number} of {len(advice.order.waves)}")
-        for move in wave:
-            server = advice.state.pods[move.pod].owner[1]
-            lines.append(
-                f"openstack --os-compute-api-version 2.30 server migrate --live-migration --host "
-                f"{quoted(move.node)} --wait {named_word(server)}"
-            )
-    return "\n".join(lines) + "\n"
+    """No more servers come to the hosts that are freed, and theirs migrate."""
+    disable = "openstack compute service set --disable {} nova-compute\n"
+    return "".join(disable.format(named_word(n)) for n in advice.freed) + _migrations(advice)
 
 
 FORMS: dict[str, tuple[str, Callable[[Advice], str]]] = {
@@ -187,7 +171,7 @@ FORMS: dict[str, tuple[str, Callable[[Advice], str]]] = {
     "patches": ("kubernetes", _patches),
     "descheduler": ("kubernetes", _descheduler),
     "csv": ("", _csv),
-    "proxmox": ("proxmox", _proxmox),
+    "proxmox": ("proxmox", _migrations),
     "openstack": ("openstack", _openstack),
 }
 """Form -> the platform it is for ("" for all), and what makes it."""

@@ -8,12 +8,14 @@ they look at and this package does not model is named pod by pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import reduce
+from math import ceil
+from operator import or_
 from typing import Any
 
 from ..instances.problem.errors import InvalidFile
-from ..instances.problem.fields import repeated
 from ..instances.problem.tables import LARGEST
 from .completeness import (
     LIMITS_NOT_LISTED,
@@ -21,9 +23,10 @@ from .completeness import (
     cut_list,
     kept_in_place,
     listed,
+    require_one_cluster,
 )
 from .fields import Fields
-from .quantities import amount, quantity
+from .quantities import amount, measured
 from .state import (
     GATES,
     NOMINATED,
@@ -79,6 +82,7 @@ _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
 }
+_BILLION = 10**9
 _USED = {
     "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode"
 }  # fmt: skip
@@ -108,7 +112,6 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
                 objects[kind].append(item)
             else:
                 ignored[kind] += 1
-    name = next(iter(contents))
     whole = ", ".join(contents)
     for kind, words in (("Node", "nodes"), ("Pod", "pods")):
         if not objects[kind] and (with_nodes or kind != "Node"):
@@ -120,23 +123,11 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
             )
     attachable = _attachable(objects["CSINode"])
     nodes = tuple(_node(item, attachable) for item in objects["Node"])
-    if (twice := repeated(node.name for node in nodes)) is not None:
-        raise InvalidFile(f"{whole}: node {twice!r} is given twice; give one state of one cluster")
     volumes = _Volumes(
         objects["PersistentVolume"], objects["PersistentVolumeClaim"], objects["Pod"],
         bool(objects["CSINode"]),
     )  # fmt: skip
     pods = tuple(_pod(item, volumes) for item in objects["Pod"])
-    if (twice := repeated(pod.title for pod in pods)) is not None:
-        raise InvalidFile(f"{whole}: pod {twice!r} is given twice; give one state of one cluster")
-    known = {node.name for node in nodes}
-    for pod in pods:
-        if pod.placed and pod.node not in known:
-            raise InvalidFile(
-                f"{whole}: pod {pod.title} runs on node {pod.node!r}, which is not in the file; "
-                f"expected one of its {len(known)} nodes. Export nodes and pods together: "
-                f"`{COMMAND}`"
-            )
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
     assumptions = kept_in_place(pods)
     for mark, words in _NODE_MARKS.items():
@@ -149,10 +140,11 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
             text = f"marked {words}, which is not enforced: {', '.join(marked)}"
             assumptions.append(StateWarning("node-marks", text))
     warnings += listed(objects, pods, budgets)
-    return ClusterState(
-        "kubernetes", name, nodes, pods, budgets, dict(ignored), tuple(warnings),
+    state = ClusterState(
+        "kubernetes", next(iter(contents)), nodes, pods, budgets, dict(ignored), tuple(warnings),
         tuple(assumptions),
     )  # fmt: skip
+    return require_one_cluster(state, whole, f"export them together with `{COMMAND}`")
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
@@ -179,23 +171,19 @@ def _named(item: Fields, kind: str, where: str) -> Fields:
     return Fields(item.content, f"{where}: {kind[:1].lower()}{kind[1:]} {title}")
 
 
-def _quantity(fields: Fields, name: str) -> Fraction:
-    value = fields.content[name]
-    try:
-        found = quantity(value if isinstance(value, str) else repr(value))
-    except ValueError:
-        found = Fraction(-1)
-    if isinstance(value, bool) or found < 0:
-        raise fields.wrong(name, value, "a quantity such as 500m, 2 or 1.5Gi")
+def _amounts(fields: Fields) -> Counter[str]:
+    """Quantities by name, in billionths: the API rounds up what is finer."""
+    found = Counter[str]()
+    for name, given in fields.content.items():
+        value = measured(given if isinstance(given, str) else repr(given))
+        if isinstance(given, bool) or value is None:
+            raise fields.wrong(name, given, "a quantity such as 500m, 2 or 1.5Gi")
+        found[name] = ceil(value * _BILLION)
     return found
 
 
-def _amounts(fields: Fields) -> dict[str, Fraction]:
-    return {name: _quantity(fields, name) for name in fields.content}
-
-
-def _whole(amounts: dict[str, Fraction], fields: Fields) -> dict[str, int]:
-    found = {name: amount(value, name) for name, value in amounts.items()}
+def _whole(amounts: Mapping[str, int], fields: Fields) -> dict[str, int]:
+    found = {name: amount(Fraction(value, _BILLION), name) for name, value in amounts.items()}
     for name, value in found.items():
         if value >= LARGEST:
             raise fields.wrong(name, value, "an amount below 2**53")
@@ -288,45 +276,27 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
                 each.of("resources").of("requests"), each.of("allocatedResources")
             ]  # fmt: skip
 
-    def asked(container: Fields) -> dict[str, Fraction]:
+    def asked(container: Fields) -> Counter[str]:
         has = given.get(container.text("name"), ())
-        found = {} if has and never else _amounts(container.of("resources").of("requests"))
-        for more in has:
-            for name, value in _amounts(more).items():
-                found[name] = max(found.get(name, _NONE), value)
-        return found
+        amounts = [] if has and never else [container.of("resources").of("requests")]
+        return reduce(or_, map(_amounts, (*amounts, *has)))  # of each resource the most
 
-    running: dict[str, Fraction] = {}  # sidecars started so far, and then all that goes on
-    beginning: dict[str, Fraction] = {}
+    running, beginning = Counter[str](), Counter[str]()  # all that goes on; while one begins
     for item in spec.many("initContainers"):
         own = asked(item)
         if item.text("restartPolicy") == "Always":
-            _add(running, own)
-            own = {}
-        for name in {*own, *running}:
-            needed = own.get(name, _NONE) + running.get(name, _NONE)
-            beginning[name] = max(beginning.get(name, _NONE), needed)
+            running += own
+            own.clear()
+        beginning |= own + running
     for item in spec.many("containers"):
-        _add(running, asked(item))
-    total = {
-        name: max(running.get(name, _NONE), beginning.get(name, _NONE))
-        for name in {*running, *beginning}
-    }
-    total |= {  # a pod's own stand for its containers'
+        running += asked(item)
+    whole = {  # a pod's own stand for its containers'
         name: value
         for name, value in _amounts(spec.of("resources").of("requests")).items()
         if name in ("cpu", "memory") or name.startswith("hugepages-")
     }
-    _add(total, _amounts(spec.of("overhead")))
+    total = Counter({**(running | beginning), **whole}) + _amounts(spec.of("overhead"))
     return _whole(total, spec) | {"pods": 1}
-
-
-_NONE = Fraction(0)
-
-
-def _add(total: dict[str, Fraction], amounts: dict[str, Fraction]) -> None:
-    for name, value in amounts.items():
-        total[name] = total.get(name, _NONE) + value
 
 
 class _Volumes:
@@ -432,7 +402,6 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
     role, reason = _role(about, spec, status, owner)
     terms, drivers, unread = volumes.read(item)
-    soft = _soft(spec, owner)
     affinity: list[tuple[NodeTerm, ...]] = []
     if chosen := spec.mapping("nodeSelector"):
         affinity.append((NodeTerm(_equal(chosen)),))
@@ -440,34 +409,33 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     if required in rules.of("nodeAffinity"):
         affinity.append(_node_terms(rules.of("nodeAffinity").of(required)))
-    apart = [
-        _pod_term(term, namespace, labels) for term in rules.of("podAntiAffinity").many(required)
-    ]
-    near = [_pod_term(term, namespace, labels) for term in rules.of("podAffinity").many(required)]
-    unread += [("anti-affinity", "anti-affinity by namespaceSelector")] * any(
-        term.has_unsupported_selector for term in apart
+    apart, near = (
+        tuple(_pod_term(term, namespace, labels) for term in rules.of(kind).many(required))
+        for kind in ("podAntiAffinity", "podAffinity")
     )
-    unread += [("affinity", "required pod affinity")] * bool(near)
-    spread = [
+    spread = tuple(
         _spread(term, labels)
         for term in spec.many("topologySpreadConstraints")
         if term.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
-    ]
-    unread += [("spread", "a spread with minDomains")] * any(each.domains > 1 for each in spread)
+    )
     scheduler = spec.text("schedulerName") or "default-scheduler"
-    if scheduler != "default-scheduler":
-        unread.append((SCHEDULER, f"its scheduler is {scheduler}"))
-    if "workloadRef" in spec or "schedulingGroup" in spec:
-        unread.append((SCHEDULER, "it is scheduled with a group"))
-    if spec.many("schedulingGates"):
-        unread.append((GATES, "it waits for a scheduling gate"))
-    if nominated := status.text("nominatedNodeName"):
-        unread.append((NOMINATED, f"room on {nominated} is held for it, which is not counted"))
-    tolerations = spec.many("tolerations")
-    for operator in {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}:
-        unread.append((TOLERATIONS, f"a toleration by {operator}"))
-    if "resourceClaims" in spec:
-        unread.append(("resource claims", "claims of devices"))
+    nominated, tolerations = status.text("nominatedNodeName"), spec.many("tolerations")
+    operators = {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}
+    loose = any(term.has_unsupported_selector for term in apart)
+    for seen, kind, words in (
+        (loose, "anti-affinity", "anti-affinity by namespaceSelector"),
+        (near, "affinity", "required pod affinity"),
+        (any(each.domains > 1 for each in spread), "spread", "a spread with minDomains"),
+        (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
+        ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
+         "it is scheduled with a group"),
+        (spec.many("schedulingGates"), GATES, "it waits for a scheduling gate"),
+        (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
+        *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
+        ("resourceClaims" in spec, "resource claims", "claims of devices"),
+    ):  # fmt: skip
+        if seen:
+            unread.append((kind, words))
     ports = {
         (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
         for container in (
@@ -489,9 +457,9 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
             )
             for each in tolerations
         ),
-        pod_anti_affinity=tuple(apart), pod_affinity=tuple(near), spread=tuple(spread),
+        pod_anti_affinity=apart, pod_affinity=near, spread=spread,
         ports=frozenset(ports),
-        unsupported_constraints=tuple(dict.fromkeys(unread)), soft=tuple(soft),
+        unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
         health=_health(status),
     )  # fmt: skip
 
@@ -524,23 +492,32 @@ def _health(status: Fields) -> Health:
     return Health.READY if ready in ([], ["True"]) else Health.UNREADY
 
 
-def _soft(spec: Fields, owner: tuple[str, str]) -> list[str]:
+def _soft(spec: Fields, owner: tuple[str, str]) -> tuple[str, ...]:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-    rules = spec.of("affinity")
-    found = ["preferred affinity"] * any(
-        rules.of(kind).many(preferred)
-        for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")
+    rules, volumes = spec.of("affinity"), spec.many("volumes")
+    anyway = (
+        each.text("whenUnsatisfiable") == "ScheduleAnyway"
+        for each in spec.many("topologySpreadConstraints")
     )
-    found += ["ScheduleAnyway spread"] * any(
-        term.text("whenUnsatisfiable") == "ScheduleAnyway"
-        for term in spec.many("topologySpreadConstraints")
-    )
-    kinds = [
-        kind for kind in ("emptyDir", "hostPath") if any(kind in v for v in spec.many("volumes"))
-    ]
-    found += [f"{kind} (its files stay behind)" for kind in kinds]
-    found += ["a job (it begins again)"] * (owner[0] == "Job")
-    return found
+    kinds = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+    table = {
+        "preferred affinity": any(rules.of(kind).many(preferred) for kind in kinds),
+        "ScheduleAnyway spread": any(anyway),
+        "emptyDir (its files stay behind)": any("emptyDir" in each for each in volumes),
+        "hostPath (its files stay behind)": any("hostPath" in each for each in volumes),
+        "a job (it begins again)": owner[0] == "Job",
+    }
+    return tuple(words for words, there in table.items() if there)
+
+
+def _selected(term: Fields, labels: dict[str, str]) -> Selector:
+    """The selector of a term, with what it takes over of the pod's own labels."""
+    selector = _selector(term, "labelSelector")
+    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in term.texts(name):
+            if selector is not None and key in labels:
+                selector = (*selector, Expression(key, operator, (labels[key],)))
+    return selector
 
 
 def _pod_term(term: Fields, namespace: str, labels: dict[str, str]) -> PodTerm:
@@ -553,24 +530,15 @@ def _pod_term(term: Fields, namespace: str, labels: dict[str, str]) -> PodTerm:
         chosen = None  # all of them, or those that a selector chooses, whose labels are not read
     elif not chosen:
         chosen = frozenset({namespace})
-    selector = _selector(term, "labelSelector")
-    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
-        for key in term.texts(name):
-            if selector is not None and key in labels:
-                selector = (*selector, Expression(key, operator, (labels[key],)))
-    return PodTerm(selector, chosen, term.text("topologyKey"), loose)
+    return PodTerm(_selected(term, labels), chosen, term.text("topologyKey"), loose)
 
 
 def _spread(term: Fields, labels: dict[str, str]) -> Spread:
     most = term.whole("maxSkew", 1)
     if most < 1:
         raise term.wrong("maxSkew", most, "a whole number, at least 1")
-    selector = _selector(term, "labelSelector")
-    for key in term.texts("matchLabelKeys"):
-        if selector is not None and key in labels:
-            selector = (*selector, Expression(key, "In", (labels[key],)))
     return Spread(
-        selector, term.text("topologyKey"), most, term.whole("minDomains", 1),
+        _selected(term, labels), term.text("topologyKey"), most, term.whole("minDomains", 1),
         term.text("nodeAffinityPolicy", "Honor") == "Honor",
         term.text("nodeTaintsPolicy", "Ignore") == "Honor",
     )  # fmt: skip

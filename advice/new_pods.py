@@ -13,7 +13,7 @@ from ..instances.problem.documents import shortened
 from ..instances.problem.errors import InvalidFile, InvalidOption, suggest
 from ..instances.problem.reading import parse_any_json, read_text
 from .fields import Fields
-from .quantities import amount, quantity
+from .quantities import amount, measured
 from .state import ClusterState, Pod, Role
 
 _NUMBERS = {
@@ -179,14 +179,11 @@ def resource_of(state: ClusterState, name: str) -> str | None:
 def size_of(state: ClusterState, resource: str, text: str) -> Fraction | None:
     """An amount of a resource in the unit of the state; None where the text is none."""
     plain = state.platform in ("csv", "openstack")  # there units are the user's own, or MB
-    try:
-        value = Fraction(-1) if plain and text[-1:].isalpha() else quantity(text)
-    except ValueError:
+    value = None if plain and text[-1:].isalpha() else measured(text)
+    if value is None:
         return None
     factor = 10**6 if state.platform == "csv" else amount(Fraction(1), resource)
-    return (
-        value * (factor if state.platform in ("csv", "kubernetes") else 1) if value >= 0 else None
-    )
+    return value * (factor if state.platform in ("csv", "kubernetes") else 1)
 
 
 def _unit(state: ClusterState) -> str:

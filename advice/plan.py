@@ -102,7 +102,7 @@ class Advice:
     cost: Fraction | None = None
     """What the nodes in use cost after the plan; None without prices."""
     cost_now: Fraction | None = None
-    """What all nodes cost now."""
+    """What all nodes cost now, without hosts that are off."""
     cost_lower_bound: Fraction | None = None
     """No plan that leaves as few pods waiting costs less."""
     cost_lower_bound_pinned: Fraction | None = None
@@ -585,7 +585,7 @@ def plan_advice(
         arrivals=arrivals, waiting=tuple(n for n in unplaced if n not in arrivals),
         fit_now=len(fitting.arrivals), fit_now_upper_bound=fitting.upper_bound,
         idle=idle_nodes(state), cost=price_of(state, frozenset(kept)),
-        cost_now=price_of(state, frozenset(node.name for node in state.nodes)),
+        cost_now=price_of(state, frozenset(node.name for node in state.nodes) - state.hosts_off),
         cut=tuple(work.cut), interrupted=work.interrupted, **proved,
     )  # fmt: skip
 

@@ -45,6 +45,15 @@ def quantity(text: str) -> Fraction:
     return value * _SUFFIXES[suffix] if suffix else value
 
 
+def measured(text: str) -> Fraction | None:
+    """The exact value of a quantity, 0 or more; None where a text is none."""
+    try:
+        value = quantity(text)
+    except ValueError:
+        return None
+    return value if value >= 0 else None
+
+
 def amount(value: Fraction, resource: str) -> int:
     """A value in the scheduler's whole unit, rounded up as it does: thousandths of a CPU, and units
     (bytes, devices) of everything else.
@@ -83,11 +92,8 @@ def resource_amounts(text: str, option: str, known: Collection[str]) -> dict[str
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
-        try:
-            number = quantity(value)
-        except ValueError:
-            number = Fraction(0)
-        if number <= 0 or name in found:
+        number = measured(value)
+        if not number or name in found:
             raise InvalidOption(
                 f"{option} is {text!r}; expected amounts above 0, each of another resource, such "
                 "as cpu=100m,memory=128Mi"

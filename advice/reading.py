@@ -20,12 +20,11 @@ from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
 from .new_pods import new_pods
-from .openstack import openstack_state
 from .prices import set_prices
-from .proxmox import proxmox_state
 from .state import ClusterState
 from .to_packing import translate
 from .usage import Count, assume_requests, count_usage
+from .virtual_machines import openstack_state, proxmox_state
 
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""

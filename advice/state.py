@@ -325,6 +325,12 @@ class ClusterState:
         return "node" if self.platform == "kubernetes" else "host"
 
     @property
+    def hosts_off(self) -> frozenset[str]:
+        """Hosts of VMs that do not run; a Kubernetes node that is not ready is still paid."""
+        of_vms = self.platform != "kubernetes"
+        return frozenset(node.name for node in self.nodes if of_vms and node.not_ready_reason)
+
+    @property
     def priced(self) -> bool:
         """Whether nodes have prices."""
         return any(node.price is not None for node in self.nodes)

@@ -13,7 +13,7 @@ from ..instances.problem.reading import parse_json, read_text
 from ..instances.problem.tables import CsvTable
 from .completeness import FEW, first_of
 from .fields import Fields
-from .quantities import amount, quantity, readable, resource_amounts
+from .quantities import amount, measured, readable, resource_amounts
 from .state import ClusterState, Pod, Role, StateWarning, workload
 
 Count = Literal["larger", "used", "requested"]
@@ -184,7 +184,7 @@ def _read(path: str) -> Usage:
             if row[column] == "<unknown>":  # measured for too short a time
                 unknown.add(key)
                 continue
-            if (value := _quantity(row[column])) is None:
+            if (value := measured(row[column])) is None:
                 raise row.wrong(column, "a quantity such as 250m, 2 or 1.5Gi")
             _add(usage, key, name, value)
     return {key: each for key, each in usage.items() if key not in unknown}
@@ -201,22 +201,13 @@ def _recommended(content: Fields) -> Usage:
             continue  # of some containers nothing is known, so nothing of the pods is
         for each in item.of("status").of("recommendation").many("containerRecommendations"):
             for name, given in each.mapping("upperBound").items():
-                if (value := _quantity(given)) is None:
+                if (value := measured(given)) is None:
                     raise each.wrong("upperBound", given, "quantities such as 250m or 1.5Gi")
                 if name in _MEASURED:
                     _add(usage, key, name, value)
     if not usage:
         raise InvalidFile(f"{content.place} holds no use of pods; expected {_FORMS}")
     return usage
-
-
-def _quantity(text: str) -> Fraction | None:
-    """What a text is as an amount; None where it is none."""
-    try:
-        found = quantity(text)
-    except ValueError:
-        return None
-    return found if found >= 0 else None
 
 
 def _add(usage: Usage, key: tuple[str, str, str], name: str, value: Fraction) -> None:

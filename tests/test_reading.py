@@ -37,7 +37,13 @@ from cotenant.instances.problem import (
 )
 from cotenant.instances.problem.base_document import document_type
 from cotenant.instances.problem.files import write_bytes
-from cotenant.instances.problem.reading import csv_rows, parse_json, read_bytes, read_text
+from cotenant.instances.problem.reading import (
+    csv_rows,
+    parse_any_json,
+    parse_json,
+    read_bytes,
+    read_text,
+)
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.scheduling.log import read_mapping
 from cotenant.papers.thesis_market.profiles import _is_p3arsec
@@ -217,6 +223,8 @@ JSON: list[tuple[str, str]] = [
     ("120 levels", "[" * 120 + "]" * 120),
     ("objects in objects", '{"a":' * 120 + "1" + "}" * 120),
     ("a field twice among many", "{" + ", ".join(f'"a{n}": 0' for n in range(5000)) + ', "a7": 1}'),
+    ("a field twice, and a text of colons", '{"b": "::", "b": 1, "c": "::"}'),
+    ("a field twice, and a colon escaped", '{"b": 1, "b": "\\u003a"}'),
 ]
 
 
@@ -228,6 +236,22 @@ def test_json_that_would_break_what_reads_it_is_refused(text: str, tmp_path: Pat
     rows.write_text(f'{{"key": "k", "x": {text}}}\n')
     with refused(InvalidFile):
         read_rows(rows)
+
+
+AS_PYTHON_READS = (
+    '{"a:": [1, -0, -0.0, 1e5, 9007199254740993, 4.9e-324], ":": {"b": ["x:y", null, true]}}',
+    '{"\\u003a": 1, ":b": "\\ud83d\\ude00"}',
+    "[" * 100 + "]" * 100,
+    f"[{10**298}, {-(10**298)}, 1.7976931348623157e308, 0.{'1' * 400}]",
+    str([[0.1 * n for n in range(200)], [*range(200)], [[n] for n in range(200)]]),
+    '"a lone surrogate: \\ud800"',
+    "3",
+)
+
+
+@pytest.mark.parametrize("text", AS_PYTHON_READS)
+def test_json_is_read_as_python_reads_it(text: str) -> None:
+    assert repr(parse_any_json(text, "x")) == repr(json.loads(text))
 
 
 def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(

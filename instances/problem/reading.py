@@ -15,6 +15,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from .errors import InvalidFile, InvalidOption
@@ -38,6 +39,12 @@ MOST_NESTED = 100
 
 _MOST_DIGITS = 300
 """Of a whole number; beyond 308 it is no float."""
+
+_LARGE = 10.0 ** (_MOST_DIGITS - 2)
+"""A number that is less is finite, and a whole one has fewer digits."""
+
+_LONG = 100
+"""Entries of a list that is looked at by itself."""
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 _HANDED = "/dev/fd/"
@@ -209,6 +216,56 @@ def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") ->
     """
     where = os.fspath(path)
     require_few(text, "[{", "lists and objects", where)
+    try:
+        return _ordinary(text)
+    except ValueError:  # what is wrong with it, if anything, the slower decoder says
+        return _decoded(text, where, wanted)
+
+
+def _ordinary(text: str) -> Any:
+    """The JSON value of a text that pydantic's parser takes; ValueError for any other, and for one
+    that holds what might be refused.
+
+    That parser is three times as fast as Python's, and lets the last of equal keys win, unsaid.
+    But each key is followed by a colon of the text, and each other colon is within a string.
+    """
+    from pydantic_core import from_json
+
+    if "\\u003" in text:  # a colon that is not one of the text
+        raise ValueError
+    content = from_json(text, allow_inf_nan=False)
+    colons, level = 0, [[content]]
+    for _ in range(MOST_NESTED + 1):
+        lists: list[list[Any]] = []
+        objects: list[dict[str, Any]] = []
+        for values in level:
+            try:
+                ordinary = _ordinary_numbers(values)
+            except TypeError:  # of "<": there is something else
+                ordinary = _ordinary_numbers([x for x in values if type(x) in (int, float)])
+                colons += sum(x.count(":") for x in values if type(x) is str)
+                lists += [x for x in values if type(x) is list]
+                objects += [x for x in values if type(x) is dict]
+            if not ordinary:
+                raise ValueError
+        colons += sum(len(x) + "".join(x).count(":") for x in objects)
+        short = chain.from_iterable(x for x in lists if len(x) < _LONG)
+        joined = [*short, *chain.from_iterable(map(dict.values, objects))]
+        level = [x for x in lists if len(x) >= _LONG]
+        if joined:
+            level.append(joined)
+    if level or colons != text.count(":"):
+        raise ValueError
+    return content
+
+
+def _ordinary_numbers(values: list[Any]) -> bool:
+    """Whether numbers are finite and none is too long; TypeError where there are others."""
+    return min(values, default=0) > -_LARGE and max(values, default=0) < _LARGE
+
+
+def _decoded(text: str, where: str, wanted: str) -> Any:
+    """The JSON value of a text by Python's decoder, or the error that says what is wrong."""
     try:
         content = _DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -14,6 +14,7 @@ from ..analysis.scheduling.fit import Fitted, fit
 from ..instances.problem.emitted import comment, quoted
 from ..instances.problem.errors import InvalidOption
 from ..instances.scheduling.accounts import waits
+from ..instances.scheduling.units import Unit
 from .text_report import NAMED, wrapped
 
 EVEN = 0.001
@@ -140,7 +141,7 @@ def _modified(account: str, change: str) -> str:
 
 
 def amount(hours: float) -> str:
-    """A number of core hours with three digits that say something."""
+    """A number of hours of a unit with three digits that say something."""
     if abs(hours) >= 100:
         return f"{hours:,.0f}"
     return f"{hours:.3g}"
@@ -158,14 +159,16 @@ def headline(judged: Fairness) -> str:
     """Who is judged, on how many CPUs, in which shares."""
     found, names = judged.found, judged.names
     total = int(judged.machines.sum())
-    begin = f"{len(names)} {_who(judged)} on {total:,} CPUs ({found.machines_from}), "
+    many = judged.unit.count(_number(judged, total))
+    begin = f"{len(names)} {_who(judged)} on {many} ({found.machines_from}), "
     if found.shares_from == "equal shares" and found.settings.split == "uniform":
         return f"{begin}in equal shares: no shares were given (--shares)."
     parts = [
         f"{name} {100 * machines / total:.3g} %"
         for name, machines in zip(names, judged.machines.tolist(), strict=True)
     ]
-    origin = found.shares_from if found.shares_from == "sshare" else "as given"
+    known = found.shares_from in ("sshare", "quotas")
+    origin = found.shares_from if known else "as given"
     return f"{begin}shares ({origin}): {_some(parts, 12)}."
 
 
@@ -188,7 +191,7 @@ def period(judged: Fairness) -> str:
     if not judged.work.any():
         return f"{span_of_time}: no work was done, so there are no debts."
     return (
-        f"{span_of_time}, {amount(judged.work.sum())} core hours of work; "
+        f"{span_of_time}, {amount(judged.work.sum())} {judged.unit.hours} of work; "
         f"{100 * judged.share_owed:.2g} % of it is owed by some to others."
     )
 
@@ -215,24 +218,27 @@ def _debt(judged: Fairness, u: int) -> str:
             f"{amount(float(judged.bound[u]))}, each with 95 %"
         )
     text = (
-        f"{judged.names[u]} {'is owed' if owed > 0 else 'owes'} {amount(abs(owed))} core hours"
+        f"{judged.names[u]} {'is owed' if owed > 0 else 'owes'} {amount(abs(owed))} "
+        f"{judged.unit.hours}"
         f"{f' ({chr(59).join(sure)})' if sure else ''}"
     )
     delay = float(judged.delay[u]) * HOUR
     if not work:
         lent = any(cause.kind == "lent" and cause.loser == u for cause in judged.causes(u))
-        return f"{text}: it had no work done{', and its CPUs served the others' * lent}."
+        return (
+            f"{text}: it had no work done{f', and its {_units(judged)} served the others' * lent}."
+        )
     if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
-        f"{text}, as if its work, {amount(work)} core hours, had come {span(abs(delay))} "
+        f"{text}, as if its work, {amount(work)} {judged.unit.hours}, had come {span(abs(delay))} "
         f"{'late' if delay > 0 else 'early'}."
     )
 
 
 def because(judged: Fairness, u: int, cause: Cause) -> str:
     """One of the largest flows of an account, with the jobs most concerned."""
-    hours = f"{amount(cause.amount / HOUR)} core hours: "
+    hours = f"{amount(judged.hours(cause.amount))} {judged.unit.hours}: "
     loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
     ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
     if cause.kind == "waited":
@@ -240,8 +246,8 @@ def because(judged: Fairness, u: int, cause: Cause) -> str:
             return f"{hours}its {waited} waited while {gainer} ran {ran} above its share"
         return f"{hours}it ran {ran} above its share while {waited} of {loser} waited"
     if cause.loser == u:
-        return f"{hours}CPUs of its share it had no job for ran {ran} of {gainer}"
-    return f"{hours}it ran {ran} on CPUs that {loser} had no job for"
+        return f"{hours}{_units(judged)} of its share it had no job for ran {ran} of {gainer}"
+    return f"{hours}it ran {ran} on {_units(judged)} that {loser} had no job for"
 
 
 def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
@@ -251,20 +257,21 @@ def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
 
 def alone_words(judged: Fairness, u: int) -> str:
     """What an account's jobs would have met on its own CPUs."""
-    each, cpus = judged.alone[u], int(judged.machines[u])
-    if not cpus:
-        return "alone, without CPUs of its own, it would have run nothing"
+    each, machines = judged.alone[u], int(judged.machines[u])
+    if not machines:
+        return f"alone, without {_units(judged)} of its own, it would have run nothing"
+    own = judged.unit.count(_number(judged, machines))
     if not each.work and not each.work_alone:
-        return f"alone its {cpus:,} CPUs would have been idle"
+        return f"alone its {own} would have been idle"
     text = (
-        f"alone on its {cpus:,} CPUs it would have waited {span(each.wait_alone)} on average, not "
+        f"alone on its {own} it would have waited {span(each.wait_alone)} on average, not "
         f"{span(each.wait)}"
     )
     if amount(each.work) == amount(each.work_alone):
         return f"{text}, and done as much in this time"
     return (
-        f"{text}, and done {amount(each.work_alone / HOUR)} core hours in this time, not "
-        f"{amount(each.work / HOUR)}"
+        f"{text}, and done {amount(judged.hours(each.work_alone))} {judged.unit.hours} in this "
+        f"time, not {amount(judged.hours(each.work))}"
     )
 
 
@@ -286,8 +293,8 @@ def rests_on(judged: Fairness) -> Iterator[str]:
     waiting = waits(found)
     if waiting:
         parts = [
-            f"{name} {jobs} job{'s' * (jobs != 1)} ({cpus:,} CPUs, {amount(waited / HOUR)} core "
-            "hours waited so far)"
+            f"{name} {jobs} job{'s' * (jobs != 1)} ({judged.unit.count(_number(judged, cpus))}, "
+            f"{amount(judged.hours(waited))} {judged.unit.hours} waited so far)"
             for name, (jobs, cpus, waited) in sorted(waiting.items())
         ]
         yield (
@@ -298,12 +305,33 @@ def rests_on(judged: Fairness) -> Iterator[str]:
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
     if not judged.audits[0].judged.title:
-        yield "memory, GPUs, licenses and reservations are not seen"
+        yield _not_seen(judged.unit)
     notes = [*found.notes, *window_notes([each.judged for each in judged.audits])]
     most = 3 * NAMED
     yield from (f"note: {note}" for note in notes[:most])
     if len(notes) > most:
         yield f"note: {len(notes) - most} more notes are in --json"
+
+
+def _number(judged: Fairness, machines: int) -> str:
+    """Machines of the game as a number of the unit."""
+    number = machines * judged.unit.size
+    return f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.4g}"
+
+
+def _units(judged: Fairness) -> str:
+    return judged.unit.count("").strip()
+
+
+def _not_seen(unit: Unit) -> str:
+    """What is not in the model, by the unit that is counted."""
+    if unit.resource == "cpu":
+        return "memory, GPUs, licenses and reservations are not seen"
+    others = {"mem": "CPUs, GPUs", "billing": "CPUs, GPUs and memory by themselves"}
+    return (
+        f"{others.get(unit.resource, 'CPUs, memory')}, licenses, reservations, where in the "
+        "network a job runs, and what a preemption costs are not seen: one unit is judged at a time"
+    )
 
 
 def _some(names: Sequence[str], most: int = NAMED) -> str:

@@ -77,16 +77,16 @@ def _debts(judged: Fairness) -> Table:
 
     columns = (
         Column("account", bold=True),
-        Column("CPUs", "{:,}".format, numeric=True),
-        hours("work, core hours"),
-        hours("owed, core hours"),
-        hours("known to, core hours"),
+        Column(f"{judged.unit.noun}s", "{:,.4g}".format, numeric=True),
+        hours(f"work, {judged.unit.hours}"),
+        hours(f"owed, {judged.unit.hours}"),
+        hours(f"known to, {judged.unit.hours}"),
         Column("its work came late by", lambda value: span(value * HOUR) if value else "-"),
     )
     rows = tuple(
         (
             judged.names[u],
-            int(judged.machines[u]),
+            float(judged.machines[u] * judged.unit.size),
             float(judged.work[u]),
             float(judged.owed[u]),
             known_to(judged, u),
@@ -111,7 +111,7 @@ def _causes(judged: Fairness) -> Table:
     return Table(
         "causes", "Whose jobs ran while whose waited",
         (Column("account", bold=True), Column("what happened")), rows,
-        "The largest three flows of each, a bookkeeping in core hours and no division of the debt.",
+        "The largest three flows of each, a bookkeeping in hours and no division of the debt.",
     )  # fmt: skip
 
 

@@ -86,6 +86,8 @@ def audit(
     schedule=None,
     nodes="SCONTROL",
     shares="SSHARE",
+    unit="UNIT",
+    prices="TYPES",
     window=None,
     release="WHEN",
     waiting="HOW",

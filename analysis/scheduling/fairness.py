@@ -1,8 +1,8 @@
 """Who is owed what on a real cluster, window by window, and why.
 
-Debts are in core hours: what is owed, in core hours times hours, over half the window's hours, as
-a core hour at a moment drawn evenly from the window is worth that much at its end. So many core
-hours more, spread evenly over the window, would have paid the debt.
+Debts are in core hours, or hours of another unit: what is owed, in core hours times hours, over
+half the window's hours, as a core hour at a moment drawn evenly from the window is worth that much
+at its end. So many core hours more, spread evenly over the window, would have paid the debt.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...instances.scheduling import Scheduling
 from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
+from ...instances.scheduling.units import Unit
 from ..report.picture import Chart, Series
 from .audit import FOR_LOGS, Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
@@ -62,6 +63,15 @@ class Fairness:
     submitted: Floats | None
 
     @property
+    def unit(self) -> Unit:
+        """What is counted; "core hours" below stands for its hours."""
+        return self.found.unit
+
+    def hours(self, seconds: Floats | float) -> Any:
+        """Machine seconds in hours of the unit."""
+        return seconds * (float(self.unit.size) / HOUR)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The organizations."""
         return self.audits[0].instance.names
@@ -80,12 +90,12 @@ class Fairness:
     @cached_property
     def course(self) -> Floats:
         """(windows, k) `owed` after each window: the sum so far."""
-        return np.cumsum([in_core_hours(each) for each in self.audits], axis=0)
+        return np.cumsum([self._debts(each) for each in self.audits], axis=0)
 
     @cached_property
     def work(self) -> Floats:
         """(k,) work done [core hours]."""
-        found: Floats = np.sum([each.work for each in self.audits], axis=0) / HOUR
+        found: Floats = self.hours(np.sum([each.work for each in self.audits], axis=0))
         return found
 
     @cached_property
@@ -99,10 +109,13 @@ class Fairness:
         return self._summed("bound")
 
     def _summed(self, name: str) -> Floats:
-        found: Floats = np.sum(
+        found: Floats = float(self.unit.size) * np.sum(
             [_hours(getattr(each, name), each.instance.horizon) for each in self.audits], axis=0
         )
         return found
+
+    def _debts(self, each: Audit) -> Floats:
+        return float(self.unit.size) * in_core_hours(each)
 
     @property
     def share_owed(self) -> float:
@@ -113,7 +126,7 @@ class Fairness:
     @cached_property
     def delay(self) -> Floats:
         """(k,) hours by which core hours came too late (above 0) or early, on average; or 0."""
-        late = np.sum([each.owed[:, -1] for each in self.audits], axis=0) / HOUR**2
+        late = self.hours(np.sum([each.owed[:, -1] for each in self.audits], axis=0)) / HOUR
         found: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
         return found
 
@@ -170,7 +183,8 @@ class Fairness:
             moments = each.times.tolist() if len(self.audits) == 1 else [each.instance.horizon]
             for place, moment in zip(range(-len(moments), 0), moments, strict=True):
                 times.append((offset + moment) / HOUR)
-                rows.append(paid + _hours(each.owed[:, place], each.instance.horizon))
+                debts = _hours(each.owed[:, place], each.instance.horizon)
+                rows.append(paid + float(self.unit.size) * debts)
             paid = rows[-1]
         table = np.array(rows)
         last = [f"{name} {debt:+.3g}" for name, debt in zip(self.names, paid, strict=True)]
@@ -178,31 +192,34 @@ class Fairness:
             "owed-over-time",
             "Who is owed what over time",
             "hours",
-            "owed [core hours]",
+            f"owed [{self.unit.hours}]",
             tuple(
                 Series(name, tuple(times), tuple(table[:, u].tolist()))
                 for u, name in enumerate(self.names)
             ),
-            "What each account is owed over time; below 0 it owes. At the end, in core hours: "
-            f"{', '.join(last)}.",
+            "What each account is owed over time; below 0 it owes. At the end, in "
+            f"{self.unit.hours}: {', '.join(last)}.",
             note="Debts sum to 0 at any time.",
         )
 
     def document(self) -> dict[str, Any]:
         """Plain JSON values."""
+        hours = self.unit.key
         return {
             "accounts": list(self.names),
-            "cpus": self.machines.tolist(),
-            "cpus_from": self.found.machines_from,
+            "unit": self.unit.resource,
+            "unit_of_a_machine": float(self.unit.size),
+            self.unit.plural: (self.machines * float(self.unit.size)).tolist(),
+            f"{self.unit.plural}_from": self.found.machines_from,
             "shares_from": self.found.shares_from,
-            "work_core_hours": self.work.tolist(),
-            "owed_core_hours": self.owed.tolist(),
-            "owed_from_submit_core_hours": None
+            f"work_{hours}": self.work.tolist(),
+            f"owed_{hours}": self.owed.tolist(),
+            f"owed_from_submit_{hours}": None
             if self.submitted is None
             else self.submitted.tolist(),
-            "order_of_ties_core_hours": None if self.spread is None else self.spread.tolist(),
-            "sampling_error_core_hours": self.error.tolist(),
-            "sampling_bound_core_hours": self.bound.tolist(),
+            f"order_of_ties_{hours}": None if self.spread is None else self.spread.tolist(),
+            f"sampling_error_{hours}": self.error.tolist(),
+            f"sampling_bound_{hours}": self.bound.tolist(),
             "share_owed": self.share_owed,
             "mean_delay_hours": self.delay.tolist(),
             "causes": {
@@ -211,15 +228,19 @@ class Fairness:
             },
             "alone": {
                 name: {
-                    "work_core_hours": each.work / HOUR,
-                    "work_alone_core_hours": each.work_alone / HOUR,
+                    f"work_{hours}": self.hours(each.work),
+                    f"work_alone_{hours}": self.hours(each.work_alone),
                     "mean_wait_hours": each.wait / HOUR,
                     "mean_wait_alone_hours": each.wait_alone / HOUR,
                 }
                 for name, each in zip(self.names, self.alone, strict=True)
             },
             "waiting": {
-                name: {"jobs": jobs, "cpus": cpus, "waited_core_hours": waited / HOUR}
+                name: {
+                    "jobs": jobs,
+                    self.unit.plural: cpus * float(self.unit.size),
+                    f"waited_{hours}": self.hours(waited),
+                }
                 for name, (jobs, cpus, waited) in waits(self.found).items()
             },
             "empty_windows": self.empty,
@@ -235,13 +256,13 @@ class Fairness:
 
     def _cause(self, cause: Cause) -> dict[str, Any]:
         def named(jobs: tuple[tuple[int, float], ...]) -> dict[str, float]:
-            return {self.job(place): amount / HOUR for place, amount in jobs}
+            return {self.job(place): self.hours(amount) for place, amount in jobs}
 
         return {
             "kind": cause.kind,
             "from": self.names[cause.loser],
             "to": self.names[cause.gainer],
-            "core_hours": cause.amount / HOUR,
+            self.unit.key: self.hours(cause.amount),
             "waited": named(cause.waited),
             "ran": named(cause.ran),
         }
@@ -296,11 +317,12 @@ def fairness(
             f"The log's jobs are from {moment(found.log, found.log.begin)} to "
             f"{moment(found.log, found.log.over)}",
         )  # fmt: skip
-    spread = _spread(audits, ties) if ties else None
+    size = float(found.unit.size)
+    spread = _spread(audits, ties, size) if ties else None
     submitted = None
     if found.submitted is not None:
         others, _ = _audits(found.submitted, found.settings, spans, reference, orderings, 1)
-        submitted = np.sum([in_core_hours(each) for each in others], axis=0)
+        submitted = size * np.sum([in_core_hours(each) for each in others], axis=0)
     return Fairness(found, tuple(audits), empty, spread, submitted)
 
 
@@ -378,7 +400,7 @@ def _of_given(
     return Fairness(found, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
 
 
-def _spread(audits: list[Audit], number: int) -> Floats | None:
+def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | None:
     """(k,) the largest change of the debts by other orders of ties; None where too slow."""
     steps = {"REF": 3, "FIFO": 2}
     if any(each.reference == "RAND" for each in audits):
@@ -398,7 +420,7 @@ def _spread(audits: list[Audit], number: int) -> Floats | None:
                 _reordered(each.judged, order, rng), reference=each.reference, points=1
             )
             moved += in_core_hours(shuffled)[order] - in_core_hours(each)
-        found = np.maximum(found, np.abs(moved))
+        found = np.maximum(found, size * np.abs(moved))
     return found
 
 

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -33,8 +34,10 @@ from .log import (
     window,
     with_waiting,
 )
-from .slurm import SlurmNode, read_nodes, read_shares, remarks
+from .slurm import SlurmNode, read_nodes, read_shares, remarks, shares_given
 from .split import Organizations
+from .units import CPUS, Unit, summed, unit_named
+from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
 """More are merged, or refused: coalitions are bits of a whole number."""
@@ -60,6 +63,7 @@ class Accounts:
     notes : what the reading decided.
     kind : what an organization is: "account", "user", or "organization".
     dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
+    unit : what a machine is.
     """
 
     log: Log
@@ -71,6 +75,7 @@ class Accounts:
     notes: tuple[str, ...]
     kind: str
     dealt: str
+    unit: Unit = CPUS
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
         """The log, and a window's settings from `begin`, to the export's end without a length."""
@@ -92,7 +97,9 @@ class Source:
     ----------
     form : kind of the log; "auto" looks at its content.
     nodes : what `scontrol show node -o` prints: the CPUs.
-    shares : what `sshare -a -l -P` prints; equal shares without it.
+    shares : what `sshare -a -l -P` prints, or NAME=PART,...; equal shares without it.
+    unit : what is counted: cpu, gpu, gpu:TYPE, memory, billing.
+    prices : what a GPU of each type counts, such as a100=3,v100=1.
     release : jobs wait from: eligible, or submit.
     waiting : jobs that wait at the end: shown, or judged as running to their time limit.
     partition : only its jobs and nodes.
@@ -111,6 +118,8 @@ class Source:
     form: Form = "auto"
     nodes: str | None = None
     shares: str | None = None
+    unit: str = "cpu"
+    prices: str | None = None
     release: Literal["eligible", "submit"] = "eligible"
     waiting: Literal["shown", "limit"] = "shown"
     partition: str | None = None
@@ -147,7 +156,7 @@ class Source:
         """
         log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict, text=text)
         nodes = [] if self.nodes is None else read_nodes(self.nodes)
-        notes = [*_left_out(log)]
+        notes = [*_left_out(log), *log.notes]
         partitions = Counter(filter(None, log.partition))
         if self.partition is not None:
             log = of_partition(log, self.partition)
@@ -167,23 +176,25 @@ class Source:
                 f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
                 "wait for any; audit one with --partition"
             )
-        notes += remarks(log, nodes)
+        notes += remarks(log, nodes, self.unit)
+        log, unit, more = self._in_unit(log, nodes)
+        notes += more
         if self.by == "each-user":
             log = replace(log, group=log.user, groups=log.users)
         by: By = "account" if self.by == "each-user" else self.by
         by_account = by == "account" and self.mapping is None
-        weights = None if self.shares is None else read_shares(self.shares)
+        weights = self._parts(log, unit)
         if by_account and self.top is not None:
             log, weights = _merged(log, weights, self.top)
         if weights is None and self.by == "account" and not (self.split or self.mapping):
             weights = _without_root(log)
-        total, machines_from = self._machines(log, nodes)
+        total, machines_from = self._machines(log, nodes, unit)
         if self.waiting == "limit":
             log = with_waiting(log, total)
         if nodes:
-            notes += _down(nodes)
+            notes += _down(nodes, unit)
         if weights is not None:
-            notes += _shares_notes(log, weights)
+            notes += _shares_notes(log, weights, unit)
         number = len({*_ran(log), *(weights or {})})
         if by_account and number > MOST_ACCOUNTS:
             raise InvalidOption(
@@ -207,7 +218,8 @@ class Source:
             log=eligible if self.release == "eligible" else log,
             settings=settings,
             machines_from=machines_from,
-            shares_from="equal shares" if self.shares is None else "sshare",
+            shares_from=self._shares_from(log),
+            unit=unit,
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
             notes=tuple(notes),
@@ -215,16 +227,47 @@ class Source:
             dealt="" if by_account or self.mapping is not None else self.by,
         )
 
-    def _machines(self, log: Log, nodes: list[SlurmNode]) -> tuple[int | None, str]:
+    def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, Unit, list[str]]:
+        """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
+        lines count them.
+        """
+        unit = unit_named(self.unit, self.prices)
+        if unit.resource == "cpu" and not log.queues:
+            return log, unit, []
+        capacity = sum(unit.whole(node.resources) for node in nodes)
+        if self.machines is not None:
+            capacity = self.machines * unit.parts
+        return in_unit(log, unit, capacity)
+
+    def _parts(self, log: Log, unit: Unit) -> dict[str, float] | None:
+        """Each organization's part: as given, what sshare says, or what queues bring."""
+        if self.shares is not None:
+            given = "=" in self.shares and not Path(self.shares).exists()
+            return shares_given(self.shares) if given else read_shares(self.shares)
+        if not log.queues or self.by != "account" or self.split or self.mapping:
+            return None
+        parts = {each.name: float(in_machines(unit, each.nominal)) for each in log.queues}
+        if not any(parts.values()):
+            raise InvalidOption(f"unit is {self.unit}, of which no queue has a quota")
+        return parts
+
+    def _shares_from(self, log: Log) -> str:
+        if self.shares is None:
+            return "quotas" if log.queues else "equal shares"
+        return "as given" if "=" in self.shares else "sshare"
+
+    def _machines(self, log: Log, nodes: list[SlurmNode], unit: Unit) -> tuple[int | None, str]:
         """How many, None where the split says it; and where that is from."""
         if self.split is not None and ("," in self.split or self.split.isdigit()):
             return self.machines, "as given"
         if self.machines is not None:
-            return self.machines, "as given"
-        if nodes:
-            total = sum(node.cpus for node in nodes)
+            return -int(-self.machines / unit.size // 1), "as given"
+        if log.queues:
+            return sum(in_machines(unit, each.nominal) for each in log.queues), "quotas"
+        if nodes and unit.resource != "billing":
+            total = in_machines(unit, summed(node.resources for node in nodes))
             if not total > 0:
-                raise InvalidFile(f"{self.nodes} has no CPUs; expected some")
+                raise InvalidFile(f"{self.nodes} has no {unit.noun}s; expected some")
             return total, "scontrol"
         if log.machines is not None:
             return log.machines, "the log's header"
@@ -281,24 +324,26 @@ def _left_out(log: Log) -> Iterator[str]:
         yield f"bad lines left out: {len(log.bad)} ({shown}{more}); --strict refuses them"
 
 
-def _down(nodes: list[SlurmNode]) -> Iterator[str]:
+def _down(nodes: list[SlurmNode], unit: Unit) -> Iterator[str]:
     down = [
         node for node in nodes if node.state.startswith(("DOWN", "DRAIN")) or "+DRAIN" in node.state
     ]
     if down:
         names = ", ".join(node.name for node in down[:4])
+        total = sum(unit.whole(node.resources) for node in down) / unit.parts
         yield (
             f"nodes down or drained now: {len(down)} of {len(nodes)} ({names}); their "
-            f"{sum(node.cpus for node in down)} CPUs count all the time"
+            f"{unit.count(f'{total:g}')} count all the time"
         )
 
 
-def _shares_notes(log: Log, weights: dict[str, float]) -> Iterator[str]:
+def _shares_notes(log: Log, weights: dict[str, float], unit: Unit) -> Iterator[str]:
     ran = _ran(log)
     if without := sorted(ran - set(weights)):
-        yield f"no shares, so no CPUs of their own: {', '.join(without)}"
+        yield f"no shares, so no {unit.count('').strip()} of their own: {', '.join(without)}"
     if idle := sorted(set(weights) - ran):
-        yield f"shares, but no jobs: {', '.join(idle)}; their CPUs serve the others"
+        what = unit.count("").strip()
+        yield f"shares, but no jobs: {', '.join(idle)}; their {what} serve the others"
 
 
 def _ran(log: Log) -> set[str]:

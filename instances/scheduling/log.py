@@ -13,6 +13,7 @@ from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split, proportional
+from .units import Amounts, Queue
 
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job", "account"]
@@ -32,6 +33,7 @@ class Waiting:
     submit : seconds; `eligible` too, None where the user holds it.
     processors : of all its tasks.
     limit : seconds it may run, -1 when the log does not say.
+    resources : that it asks for.
     """
 
     job: str
@@ -42,6 +44,7 @@ class Waiting:
     eligible: int | None
     processors: int
     limit: int = -1
+    resources: Amounts = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,9 @@ class Log:
     bad : lines that could not be read, and why.
     marks : (n,) what was decided of each job in reading, by `slurm.remarks`; empty for nothing.
     memory : (n,) MiB each job asked for, 0 where the log does not say.
+    resources : (n,) what each job held; empty where the log does not say.
+    queues : what queues bring, where the log says it.
+    notes : what the reading decided, in sentences.
     dated : whether seconds count from 1970.
     """
 
@@ -88,6 +94,9 @@ class Log:
     marks: tuple[tuple[str, ...], ...] = ()
     memory: Integers | None = None
     dated: bool = False
+    resources: tuple[Amounts, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def machines(self) -> int | None:
@@ -292,8 +301,9 @@ def of_partition(log: Log, name: str) -> Log:
             f"{in_a_line(known) or 'the log names none'}"
         )
     return replace(
-        _of_jobs(log, np.flatnonzero(inside)),
+        of_jobs(log, np.flatnonzero(inside)),
         waiting=tuple(job for job in log.waiting if name in job.partition.split(",")),
+        queues=tuple(queue for queue in log.queues if queue.cohort == name),
         last=log.over,
     )
 
@@ -307,7 +317,7 @@ def released_when_eligible(log: Log) -> Log:
     moved = replace(
         log, submit=log.eligible, wait=np.where(log.wait >= 0, began - log.eligible, -1)
     )
-    return _of_jobs(moved, order)
+    return of_jobs(moved, order)
 
 
 def with_waiting(log: Log, machines: int | None = None) -> Log:
@@ -344,9 +354,10 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
         partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
         marks=(*log.marks, *[()] * len(jobs)) if log.marks else (),
         memory=None if log.memory is None else longer(log.memory, [0] * len(jobs)),
+        resources=(*log.resources, *(job.resources for job in jobs)) if log.resources else (),
         waiting=tuple(job for job in log.waiting if job not in jobs),
     )  # fmt: skip
-    return _of_jobs(more, np.argsort(more.submit, kind="stable"))
+    return of_jobs(more, np.argsort(more.submit, kind="stable"))
 
 
 def most_processors(log: Log) -> int:
@@ -359,7 +370,7 @@ def most_processors(log: Log) -> int:
     return max(int(np.cumsum(change[order]).max(initial=0)), int(log.processors.max()))
 
 
-def _of_jobs(log: Log, chosen: Integers) -> Log:
+def of_jobs(log: Log, chosen: Integers) -> Log:
     """The jobs at these places, in this order."""
     return replace(
         log,
@@ -370,6 +381,7 @@ def _of_jobs(log: Log, chosen: Integers) -> Log:
         partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
         marks=tuple(log.marks[n] for n in chosen) if log.marks else (),
         memory=None if log.memory is None else log.memory[chosen],
+        resources=tuple(log.resources[n] for n in chosen) if log.resources else (),
     )  # fmt: skip
 
 

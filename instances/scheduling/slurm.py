@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.documents import shortened
-from ..problem.errors import InvalidFile
+from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.reading import read_text, require_few
 from ..problem.tables import LARGEST, CsvTable, PathLike
 from .log import Log, Waiting, labeled
+from .units import Amounts, gres, tres
 
 COMMAND = (
     "TZ=UTC sacct -a -X -D -P -S 2026-01-01 "
@@ -124,13 +125,16 @@ def read_sacct(
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node as scontrol shows it: CPUs for jobs, partitions, state, memory [MiB] or 0."""
+    """A node as scontrol shows it: CPUs for jobs, partitions, state, memory [MiB] or 0, and all of
+    its resources.
+    """
 
     name: str
     cpus: int
     partitions: tuple[str, ...]
     state: str
     memory: int
+    resources: Amounts = field(default_factory=dict)
 
 
 def read_nodes(path: PathLike) -> list[SlurmNode]:
@@ -150,8 +154,13 @@ def read_nodes(path: PathLike) -> list[SlurmNode]:
         partitions = tuple(filter(None, words.get("Partitions", "").split(",")))
         memory = words.get("RealMemory", "")
         memory = int(memory) if memory.isdecimal() and len(memory) <= 12 else 0
+        # accounting may not know the devices of a node, or their types
+        resources = {**gres(words.get("Gres", "")), **tres(words.get("CfgTRES", ""))}
+        resources = {"mem": memory << 20} | resources | {"cpu": 1000 * int(cpus)}
         nodes.append(
-            SlurmNode(words["NodeName"], int(cpus), partitions, words.get("State", ""), memory)
+            SlurmNode(
+                words["NodeName"], int(cpus), partitions, words.get("State", ""), memory, resources
+            )
         )
     if not nodes:
         raise InvalidFile(
@@ -205,6 +214,25 @@ def read_shares(path: PathLike) -> dict[str, float]:
             f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
         )
     return {name: share / total for name, share in shares.items()}
+
+
+def shares_given(text: str) -> dict[str, float]:
+    """Account -> its part by a text such as bio=40,astro=30; the parts sum to 1. Raises
+    InvalidOption for another text.
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        if not name or name in found or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value):
+            raise InvalidOption(
+                f"shares is {text!r}; expected a file, or a part for each account such as "
+                "bio=40,astro=30"
+            )
+        found[name] = float(value)
+    total = sum(found.values())
+    if not total:
+        raise InvalidOption(f"shares is {text!r}; expected a part above 0")
+    return {name: value / total for name, value in found.items()}
 
 
 def _divide(
@@ -318,6 +346,7 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
             limit = _length("Timelimit", cell("timelimit")) or -1
             found.jobs[job, sent] = (
                 job, account, user, partition, sent, eligible, asked * _tasks(job), limit,
+                {name: _tasks(job) * number for name, number in tres(requested).items()},
             )  # fmt: skip
         else:
             found.counts["jobs that left the queue before they started"] += 1
@@ -341,6 +370,7 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
     found.jobs[key] = (
         job, account, user, partition, min(sent, start), min(eligible, start), start, run,
         max(used, 1), _memory(requested), tuple(name for name, true in marks if true),
+        tres(cell("alloctres") or requested),
     )  # fmt: skip
 
 
@@ -353,17 +383,14 @@ def _log_of(where: str, found: _Found) -> Log:
         elif key in started:  # an older export of a job that has started since
             found.counts["repeated lines"] += 1
         else:
-            name, account, user, partition, sent, eligible, cpus, limit = job
-            waiting.append(
-                Waiting(name, account, user, partition, sent, eligible, cpus, limit)  # type: ignore[arg-type]
-            )
+            waiting.append(Waiting(*job))  # type: ignore[arg-type]
     if not ran:
         raise InvalidFile(
             f"{where} has no job that started; {len(waiting)} wait. Make it of a longer time: "
             f"{COMMAND}"
         )
     ran.sort(key=lambda job: job[4])  # type: ignore[arg-type,return-value]
-    ids, accounts, users, partitions, *numbers, marks = zip(*ran, strict=True)
+    ids, accounts, users, partitions, *numbers, marks, resources = zip(*ran, strict=True)
     sent, eligible, start, run, cpus, memory = (
         np.array(column, dtype=np.int64) for column in numbers
     )
@@ -382,17 +409,18 @@ def _log_of(where: str, found: _Found) -> Log:
         jobs=tuple(ids[n] for n in kept), eligible=eligible[kept],
         partition=tuple(partitions[n] for n in kept), waiting=tuple(waiting), last=found.last,
         bad=tuple(found.bad), dated=True, marks=tuple(marks[n] for n in kept),
-        memory=memory[kept],
+        memory=memory[kept], resources=tuple(resources[n] for n in kept),
     )  # fmt: skip
 
 
-def remarks(log: Log, nodes: Sequence[SlurmNode] = ()) -> Iterator[str]:
+def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Iterator[str]:
     """What was decided in reading the jobs, and which of them need what is not seen, in sentences.
 
     Parameters
     ----------
     nodes : those that the jobs can have, whose memory tells which jobs ask for more of it than
         comes with their CPUs.
+    unit : what is counted; only of CPUs is it said that memory and devices are not seen.
     """
     words = {
         "started before it was eligible or submitted": "jobs that start before they were eligible "
@@ -403,10 +431,11 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = ()) -> Iterator[str]:
         "devices": "jobs that asked for GPUs or other devices, which are not seen: {}",
     }
     for mark, sentence in words.items():
-        if chosen := [n for n, marks in enumerate(log.marks) if mark in marks]:
+        chosen = [n for n, marks in enumerate(log.marks) if mark in marks]
+        if chosen and (mark not in ("devices", "exclusive") or unit == "cpu"):
             yield sentence.format(_these(log, chosen))
     memory, cpus = (sum(getattr(node, name) for node in nodes) for name in ("memory", "cpus"))
-    if log.memory is not None and memory:
+    if log.memory is not None and memory and unit == "cpu":
         large = np.flatnonzero(
             log.memory * float(cpus) > 1.01 * memory * log.processors.astype(float)
         )

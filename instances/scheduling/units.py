@@ -1,0 +1,229 @@
+"""What jobs hold and a cluster has, resource by resource, and the unit in which that is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from types import MappingProxyType
+
+from ..problem.errors import InvalidOption
+
+Amounts = Mapping[str, int]
+"""Resource -> how much: thousandths of a CPU (cpu), bytes (mem), pieces of everything else. A type
+of GPU is a resource of its own (gres/gpu:a100) beside all GPUs (gres/gpu).
+"""
+
+GPU = "gres/gpu"
+
+_AMOUNT = re.compile(r"([0-9]{1,15})(\.[0-9]{1,9})?([KMGTPE]?)")
+_POWERS = {letter: 2 ** (10 * power) for power, letter in enumerate("KMGTPE", 1)}
+_GRES = re.compile(r"(?:^|,)gpu(?::([A-Za-z][^:,(]*))?:([0-9]{1,9})(?=[,(]|$)")
+_PARTS = {"cpu": 1000, "mem": 2**30}
+"""Of what is counted in larger units, how many parts make one."""
+
+_NAMES = {"cpu": "cpu", "gpu": GPU, "memory": "mem", "billing": "billing"}
+_NOUNS = {"cpu": ("CPU", "core hours"), "mem": ("GiB", "GiB hours"), GPU: ("GPU", "GPU hours")}
+_NOUNS["billing"] = ("billing unit", "billing hours")
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What a queue brings to a cohort, and its limits.
+
+    Attributes
+    ----------
+    name, cohort : its own, and that of the root of its cohorts.
+    nominal : its quota.
+    borrowing, lending : the most above its quota, and the most of it that others may use; a
+        resource without an entry has no limit.
+    weight : for fair sharing.
+    """
+
+    name: str
+    cohort: str
+    nominal: Amounts
+    borrowing: Amounts = field(default_factory=dict)
+    lending: Amounts = field(default_factory=dict)
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is counted.
+
+    Attributes
+    ----------
+    resource : of `Amounts`.
+    noun, hours : for people: one of it, and an hour of it.
+    prices : type of GPU -> what one of it counts; empty where all count 1.
+    size : how much of the noun a machine of the game is; amounts are whole numbers of machines.
+    """
+
+    resource: str = "cpu"
+    noun: str = "CPU"
+    hours: str = "core hours"
+    prices: Mapping[str, Fraction] = field(default_factory=dict)
+    size: Fraction = Fraction(1)
+
+    @property
+    def key(self) -> str:
+        """Its hours as a part of a name in JSON."""
+        return _name(self.hours)
+
+    @property
+    def plural(self) -> str:
+        """Many of it as a name in JSON."""
+        return _name(self.count(""))
+
+    @property
+    def parts(self) -> int:
+        """How many of the whole numbers that `whole` gives are one of the noun."""
+        if self.prices:
+            return lcm(*(price.denominator for price in self.prices.values()))
+        return _PARTS.get(self.resource, 1)
+
+    def whole(self, amounts: Amounts) -> int:
+        """How much of it, in `parts`, there is among resources.
+
+        Raises
+        ------
+        InvalidOption
+            A type of GPU has no price.
+        """
+        if not self.prices:
+            return amount_of(amounts, self.resource)
+        typed = {
+            name.removeprefix(f"{GPU}:"): number
+            for name, number in amounts.items()
+            if name.startswith(f"{GPU}:")
+        }
+        if (rest := amount_of(amounts, GPU) - sum(typed.values())) > 0:
+            typed["gpu"] = rest
+        total = Fraction(0)
+        for name, number in typed.items():
+            if name not in self.prices:
+                which = "GPUs of no type" if name == "gpu" else f"GPUs of type {name}"
+                raise InvalidOption(
+                    f"prices has no {name}, and there are {which}; give one, such as {name}=1"
+                )
+            total += number * self.prices[name]
+        return int(total * self.parts)
+
+    def count(self, number: str, many: bool = True) -> str:
+        """A number with the noun, such as 8 CPUs or 12 GiB."""
+        return f"{number} {self.noun}{'s' * (many and self.noun != 'GiB')}"
+
+
+def _name(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
+CPUS = Unit()
+
+
+def unit_named(name: str, prices: str | None = None) -> Unit:
+    """The unit that is asked for.
+
+    Parameters
+    ----------
+    name : cpu, gpu, memory, billing; gpu:TYPE; or a resource as the file names it, with a slash
+        (gres/shard, google.com/tpu).
+    prices : what a GPU of each type counts, such as a100=3,v100=1.5; gpu=1 is for those without a
+        type.
+
+    Raises
+    ------
+    InvalidOption
+        There is no such unit, or no such prices; prices for what is no GPU.
+    """
+    if name.startswith("gpu:") and len(name) > 4:
+        resource = f"{GPU}:{name[4:]}"
+    elif name in _NAMES or "/" in name:
+        resource = _NAMES.get(name, name)
+    else:
+        raise InvalidOption(
+            f"unit is {name!r}; expected cpu, gpu, gpu:TYPE, memory, billing, or a resource with a "
+            "slash such as gres/shard"
+        )
+    noun, hours = _NOUNS.get(resource, (resource.removeprefix(f"{GPU}:"), ""))
+    if prices is not None:
+        if resource != GPU:
+            raise InvalidOption(f"prices are of types of GPU; give unit=gpu, not {name}")
+        return Unit(GPU, "weighted GPU", "weighted GPU hours", _prices(prices))
+    return Unit(resource, noun, hours or f"{noun} hours")
+
+
+def _prices(text: str) -> dict[str, Fraction]:
+    found: dict[str, Fraction] = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if not name or name in found or not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,4})?", value):
+            raise InvalidOption(
+                f"prices is {text!r}; expected a number for each type, such as a100=3,v100=1.5"
+            )
+        found[name] = Fraction(value)
+    if not any(found.values()):
+        raise InvalidOption(f"prices is {text!r}; expected one above 0")
+    return found
+
+
+def amount_of(amounts: Amounts, resource: str) -> int:
+    """How much of a resource there is; all GPUs are those of every type where only types are named,
+    and all with a slash is looked up as it stands.
+    """
+    if resource == GPU and GPU not in amounts:
+        return sum(number for name, number in amounts.items() if name.startswith(f"{GPU}:"))
+    return amounts.get(resource, 0)
+
+
+@lru_cache(maxsize=1 << 16)
+def tres(text: str) -> Amounts:
+    """The amounts of a TRES as Slurm prints it, such as cpu=2,mem=3.50G,gres/gpu:a100=2; what is no
+    amount is left out.
+
+    Examples
+    --------
+    >>> dict(tres("billing=2,cpu=2,mem=512M,gres/gpu=1"))
+    {'billing': 2, 'cpu': 2000, 'mem': 536870912, 'gres/gpu': 1}
+    """
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        matched = _AMOUNT.fullmatch(value)
+        if matched is None:
+            continue
+        number = Fraction(matched[1] + (matched[2] or ""))
+        letter = matched[3] or ("M" if name == "mem" else "")
+        number *= _POWERS.get(letter, 1) * (1000 if name == "cpu" else 1)
+        found[name] = -int(-number // 1)
+    return MappingProxyType(found)
+
+
+def gres(text: str) -> Amounts:
+    """The GPUs of a node's Gres, such as gpu:a100:4(S:0-1),gpu:2.
+
+    Examples
+    --------
+    >>> dict(gres("gpu:a100:4(S:0-1),gpu:v100:2"))
+    {'gres/gpu:a100': 4, 'gres/gpu:v100': 2, 'gres/gpu': 6}
+    """
+    found: dict[str, int] = {}
+    total = 0
+    for kind, number in _GRES.findall(re.sub(r"\([^)]*\)", "", text)):
+        total += int(number)
+        if kind:
+            found[f"{GPU}:{kind}"] = found.get(f"{GPU}:{kind}", 0) + int(number)
+    return found | {GPU: total} if total else {}
+
+
+def summed(many: Iterable[Amounts]) -> dict[str, int]:
+    """The amounts of many, resource by resource."""
+    total: dict[str, int] = {}
+    for each in many:
+        for name, number in each.items():
+            total[name] = total.get(name, 0) + number
+    return total

@@ -1,0 +1,100 @@
+"""The jobs of a log at the width that they have in one unit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+
+from ..problem.documents import shortened
+from ..problem.errors import InvalidOption
+from .log import Log, of_jobs
+from .units import GPU, Amounts, Unit, amount_of, summed
+
+MOST_WIDE = 50_000_000
+"""Machines that all jobs take, one job after the other; where they would take more, amounts are
+rounded up to a coarser grain.
+"""
+
+MOST_UNITS = 5_000_000
+"""Machines in all."""
+
+
+def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
+    """The jobs that hold some of a unit, at that width; the unit with its grain; and what was left
+    out or rounded, in sentences.
+
+    Parameters
+    ----------
+    capacity : of the cluster in `unit.parts`; 0 when it is not known.
+
+    Raises
+    ------
+    InvalidOption
+        No job holds any.
+    """
+    cache: dict[int, int] = {}
+    for amounts in log.resources:
+        if id(amounts) not in cache:
+            cache[id(amounts)] = unit.whole(amounts)
+    width = np.array([cache[id(amounts)] for amounts in log.resources], dtype=np.int64)
+    waiting = [(job, unit.whole(job.resources)) for job in log.waiting]
+    kept = np.flatnonzero(width > 0)
+    if not len(kept):
+        raise InvalidOption(
+            f"unit is {unit.resource}, of which no job of {log.name} held any; the file has: "
+            f"{shortened(', '.join(sorted(summed(log.resources))) or 'no AllocTRES')}. Slurm "
+            "accounts for GPUs where AccountingStorageTRES names gres/gpu"
+        )
+    numbers = [*width[kept].tolist(), *(wide for _, wide in waiting), capacity]
+    numbers += [unit.whole(queue.nominal) for queue in log.queues]
+    # at most one of the unit, so that shares can divide what there is
+    whole = grain = gcd(unit.parts, *numbers)
+    grain *= max(
+        1, -(-int(width.sum()) // (MOST_WIDE * grain)), -(-capacity // (MOST_UNITS * grain))
+    )
+    rounded = -(-width[kept] // grain)
+    notes = []
+    if without := len(width) - len(kept):
+        accounts = Counter(log.groups[g] for g in log.group[width == 0].tolist())
+        who = ", ".join(f"{number} of {name}" for name, number in accounts.most_common(3))
+        notes.append(
+            f"jobs that hold no {unit.noun}: {without} of {len(width)} are left out ({who})"
+        )
+    types = Counter(_type_of(amounts) for amounts in log.resources)
+    if unit.resource == GPU and len(names := [name for name in types if name]) > 1:
+        shown = ", ".join(f"{name} {types[name]}" for name in sorted(names)[:4])
+        notes.append(
+            f"types of GPU are not seen ({len(names)}: {shown}): a wait for one counts as a wait "
+            "for any; judge one with --unit gpu:TYPE"
+        )
+    if unit.resource.startswith(f"{GPU}:") and types["-"]:
+        notes.append(f"jobs whose GPUs have no type in the log: {types['-']}, among those left out")
+    if unit.prices:
+        each = ", ".join(f"{name} {float(price):g}" for name, price in unit.prices.items())
+        notes.append(f"a GPU counts by its type: {each}")
+    if grain > whole:
+        more = float((rounded * grain * log.run[kept]).sum() / (width * log.run).sum() - 1)
+        notes.append(
+            f"amounts are rounded up to {float(Fraction(grain, unit.parts)):.3g} {unit.noun}; the "
+            f"work of all jobs is {100 * more:.2g} % larger by that"
+        )
+    found = replace(
+        of_jobs(log, kept), processors=rounded, last=log.over,
+        waiting=tuple(replace(job, processors=-(-wide // grain)) for job, wide in waiting if wide),
+    )  # fmt: skip
+    return found, replace(unit, size=Fraction(grain, unit.parts)), notes
+
+
+def in_machines(unit: Unit, amounts: Amounts) -> int:
+    """How many machines of the game some amounts are, rounded up."""
+    return -int(-Fraction(unit.whole(amounts), unit.parts) / unit.size // 1)
+
+
+def _type_of(amounts: Amounts) -> str:
+    """The type of a job's GPUs, "-" for GPUs of none; "" without GPUs."""
+    typed = [name for name in amounts if name.startswith(f"{GPU}:")]
+    return typed[0].removeprefix(f"{GPU}:") if typed else "-" * (amount_of(amounts, GPU) > 0)

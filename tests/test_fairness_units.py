@@ -1,0 +1,156 @@
+"""Who is owed what in GPUs, memory and billing: what a log says of them, and debts in that unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.messages import approved, refused
+
+from cotenant.advice.fairness import fairness_lines
+from cotenant.analysis.scheduling.fairness import Fairness, fairness
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.scheduling.accounts import Source
+from cotenant.instances.scheduling.units import gres, tres, unit_named
+
+COLUMNS = (
+    "JobID|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|"
+    "ReqTRES|AllocTRES|State|JobName"
+)
+NODES = """NodeName=a CPUTot=64 RealMemory=64000 Gres=gpu:a100:4(S:0-1) State=IDLE Partitions=batch
+NodeName=b CPUTot=64 RealMemory=64000 Gres=gpu:v100:4 State=IDLE Partitions=batch CfgTRES=cpu=64,mem=62.50G,gres/gpu=4
+"""
+
+
+def line(job: str, account: str, submit: int, start: int, run: int, resources: str) -> str:
+    sent, began, over = (
+        f"2026-03-02T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+        for second in (submit, start, start + run)
+    )
+    return (
+        f"{job}|u-{account}|{account}|batch|{sent}|{sent}|{began}|{over}|{run}|01:00:00|2|"
+        f"{resources}|{resources}|COMPLETED|x"
+    )
+
+
+def of(kind: str, number: int, more: str = "cpu=2,mem=8G,billing=7") -> str:
+    return f"{more},gres/gpu={number},gres/gpu:{kind}={number}"
+
+
+# bio holds all eight GPUs for an hour while phy, which also runs a job without any, waits
+JOBS = [
+    line("1", "bio", 0, 0, 3600, of("a100", 4)),
+    line("2", "bio", 0, 0, 3600, of("v100", 4)),
+    line("3", "phy", 900, 3600, 1800, of("a100", 4)),
+    line("4", "phy", 1000, 1000, 600, "cpu=2,mem=4G,billing=3"),
+]
+
+
+@pytest.fixture
+def judged(tmp_path: Path):
+    """Judge jobs in a unit, with the nodes unless machines are given."""
+
+    def judge(jobs: list[str], **more: object) -> Fairness:
+        (tmp_path / "sacct.txt").write_text("\n".join([COLUMNS, *jobs]) + "\n")
+        (tmp_path / "nodes.txt").write_text(NODES)
+        nodes = {} if "machines" in more else {"nodes": str(tmp_path / "nodes.txt")}
+        source = Source(**nodes, **more)  # type: ignore[arg-type]
+        return fairness(str(tmp_path / "sacct.txt"), source, ties=0)
+
+    return judge
+
+
+def test_amounts_are_read_as_slurm_prints_them() -> None:
+    assert dict(tres("cpu=2,mem=3.50G,node=1,gres/gpu:a100=2,x,license/y=")) == {
+        "cpu": 2000, "mem": 7 * 2**29, "node": 1, "gres/gpu:a100": 2,
+    }  # fmt: skip
+    assert dict(tres("mem=512")) == {"mem": 2**29}
+    assert gres("(null)") == {}
+    assert gres("gpu:1g.5gb:7(S:0),craynetwork:4,gpu:2") == {"gres/gpu": 2}
+    assert gres("gpu:a100:4(S:0-1),gpu:a100:2") == {"gres/gpu:a100": 6, "gres/gpu": 6}
+
+
+@pytest.mark.parametrize(
+    ("unit", "prices", "machines", "widths", "work"),
+    [
+        ("cpu", None, 128, [2, 2, 2, 2], 2 * (2 + 0.5 + 1 / 6)),
+        ("gpu", None, 8, [4, 4, 4], 4 * 2.5),
+        ("gpu:a100", None, 4, [4, 4], 4 * 1.5),
+        ("gpu", "a100=3,v100=1.5", 18, [12, 6, 12], 3 * 4 * 1.5 + 1.5 * 4),
+        ("memory", None, 125, [8, 8, 8, 4], 8 * 2.5 + 4 / 6),
+    ],
+)
+def test_a_job_is_judged_at_its_width_in_the_unit(
+    judged, unit: str, prices: str | None, machines: int, widths: list[int], work: float
+) -> None:
+    found = judged(JOBS, unit=unit, prices=prices)
+    assert found.machines.sum() == machines
+    assert sorted(found.audits[0].instance.width.tolist()) == sorted(widths)
+    assert found.work.sum() == pytest.approx(work)
+    assert found.owed.sum() == pytest.approx(0, abs=1e-9)
+    assert found.names == ("bio", "phy")
+
+
+def test_the_answer_names_the_unit_and_who_is_left_out(judged) -> None:
+    approved(fairness_lines(judged(JOBS, unit="gpu", prices="a100=3,v100=1.5")))
+    document = judged(JOBS, unit="gpu").document()
+    assert document["gpus"] == [4, 4]
+    assert document["work_gpu_hours"] == [8, 2]
+
+
+def test_debts_do_not_hang_on_the_grain_of_a_unit(judged) -> None:
+    gpus = judged(JOBS, unit="gpu").owed
+    priced = judged(JOBS, unit="gpu", prices="a100=2,v100=2").owed
+    fine = judged(JOBS, unit="gpu", prices="a100=0.5,v100=0.5").owed
+    assert priced == pytest.approx(2 * gpus)
+    assert fine == pytest.approx(gpus / 2)
+
+
+def test_billing_is_counted_against_the_most_in_use(judged) -> None:
+    found = judged(JOBS, unit="billing")
+    assert (found.machines.sum(), found.unit.hours) == (17, "billing hours")
+
+
+def test_shares_can_be_given_in_words(judged) -> None:
+    found = judged(JOBS, unit="gpu", shares="bio=6,phy=2")
+    assert found.machines.tolist() == [6, 2]
+    for text in ("bio=much", "bio=1,bio=2", "=3", "bio=0"):
+        with refused(InvalidOption):
+            judged(JOBS, shares=text)
+
+
+@pytest.mark.parametrize(
+    ("unit", "prices"),
+    [
+        ("tpu", None), ("gres/shard", None), ("gpu", "a100=3"), ("gpu", "a100"), ("gpu", "a100=0"),
+        ("memory", "a100=1"),
+    ],
+)  # fmt: skip
+def test_a_unit_that_is_not_there_is_refused(judged, unit: str, prices: str | None) -> None:
+    with refused(InvalidOption):
+        judged(JOBS, unit=unit, prices=prices)
+
+
+def test_gpus_without_a_type_are_said_and_not_priced(judged) -> None:
+    jobs = [*JOBS, line("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
+    assert any(
+        "no type in the log: 1" in note for note in judged(jobs, unit="gpu:a100").found.notes
+    )
+    with refused(InvalidOption):
+        judged(jobs, unit="gpu", prices="a100=1,v100=1")
+    unit = unit_named("gpu", "gpu=2,a100=1")
+    assert unit.whole({"gres/gpu": 3, "gres/gpu:a100": 1}) == 5
+    assert unit.size == Fraction(1)
+
+
+def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
+    rng = np.random.default_rng(1)
+    jobs = [
+        line(str(n), "ab"[n % 2], n, n, 50, f"cpu=1,mem={int(rng.integers(1, 10**9))}K")
+        for n in range(40)
+    ]
+    found = judged(jobs, unit="memory", machines=10**6)
+    note = next(note for note in found.found.notes if "rounded up" in note)
+    assert float(note.rpartition("is ")[2].partition(" %")[0]) < 1

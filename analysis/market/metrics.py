@@ -8,7 +8,7 @@ from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Floats, Market
-from ...instances.market.sharing import sharing_index
+from ...instances.market.sharing import least_ratio
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
 from ...instances.problem.option_types import validate_options
@@ -64,7 +64,8 @@ def metrics(
                 "excess_demand": error.excess_demand,
             }
         return result
-    result = _welfare(instance, user_utilities(instance, allocation.cores))
+    worth = user_utilities(instance, allocation.cores)
+    result = _welfare(instance, worth)
     error = residuals(instance, allocation)
     if error is not None:
         result |= {
@@ -76,9 +77,9 @@ def metrics(
         return result
     if pairs_on_servers(instance) <= MOST_PAIRS and (only is None or "envy_index" in only):
         result["envy_index"] = envy_index(instance, allocation)
-    result["sharing_index"] = sharing_index(instance, allocation, "endowment")
-    result["sharing_index_tenants"] = sharing_index(instance, allocation, "tenants")
-    result["sharing_index_jobs"] = sharing_index(instance, allocation, "jobs")
+    result["sharing_index"] = least_ratio(instance, worth, "endowment")
+    result["sharing_index_tenants"] = least_ratio(instance, worth, "tenants")
+    result["sharing_index_jobs"] = least_ratio(instance, worth, "jobs")
     return result
 
 

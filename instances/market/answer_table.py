@@ -10,19 +10,22 @@ from .instance import Allocation, Market, total_by
 
 def answer_table(instance: Market, allocation: Allocation, most: int | None = None) -> AnswerTable:
     """The cores of each user on each server, users in order."""
-    users = labels("user", instance.names, instance.users)
+    key = instance.user * instance.servers + instance.server
+    order = np.argsort(key, kind="stable")  # quick where jobs stand by user
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    jobs = np.diff(first, append=len(order))[:most]
+    listed = order[: jobs.sum()]
+    cores = total_by(np.repeat(np.arange(len(jobs)), jobs), allocation.cores[listed], len(jobs))
+    named = max(int(instance.user[listed].max(initial=0)) + 1, MAX_IN_SENTENCE)
+    users = labels("user", instance.names[:named], min(named, instance.users))
     servers = labels("server", instance.server_names, instance.servers)
-    places, tenancy = np.unique(
-        instance.user * instance.servers + instance.server, return_inverse=True
-    )
-    cores = np.bincount(tenancy.reshape(-1), weights=allocation.cores, minlength=len(places))
-    jobs = np.bincount(tenancy.reshape(-1), minlength=len(places))
     rows: list[tuple[object, ...]] = []
-    for number in range(len(places) if most is None else min(most, len(places))):
-        user, server = divmod(int(places[number]), instance.servers)
-        row = (users[user], servers[server], int(jobs[number]), float(cores[number]))
-        paid = () if allocation.price is None else (float(allocation.price[server] * row[3]),)
-        rows.append((*row, *paid))
+    for place, number, given in zip(
+        key[order[first[:most]]].tolist(), jobs.tolist(), cores.tolist(), strict=True
+    ):
+        user, server = divmod(place, instance.servers)
+        paid = () if allocation.price is None else (float(allocation.price[server] * given),)
+        rows.append((users[user], servers[server], number, given, *paid))
     whole = total_by(instance.user, allocation.cores, instance.users)
     parts = [
         f"{name} {count:.4g} cores"
@@ -30,4 +33,4 @@ def answer_table(instance: Market, allocation: Allocation, most: int | None = No
     ]
     columns = ("user", "server", "jobs", "cores", *(() if allocation.price is None else ("pays",)))
     sentence = f"give {join_first(parts, instance.users, 'users')}"
-    return AnswerTable(sentence, columns, tuple(rows), len(places))
+    return AnswerTable(sentence, columns, tuple(rows), len(first))

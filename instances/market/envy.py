@@ -8,12 +8,12 @@ many. Users without useful jobs are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .instance import Allocation, Floats, Integers, Market, ratio, total_by
+from .places import Places
 from .utility import fill, speedup, user_utilities
 
 if TYPE_CHECKING:
@@ -23,51 +23,22 @@ MOST_PAIRS = 4_000_000
 """Pairs of users on a server beyond which metrics leave envy out: over a second."""
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Jobs gathered by (user, server): a user's useful jobs on one server are one place.
-
-    Attributes
-    ----------
-    user, server : (g,) sorted by server, then user.
-    of_job : (k,) the place of each job, -1 for a job of work 0.
-    """
-
-    user: Integers
-    server: Integers
-    of_job: Integers
-
-
-def places(market: Market) -> Places:
-    """The places of a market."""
-    useful = np.flatnonzero(market.useful)
-    key = market.server[useful] * market.users + market.user[useful]
-    kept, inverse = np.unique(key, return_inverse=True)
-    of_job = np.full(market.jobs, -1)
-    of_job[useful] = inverse
-    return Places(kept % market.users, kept // market.users, of_job)
-
-
 def place_values(market: Market, where: Places, place: Integers, cores: Floats) -> Floats:
     """What `cores` are worth at each listed place, split as well as possible over the jobs there.
 
     A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at
     full speed.
     """
-    job = np.flatnonzero(where.of_job >= 0)
-    job = job[np.argsort(where.of_job[job], kind="stable")]
-    number = np.bincount(where.of_job[job], minlength=len(where.user))
-    first = np.concatenate([[0], np.cumsum(number)[:-1]])
     value = np.empty(len(place))
-    single = number[place] == 1
-    alone = job[first[place[single]]]
+    single = where.number[place] == 1
+    alone = where.job[where.first[place[single]]]
     value[single] = market.work[alone] * speedup(cores[single], market.parallel_fraction[alone])
     several = np.flatnonzero(~single)
     if len(several):
-        sizes = number[place[several]]
+        sizes = where.number[place[several]]
         question = np.repeat(np.arange(len(several)), sizes)
         offset = np.arange(len(question)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        asked = job[first[place[several]][question] + offset]
+        asked = where.job[where.first[place[several]][question] + offset]
         work, fraction = market.work[asked], market.parallel_fraction[asked]
         answer = fill(work, fraction, np.ones(len(asked)), question, cores[several])
         serial = (fraction == 0) & (cores[several][question] > 0)
@@ -78,7 +49,7 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
 
 def pairs_on_servers(market: Market) -> int:
     """How many ordered pairs of users share a server, by server: work of an envy matrix."""
-    tenants = np.bincount(places(market).server, minlength=market.servers)
+    tenants = np.bincount(market.places.server, minlength=market.servers)
     return int((tenants.astype(float) ** 2).sum())
 
 
@@ -86,7 +57,7 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
     """(n, n) sparse: u_i(x_l), what user l's cores are worth to i; 0 without a shared server."""
     from scipy.sparse import csr_array
 
-    where = places(market)
+    where = market.places
     cores = total_by(where.of_job[market.useful], allocation.cores[market.useful], len(where.user))
     tenants = np.bincount(where.server, minlength=market.servers)
     first = np.concatenate([[0], np.cumsum(tenants)[:-1]])

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .envy import place_values, places
+from .envy import place_values
 from .instance import Floats, Integers, Market
 
 _DIGITS = 12
@@ -64,8 +64,7 @@ class WholeRatios:
         return self._known[job, cores]
 
     def _static(self, market: Market) -> dict[int, Fraction]:
-        where = places(market)
-        number = np.bincount(where.of_job[market.useful], minlength=len(where.user))
+        where = market.places
         total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
         job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
         static = dict.fromkeys(self.users, Fraction(0))
@@ -73,7 +72,7 @@ class WholeRatios:
             zip(where.user.tolist(), where.server.tolist(), strict=True)
         ):
             entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
-            if number[place] == 1:
+            if where.number[place] == 1:
                 job = job_at[place]
                 static[user] += self._work[job] * _speedup(entitled, self._fraction[job])
             else:

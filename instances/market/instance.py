@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -20,8 +21,10 @@ from ..problem.fields import (
     set_array,
     set_fields,
 )
-from ..problem.frames import columns_of, from_labels, labels_of, places
+from ..problem.frames import columns_of, from_labels, labels_of
+from ..problem.frames import places as places_of
 from ..problem.option_types import Above, AtLeast, Between, validate_options
+from .places import Places
 
 if TYPE_CHECKING:
     import pandas
@@ -139,8 +142,8 @@ class Market(Instance["Allocation"]):
         given = {
             "capacity": capacity,
             "budget": budget,
-            "user": places(user, users, "jobs.user"),
-            "server": places(server, servers, "jobs.server"),
+            "user": places_of(user, users, "jobs.user"),
+            "server": places_of(server, servers, "jobs.server"),
             "parallel_fraction": fraction,
             "work": work,
         }
@@ -179,6 +182,11 @@ class Market(Instance["Allocation"]):
     def active(self) -> Booleans:
         """(n,) whether a user has a useful job; others are in no index and spend nothing."""
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
+
+    @cached_property
+    def places(self) -> Places:
+        """The users' useful jobs by server."""
+        return Places.of(self.user, self.server, self.useful)
 
     def summary(self) -> dict[str, object]:
         """Facts for people: size, cores, and how parallel the jobs are."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .families import Family, family_named
-from .instance import Market, ratio
-from .sharing import Share, static_utilities
+from .instance import Market
+from .sharing import Share, least_ratio
 from .utility import user_utilities
 from .welfare import nash_welfare
 
@@ -38,4 +36,4 @@ def scale(
         return float(worth.sum())
     if objective == "nash_welfare":
         return nash_welfare(market, worth)
-    return float(np.nanmin(ratio(worth, static_utilities(market, _SHARES[objective]), np.nan)))
+    return least_ratio(market, worth, _SHARES[objective])

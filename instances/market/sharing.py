@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from ..problem.option_types import validate_options
-from .envy import place_values, places
+from .envy import place_values
 from .instance import Allocation, Floats, Market, ratio, total_by
 from .utility import user_utilities
 
@@ -33,7 +33,7 @@ def static_utilities(market: Market, share: Share = "endowment") -> Floats:
     """(n,) each user's utility of its static share; 0 for a user without useful jobs."""
     if share == "jobs":
         return user_utilities(market, equal_cores(market))
-    where = places(market)
+    where = market.places
     if share == "endowment":
         entitled = (
             market.capacity[where.server]
@@ -56,10 +56,15 @@ def equal_cores(market: Market) -> Floats:
 
 def sharing_ratios(market: Market, allocation: Allocation, share: Share = "endowment") -> Floats:
     """(n,) utility over that of the static share; NaN for users left out."""
-    static = static_utilities(market, share)
-    return ratio(user_utilities(market, allocation.cores), static, np.nan)
+    utility = user_utilities(market, allocation.cores)
+    return ratio(utility, static_utilities(market, share), np.nan)
 
 
 def sharing_index(market: Market, allocation: Allocation, share: Share = "endowment") -> float:
     """The least ratio over users; inf when no user has useful jobs."""
-    return float(np.nanmin(sharing_ratios(market, allocation, share), initial=np.inf))
+    return least_ratio(market, user_utilities(market, allocation.cores), share)
+
+
+def least_ratio(market: Market, utility: Floats, share: Share) -> float:
+    """The sharing index of utilities (n,)."""
+    return float(np.nanmin(ratio(utility, static_utilities(market, share), np.nan), initial=np.inf))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.envy import envy_index, pairs_on_servers, places
+from ...instances.market.envy import envy_index, pairs_on_servers
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
@@ -26,8 +26,7 @@ def validate_least_envy(market: Market, time_limit: float | None) -> None:
     """Refuse a market whose least envy is not defined or out of reach, or one that may take for
     ever without a time limit.
     """
-    number = np.bincount(places(market).of_job[market.useful])
-    if number.max(initial=0) > 1:
+    if market.places.number.max(initial=0) > 1:
         raise InvalidOption(
             "rounding least-envy needs at most one job per user and server; use user-deficit"
         )

@@ -7,6 +7,7 @@ function it calls; `_stamp` sees to that.
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from .stopwatch import announce, starting
@@ -72,23 +74,37 @@ def compiled(function: Function) -> Function:
     """Compile a function of arrays and numbers with numba, cached between runs where the cache
     folder can be written.
 
-    A cache inside the package would outlive an uninstall and could not be written in a read-only
-    installation, so numba's own setting is pointed elsewhere while it decorates, and put back. An
-    interrupt during a call is raised as such by it, see `kernel.Kernel`.
+    What other kernels call is compiled apart from what Python calls, under a name of its own: numba
+    makes the way from Python's arrays into a function and compiles it anew in every caller, which
+    takes as long as many a kernel. An interrupt during a call is raised as such, see
+    `kernel.Kernel`.
     """
-    import numba
-
     from .kernel import Kernel
 
     _watch_compiler()
+    kernel = _dispatcher(function)
+    inner = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__
+    )
+    inner.__module__, inner.__qualname__ = function.__module__, f"{function.__qualname__}.inner"
+    kernel.inner = _dispatcher(inner, no_cpython_wrapper=True)
+    kernel.__class__ = Kernel
+    return cast("Function", kernel)
+
+
+def _dispatcher(function: Callable[..., object], **options: bool) -> Any:
+    """numba's object for a function.
+
+    A cache inside the package would outlive an uninstall and could not be written in a read-only
+    installation, so numba's own setting is pointed elsewhere while it decorates, and put back.
+    """
+    import numba
+
     njit: Any = numba.njit
     config: Any = numba.config
     folder = cache_folder()
-    kernel: Any
     if folder is None:
-        kernel = njit(function)
-        kernel.__class__ = Kernel
-        return cast("Function", kernel)
+        return njit(no_cfunc_wrapper=True, **options)(function)
     # A cached kernel names the module it came from. A test runner may import this package under its
     # folder's name; what is
     # compiled then must not be found under the right one.
@@ -97,13 +113,12 @@ def compiled(function: Function) -> Function:
         before = config.CACHE_DIR
         config.CACHE_DIR = str(owner)
         try:
-            kernel = njit(cache=True)(function)
+            kernel = njit(cache=True, no_cfunc_wrapper=True, **options)(function)
         finally:
             config.CACHE_DIR = before
-    kernel.__class__ = Kernel
     _forgive(kernel)
     _stamp(kernel)
-    return cast("Function", kernel)
+    return kernel
 
 
 def _forgive(kernel: Any) -> None:
@@ -172,6 +187,10 @@ def _watch_compiler() -> None:
             stack.append(ExitStack())
             if len(stack) == 1:
                 stack[0].enter_context(starting())
+                if gc.isenabled():  # it would look through all that the compiler keeps, many times
+                    gc.disable()
+                    stack[0].callback(gc.collect, 0)
+                    stack[0].callback(gc.enable)
 
         def on_end(self, _: object) -> None:
             _here.stack.pop().close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 _call = CPUDispatcher.__call__
@@ -19,6 +20,19 @@ class Kernel(CPUDispatcher):
     a result with an exception set", a SystemError with the real exception at the end of its causes,
     which `except KeyboardInterrupt` would miss.
     """
+
+    inner: Any
+    """The same function for other kernels: numba's object, which Python cannot call."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What types another kernel's call has; a constant is a number like others, or numba would
+        compile the function anew for it.
+        """
+        return self.inner.get_call_template(tuple(map(types.unliteral, args)), kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """What another kernel calls."""
+        return self.inner.get_overload(sig)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -55,22 +56,30 @@ def fairness_lines(judged: Fairness) -> list[str]:
     return wrapped(lines)
 
 
-def emit_slurm(judged: Fairness) -> str:
+def emit(judged: Fairness, form: str = "slurm") -> str:
     """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
-    schedule, with what that would have changed; the nearer of the two, the other as a comment.
-    Nothing here runs them.
+    schedule, with what that would have changed; the nearer of the two, the other as a comment. Of a
+    Kueue: weights of its queues. Nothing here runs them.
 
     Raises
     ------
     InvalidOption
-        The organizations are not accounts.
+        The organizations are not accounts, or not queues; another form.
     """
-    if judged.found.kind != "account":
+    if form not in ("slurm", "kueue"):
+        raise InvalidOption(f"emit is {form!r}; expected slurm or kueue")
+    kueue = form == "kueue"
+    if judged.found.kind != ("queue" if kueue else "account"):
         raise InvalidOption(
-            "emit is slurm, which sets the shares of accounts; leave out by, mapping and schedule"
+            "emit is kueue, which sets the weights of queues; give what kubectl lists of a Kueue, "
+            "and leave out by and mapping"
+            if kueue
+            else "emit is slurm, which sets the shares of accounts; leave out by, mapping and "
+            "schedule"
         )
     found = fit(judged)
     later = found.now.later is not None
+    rule = "borrowed share" if kueue else "fair share"
     lines = [
         "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
         "# seconds by which a unit of work comes too late or too early on average"
@@ -79,22 +88,26 @@ def emit_slurm(judged: Fairness) -> str:
     ]
     for name, each in (
         ("this log", found.log),
-        ("fair share as it is", found.now),
-        ("fair share with these weights", found.weights),
-        ("fair share with these QOS", found.levels),
+        (f"{rule} as it is", found.now),
+        (f"{rule} with these weights", found.weights),
+        *[(f"{rule} with these QOS", found.levels)] * (not kueue),
     ):
         rest = "" if each.later is None else f"{amount(each.later):>10}"
         lines.append(f"#   {name:30}{amount(each.error):>10}{rest}")
     lines += [
+        "# A simulation of admission by borrowed share (fairSharing.enable), within one",
+        "# cohort, each queue in its order, with borrowing and lending limits: preemption,",
+        "# priorities and topology are not in it. Look at it before you run it.",
+    ] if kueue else [
         "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
         "# memory and partitions are not in it. Look at it before you run it.",
-    ]
+    ]  # fmt: skip
     best = found.best
     if best is None:
         lines.append("# Nothing was found that is nearer than what there is: change nothing.")
     for each, title, commands in (
-        (found.weights, "weights", _weights(judged, found.weights)),
-        (found.levels, "QOS", _qualities(judged, found.levels)),
+        (found.weights, "weights", (_patches if kueue else _weights)(judged, found.weights)),
+        *[(found.levels, "QOS", _qualities(judged, found.levels))] * (not kueue),
     ):
         if each is best:
             lines += [f"# {title}, the nearer:", *commands]
@@ -102,6 +115,21 @@ def emit_slurm(judged: Fairness) -> str:
             lines += [f"# {title} instead of the other, not as near:"]
             lines += [line if line.startswith("#") else f"# {line}" for line in commands]
     return "\n".join(lines) + "\n"
+
+
+def emit_slurm(judged: Fairness) -> str:
+    """`emit` for Slurm."""
+    return emit(judged, "slurm")
+
+
+def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
+    """What sets the weights of queues, the least of which is 1."""
+    least = min(filter(None, fitted.values.tolist()), default=1)
+    return [
+        f"kubectl patch clusterqueue {quoted(name)} --type=merge -p "
+        + quoted(json.dumps({"spec": {"fairSharing": {"weight": f"{weight / least:.4g}"}}}))
+        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
+    ]
 
 
 def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
@@ -167,8 +195,9 @@ def headline(judged: Fairness) -> str:
         f"{name} {100 * machines / total:.3g} %"
         for name, machines in zip(names, judged.machines.tolist(), strict=True)
     ]
-    known = found.shares_from in ("sshare", "quotas")
-    origin = found.shares_from if known else "as given"
+    if found.shares_from == "quotas":
+        return f"{begin}each brings its own: {_some(parts, 12)}."
+    origin = found.shares_from if found.shares_from == "sshare" else "as given"
     return f"{begin}shares ({origin}): {_some(parts, 12)}."
 
 

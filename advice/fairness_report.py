@@ -16,14 +16,16 @@ from ..analysis.run.result import versions
 from ..analysis.scheduling.fairness import HOUR, Fairness
 from ..instances.problem.emitted import command_line
 from .fairness import alone_words, amount, because, headline, known_to, period, rests_on, span
+from .fairness_tables import Further, rules_table
 
 
 def write_fairness_report(
-    judged: Sequence[tuple[str | None, Fairness]],
+    judged: Sequence[tuple[str | None, Fairness, Further]],
     path: str | os.PathLike[str],
     command: Sequence[str] = (),
 ) -> Path:
-    """Write the page of an audit, one part a partition (None: all of the log); returns its path.
+    """Write the page of an audit, one part a partition (None: all of the log), with its debts by
+    other rules and further tables; returns its path.
 
     Raises
     ------
@@ -40,31 +42,35 @@ def write_fairness_report(
         ran=facts_table(
             {
                 "log": first.found.log.name,
-                "jobs": sum(each.instance.jobs for _, one in judged for each in one.audits),
-                "windows": sum(len(one.audits) for _, one in judged),
+                "jobs": sum(each.instance.jobs for _, one, *_ in judged for each in one.audits),
+                "windows": sum(len(one.audits) for _, one, *_ in judged),
                 "coalitions play": ", ".join(
-                    sorted({each.reference for _, one in judged for each in one.audits})
+                    sorted({each.reference for _, one, *_ in judged for each in one.audits})
                 ),
             },
             "What was run",
         ),
         versions=facts_table(dict(versions()), "Versions"),
         commands=(command_line(command),) if command else (),
-        problems=tuple(_part(name, one) for name, one in judged),
+        problems=tuple(_part(*each) for each in judged),
     )
     return write_content(content, path)
 
 
-def _part(partition: str | None, judged: Fairness) -> ProblemPart:
-    chart = judged.picture()
+def _part(partition: str | None, judged: Fairness, further: Further) -> ProblemPart:
+    seen = further.views
+    charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
+    tables = [_debts(judged), *further.tables]
+    if seen is not None and not any(table.name == "rules" for table in tables):
+        tables.append(rules_table(seen))
+    tables += [_causes(judged), _alone(judged)]
+    figures = tuple(PageFigure(chart, chart.table(), "") for chart in charts)
     return ProblemPart(
-        name="accounts" if partition is None else f"partition {partition}",
+        name=f"{judged.found.kind}s" if partition is None else f"partition {partition}",
         sentences=(headline(judged), period(judged)),
-        tables=(_debts(judged), _causes(judged), _alone(judged)) if judged.work.any() else (),
+        tables=tuple(tables) if judged.work.any() else (),
         pictures=(),
-        instances=(
-            InstancePart("Over time", "", "", None, (PageFigure(chart, chart.table(), ""),), ()),
-        ),
+        instances=(InstancePart("Over time", "", "", None, figures, ()),),
         failures=None,
         runs=None,
         notes=tuple(rests_on(judged)),

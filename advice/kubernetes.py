@@ -16,6 +16,7 @@ from operator import or_
 from typing import Any
 
 from ..instances.problem.errors import InvalidFile
+from ..instances.problem.quantities import amount, measured
 from ..instances.problem.tables import LARGEST
 from .completeness import (
     LIMITS_NOT_LISTED,
@@ -26,7 +27,6 @@ from .completeness import (
     require_one_cluster,
 )
 from .fields import Fields
-from .quantities import amount, measured
 from .state import (
     GATES,
     NOMINATED,

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..instances.problem.documents import shortened
 from ..instances.problem.errors import InvalidFile, InvalidOption, suggest
+from ..instances.problem.quantities import amount, measured
 from ..instances.problem.reading import parse_any_json, read_text
 from .fields import Fields
-from .quantities import amount, measured
 from .state import ClusterState, Pod, Role
 
 _NUMBERS = {

@@ -1,64 +1,11 @@
-"""Kubernetes quantities, exactly: 500m, 2, 1.5Gi, 1e3, 12E."""
+"""Kubernetes quantities for people, and in options."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from fractions import Fraction
-from functools import lru_cache
 
 from ..instances.problem.errors import InvalidOption, suggest
-
-_QUANTITY = re.compile(
-    r"([+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE]))?"
-)
-
-_SUFFIXES = {
-    "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000),
-    "k": Fraction(10**3), "M": Fraction(10**6), "G": Fraction(10**9),
-    "T": Fraction(10**12), "P": Fraction(10**15), "E": Fraction(10**18),
-    **{f"{letter}i": Fraction(2 ** (10 * power)) for power, letter in enumerate("KMGTPE", 1)},
-}  # fmt: skip
-
-
-@lru_cache(maxsize=4096)
-def quantity(text: str) -> Fraction:
-    """The exact value of a quantity.
-
-    Raises
-    ------
-    ValueError
-        It is none.
-
-    Examples
-    --------
-    >>> quantity("1500m"), quantity("1Ki"), quantity("2e3")
-    (Fraction(3, 2), Fraction(1024, 1), Fraction(2000, 1))
-    """
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a quantity")
-    number, exponent, suffix = found.groups()
-    value = Fraction(number.rstrip(".") if number.endswith(".") else number)
-    if exponent:
-        value *= Fraction(10) ** int(exponent[1:])
-    return value * _SUFFIXES[suffix] if suffix else value
-
-
-def measured(text: str) -> Fraction | None:
-    """The exact value of a quantity, 0 or more; None where a text is none."""
-    try:
-        value = quantity(text)
-    except ValueError:
-        return None
-    return value if value >= 0 else None
-
-
-def amount(value: Fraction, resource: str) -> int:
-    """A value in the scheduler's whole unit, rounded up as it does: thousandths of a CPU, and units
-    (bytes, devices) of everything else.
-    """
-    return -((-value * (1000 if resource == "cpu" else 1)) // 1)
+from ..instances.problem.quantities import amount, measured
 
 
 def readable(value: int, resource: str) -> str:

@@ -9,11 +9,12 @@ from fractions import Fraction
 from typing import Literal
 
 from ..instances.problem.errors import InvalidFile, InvalidOption
+from ..instances.problem.quantities import amount, measured
 from ..instances.problem.reading import parse_json, read_text
 from ..instances.problem.tables import CsvTable
 from .completeness import FEW, first_of
 from .fields import Fields
-from .quantities import amount, measured, readable, resource_amounts
+from .quantities import readable, resource_amounts
 from .state import ClusterState, Pod, Role, StateWarning, workload
 
 Count = Literal["larger", "used", "requested"]

@@ -25,6 +25,7 @@ from ..instances.scheduling.accounts import Source
 from .arguments import As, Json, Options, Schedule, share_of
 from .codes import NO_ANSWER
 from .derived import options_of
+from .fairness_options import Beside
 
 if TYPE_CHECKING:
     from ..analysis.report.picture import Chart
@@ -84,6 +85,7 @@ def audit(
 @options_of(
     Source,
     schedule=None,
+    form={"flag": "--from", "metavar": "FORM"},
     nodes="SCONTROL",
     shares="SSHARE",
     unit="UNIT",
@@ -93,21 +95,25 @@ def audit(
     waiting="HOW",
     partition=None,
     by="WHO",
+    inside="ACCOUNT",
     top="N",
     machines="CPUS",
     reference=None,
     orderings=None,
     strict="--strict",
 )
+@options_of(Beside)
 def fairness(
     log: Annotated[
         str,
         typer.Argument(
             metavar="SACCT",
-            help="What `sacct -a -X -D -P` prints (see the docs for the line to copy), or a "
-            "Standard Workload Format log; - is standard input. Or an instance, with --schedule.",
+            help="What `sacct -a -X -D -P` prints (the docs have the line to copy), what kubectl "
+            "lists of a Kueue, or a Standard Workload Format log; - is standard input. Or an "
+            "instance, with --schedule.",
         ),
     ],
+    asked: Beside,
     schedule: Schedule = None,
     window: Annotated[
         str,
@@ -138,7 +144,8 @@ def fairness(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="slurm: print fair-share weights or a QOS that would have been nearer.",
+            help="slurm: print fair-share weights or a QOS that would have been nearer; kueue: "
+            "weights of queues.",
         ),
     ] = None,
     picture: Annotated[
@@ -152,41 +159,55 @@ def fairness(
     as_json: Json = False,
     **files: Any,
 ) -> None:
-    """Say who is owed what by whom, from Slurm's own accounting.
+    """Say who is owed what by whom, from Slurm's or Kueue's own records.
 
     Says why, too.
     """
-    from ..advice.fairness import emit_slurm, fairness_lines
+    from ..advice.fairness import emit as emitted
+    from ..advice.fairness import fairness_lines
+    from ..advice.fairness_tables import beside
     from ..analysis.scheduling.fairness import fairness as judge
+    from ..analysis.scheduling.fairness import span_seconds
 
     most = None if fail_above is None else share_of(fail_above)
-    if emit not in (None, "slurm"):
-        raise InvalidOption(f"emit is {emit!r}; expected slurm")
+    if emit not in (None, "slurm", "kueue"):
+        raise InvalidOption(f"emit is {emit!r}; expected slurm or kueue")
+    forgets, given = span_seconds(asked.half_life, "half-life"), "=" in (files["shares"] or "")
     if picture is not None:
         require_folder(picture)
     if report is not None:
         from ..analysis.report.page import require_report
 
-        require_report(report, log, *filter(None, (files["nodes"], files["shares"], schedule)))
-    texts, documents, worst, parts = [], [], 0.0, []
+        shares = files["shares"] if files["shares"] and "=" not in files["shares"] else None
+        require_report(report, log, *filter(None, (files["nodes"], shares, schedule)))
+    printed, documents, worst, parts = [], [], 0.0, []
     for name in partition or [None]:  # type: ignore[list-item]
+        texts: list[str] = []
         source = Source(partition=name, **files)
         with waiting("playing the coalitions' schedules"):
             judged = judge(
                 log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
                 orderings=orderings,
             )  # fmt: skip
+            further = beside(
+                judged, rules=asked.rules, half_life=forgets, shares_given=given,
+                without=asked.without, add_nodes=asked.add_nodes, all_rules=report is not None,
+            )  # fmt: skip
+        tables = further.tables
         worst = max(worst, judged.share_owed)
-        parts.append((name, judged))
+        parts.append((name, judged, further))
         if picture is not None:
             _drawn(judged.picture(), picture, name)
+            if asked.rules and further.views is not None:
+                _drawn(further.views.picture(), picture, name)
         if emit is not None:
-            texts += emit_slurm(judged).splitlines()
+            tables, texts = (), emitted(judged, emit).splitlines()
         elif as_json:
-            documents.append({"partition": name, **judged.document()})
+            documents.append({"partition": name, **judged.document(), **further.document(judged)})
         else:
             texts += [f"partition {name}:"] if name is not None else []
             texts += fairness_lines(judged)
+        printed.append((texts, () if as_json else tables))
     if report is not None:
         from ..advice.fairness_report import write_fairness_report
 
@@ -194,8 +215,10 @@ def fairness(
     if as_json and emit is None:
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()
-    for line in texts:
-        screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
+    for texts, tables in printed:
+        for line in texts:
+            screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
+        print_tables(tables)
     if most is not None and worst > most:
         raise typer.Exit(NO_ANSWER)
 

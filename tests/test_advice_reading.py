@@ -35,13 +35,13 @@ import cotenant
 from cotenant.advice.draining import drain
 from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise
-from cotenant.advice.quantities import amount, quantity
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import Pod, Role
 from cotenant.advice.text_report import advice_lines, drain_lines
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
+from cotenant.instances.problem.quantities import amount, quantity
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from support.terminal import run
 
 from cotenant.advice.fairness import emit_slurm, fairness_lines
 from cotenant.advice.fairness_report import write_fairness_report
+from cotenant.advice.fairness_tables import Further
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
@@ -647,7 +648,7 @@ def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_pat
     jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]
     page = tmp_path / "page.html"
     parts = [
-        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0))
+        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0), Further())
         for name in ("batch", "gpu")
     ]
     write_fairness_report(parts, page, ["cotenant", "advise", "fairness"])

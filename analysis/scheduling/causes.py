@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -80,13 +80,14 @@ class Flows:
         ]
 
     @cached_property
-    def _course(self) -> _Course:
-        return _Course.of(self.judged)
+    def course(self) -> Course:
+        """What runs and waits, moment by moment."""
+        return Course.of(self.judged)
 
     def _jobs(
         self, kind: Kind, loser: int, gainer: int
     ) -> tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]:
-        course = self._course
+        course = self.course
         lacking = course.deficit if kind == "waited" else course.unused
         rate = course.part(lacking[loser], gainer)
         waited: tuple[tuple[int, float], ...] = ()
@@ -97,7 +98,7 @@ class Flows:
 
 def flows(judged: Window) -> Flows:
     """What went from whose share to whom; see the module's text. O(events k^2)."""
-    course = _Course.of(judged)
+    course = Course.of(judged)
     ratio = np.divide(
         course.length, course.lack, out=np.zeros_like(course.lack), where=course.lack > 0
     )
@@ -105,12 +106,12 @@ def flows(judged: Window) -> Flows:
     lent = (course.unused * ratio) @ course.surplus.T
     idle = (course.deficit * course.length).sum(axis=1) - waited.sum(axis=1)
     found = Flows(judged, waited, lent, np.maximum(idle, 0))
-    found.__dict__["_course"] = course
+    found.__dict__["course"] = course
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Course:
+class Course:
     """What runs and waits between two events; copies of one job count as one of many processors."""
 
     times: Integers  # (m + 1,)
@@ -129,7 +130,8 @@ class _Course:
     job: Integers
 
     @classmethod
-    def of(cls, judged: Window) -> _Course:
+    def of(cls, judged: Window) -> Course:
+        """The course of a window's schedule."""
         instance, horizon = judged.instance, judged.instance.horizon
         names = judged.job if len(judged.job) else np.arange(instance.jobs)
         job, first, width = np.unique(names, return_index=True, return_counts=True)
@@ -150,6 +152,10 @@ class _Course:
             times, np.diff(times).astype(float), runs, waits, surplus, deficit, unused, lack,
             owner, release, begin, end, width, job,
         )  # fmt: skip
+
+    def in_use(self, amounts: npt.NDArray[Any]) -> Floats:
+        """(k, m) of a resource of which each job holds so much (by its place in `job`)."""
+        return _over_time(self.times, self.owner, self.begin, self.end, amounts, len(self.runs))
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
         """(m,) of what is lacking, the processors that one organization has of it."""
@@ -177,8 +183,8 @@ class _Course:
 
 
 def _over_time(
-    times: Integers, owner: Integers, since: Integers, until: Integers, width: Integers,
-    organizations: int,
+    times: Integers, owner: Integers, since: Integers, until: Integers,
+    width: npt.NDArray[Any], organizations: int,
 ) -> Floats:  # fmt: skip
     """(k, m) processors of the jobs between `since` and `until`."""
     change = np.zeros((organizations, len(times)))

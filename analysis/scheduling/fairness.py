@@ -460,13 +460,17 @@ def _spans(text: str, log: Log) -> list[tuple[int, int]]:
                 f"{moment(log, over)}"
             )
         return [(begin, min(end, over) - begin)]
+    length = span_seconds(text, "window", "all, day, week, a span such as 12h or 7d, or BEGIN/END")
+    return [(begin, min(length, over - begin)) for begin in range(first, over, length)]
+
+
+def span_seconds(text: str, option: str, expected: str = "a span such as 12h, 7d or week") -> int:
+    """Seconds of a span such as day, 12h or 2w; raises InvalidOption, which names the option."""
     found = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
     length = int(found[1] or 1) * _SPANS[found[2]] if found else 0
-    if not found or length < 1:
-        raise InvalidOption(
-            f"window is {text!r}; expected all, day, week, a span such as 12h or 7d, or BEGIN/END"
-        )
-    return [(begin, min(length, over - begin)) for begin in range(first, over, length)]
+    if length < 1:
+        raise InvalidOption(f"{option} is {text!r}; expected {expected}")
+    return length
 
 
 def _second(text: str, log: Log) -> int:

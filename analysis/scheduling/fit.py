@@ -1,5 +1,6 @@
 """What would have brought fair share nearer to the fair schedule: other weights, or a quality of
-service (QOS) for some accounts. Fitted by playing fair share again.
+service (QOS) for some accounts. Fitted by playing fair share again; of a Kueue, its admission by
+the share of borrowed quota.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from itertools import combinations, product
 
 import numpy as np
 
+from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.utility import per_organization, rates
+from ...instances.scheduling.widths import in_machines
 from ...solvers.scheduling.event_loop import simulate
 from .audit import Audit
 from .fairness import Fairness
@@ -92,25 +96,29 @@ def fit(judged: Fairness) -> Fit:
     audits = list(judged.audits)
     seen = audits[: max(1, len(audits) // 2)]
     later = audits[len(seen) :]
-    present = np.asarray(judged.machines, dtype=np.int64)
-    present = np.round(1000 * present / present.max()).astype(np.int64)
+    present = present_weights(judged)
     none = np.zeros_like(present)
     served = sum(each.instance.jobs * (1 if each.instance.sequential else _WIDE) for each in seen)
     most = max(20, min(400, int(_WORK / served)))
 
-    def fitted(values: Integers, weights: Integers, levels: Integers) -> Fitted:
-        rest = _distance(later, weights, levels) if later else None
-        return Fitted(values, _distance(seen, weights, levels), rest)
+    def distance(part: list[Audit], weights: Integers, levels: Integers) -> float:
+        return _distance(judged, part, weights, levels)
 
-    weights = _nearest(present, _scaled, lambda weights: _distance(seen, weights, none), most)
-    if LEVELS ** len(none) <= most:
+    def fitted(values: Integers, weights: Integers, levels: Integers) -> Fitted:
+        rest = distance(later, weights, levels) if later else None
+        return Fitted(values, distance(seen, weights, levels), rest)
+
+    weights = _nearest(present, _scaled, lambda weights: distance(seen, weights, none), most)
+    if judged.found.log.queues:  # its queues have no levels
+        levels = none
+    elif LEVELS ** len(none) <= most:
         all_levels = (np.array(each) for each in product(range(LEVELS), repeat=len(none)))
         levels = min(
             (each for each in all_levels if _settled(each)),
-            key=lambda each: (_distance(seen, present, each), each.sum()),
+            key=lambda each: (distance(seen, present, each), each.sum()),
         )
     else:
-        levels = _nearest(none, _shifted, lambda each: _distance(seen, present, each), most)
+        levels = _nearest(none, _shifted, lambda each: distance(seen, present, each), most)
     log = [
         sum(float(np.abs(each.received[:, -1] - each.wanted).sum()) for each in part)
         / max(1, sum(int(each.work.sum()) for each in part))
@@ -178,11 +186,56 @@ def _settled(levels: Integers) -> bool:
     return bool(levels.max() + 1 == len(np.unique(levels)))
 
 
-def _distance(audits: list[Audit], weights: Integers, levels: Integers) -> float:
-    """Delta psi over the work of fair-share schedules."""
+def present_weights(judged: Fairness) -> Integers:
+    """(k,) what organizations have now: their part of the machines, or the weights of queues; the
+    largest is 1000.
+    """
+    queues = {queue.name: queue.weight for queue in judged.found.log.queues}
+    weights = np.array([queues.get(name, 0.0) for name in judged.names])
+    if not weights.any():
+        weights = judged.machines.astype(float)
+    found: Integers = np.round(1000 * weights / weights.max()).astype(np.int64)
+    return found
+
+
+def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: Integers) -> Integers:
+    """(j,) starts when the site's rule serves the jobs of an instance: fair share, or of a Kueue
+    its admission without preemption, by `share_kernel.admit`, with the limits of its queues.
+    """
+    queues = {queue.name: queue for queue in judged.found.log.queues}
+    if not queues or not set(instance.names) <= set(queues):
+        return simulate(instance, "FAIRSHARE", shares=weights, levels=levels).start
+    from ...solvers.scheduling.share_kernel import admit
+
+    unit, total, quota = judged.unit, instance.total_machines, instance.machines
+    each = [queues[name] for name in instance.names]
+    borrowing, lending = (
+        np.array([
+            in_machines(unit, limit) if unit.resource in limit else total for limit in limits
+        ])
+        for limits in ([one.borrowing for one in each], [one.lending for one in each])
+    )  # fmt: skip
+    order = instance.order
+    count = np.bincount(instance.organization, minlength=len(each))
+    start, found = np.full((2, instance.jobs), -1, dtype=np.int64)
+    admit(
+        np.append(0, np.cumsum(count)), instance.release[order], instance.processing[order],
+        instance.width[order], instance.organization[order], quota, borrowing,
+        np.minimum(lending, quota), weights, instance.horizon, start,
+    )  # fmt: skip
+    found[order] = start
+    return found
+
+
+def _distance(judged: Fairness, audits: list[Audit], weights: Integers, levels: Integers) -> float:
+    """Delta psi over the work of the schedules of the site's rule."""
     off, work = 0.0, 0
     for each in audits:
-        played = simulate(each.instance, "FAIRSHARE", shares=weights, levels=levels)
-        off += float(np.abs(played.own[:, -1] - each.wanted).sum())
+        instance = each.instance
+        worth = psi(
+            played(judged, instance, weights, levels), instance.work, instance.horizon,
+            rates(instance),
+        )  # fmt: skip
+        off += float(np.abs(per_organization(instance, worth) - each.wanted).sum())
         work += int(each.work.sum())
     return off / max(1, work)

@@ -38,7 +38,8 @@ def window_or_text(path: PathLike, schedule: PathLike | None = None) -> Window |
     where = os.fspath(path)
     file = locate(path) if schedule is not None or where in bundled() else path
     text = read_text(file)
-    content = parse_any_json(text, file) if text.lstrip()[:1] == "{" else None
+    ours = text.lstrip()[:1] == "{" and '"cotenant"' in text
+    content = parse_any_json(text, file) if ours else None
     if not isinstance(content, dict) or "cotenant" not in content:
         if schedule is None:
             return text

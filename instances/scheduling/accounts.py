@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 
-from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.errors import InvalidFile, InvalidOption, suggest
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.settings import with_settings
 from ..problem.tables import PathLike
@@ -29,6 +29,7 @@ from .log import (
     Waiting,
     labeled,
     most_processors,
+    of_jobs,
     of_partition,
     released_when_eligible,
     window,
@@ -36,7 +37,7 @@ from .log import (
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks, shares_given
 from .split import Organizations
-from .units import CPUS, Unit, summed, unit_named
+from .units import CPUS, Amounts, Unit, summed, unit_named
 from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
@@ -64,6 +65,8 @@ class Accounts:
     kind : what an organization is: "account", "user", or "organization".
     dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
     unit : what a machine is.
+    capacity : all that the cluster has, where the files say it.
+    node : machines of the node of the most common size; 0 when it is not known.
     """
 
     log: Log
@@ -76,6 +79,8 @@ class Accounts:
     kind: str
     dealt: str
     unit: Unit = CPUS
+    capacity: Amounts = field(default_factory=dict)
+    node: int = 0
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
         """The log, and a window's settings from `begin`, to the export's end without a length."""
@@ -107,6 +112,7 @@ class Source:
     delimiter : of sacct's output; found when not given.
     top : keep the N accounts of most work apart; merge the others.
     machines : how many CPUs, when `nodes` is not given.
+    inside : an account, or a queue, whose users (local queues) are judged alone.
     by : who is judged: account, each-user; or user, group, job: these are dealt to organizations at
         random.
     organizations, split, mapping, assignment_seed : see `instances.scheduling.log.Settings`.
@@ -132,11 +138,16 @@ class Source:
     initial: Initial = "warm"
     by: Who = "account"
     mapping: str | None = None
+    inside: str | None = None
     assignment_seed: Annotated[int, AtLeast(0)] = 0
     jobs: JobsAs = "parallel"
     backfilling: bool = True
 
     def __post_init__(self) -> None:
+        if self.inside is not None and self.by != "each-user":
+            raise InvalidOption(
+                f"inside is {self.inside!r}, whose users are judged; give by=each-user"
+            )
         if self.shares is not None and (self.by != "account" or self.split or self.mapping):
             raise InvalidOption(
                 "shares are of accounts; leave out by, split and mapping, or the shares"
@@ -170,6 +181,13 @@ class Source:
                     f"nodes that serve other partitions too: {len(both)} of {len(nodes)} "
                     f"({', '.join(both[:4])}); the jobs of those are not seen"
                 )
+        elif log.queues:
+            if len(partitions) > 1:
+                raise InvalidOption(
+                    f"{len(partitions)} cohorts (or queues without one) lend each other nothing; "
+                    f"judge them one by one: --partition {' --partition '.join(sorted(partitions))}"
+                )
+            log = of_partition(log, next(iter(partitions)))
         elif len(partitions) > 1:
             names = ", ".join(f"{name} {number}" for name, number in partitions.most_common(4))
             notes.append(
@@ -179,6 +197,9 @@ class Source:
         notes += remarks(log, nodes, self.unit)
         log, unit, more = self._in_unit(log, nodes)
         notes += more
+        if self.inside is not None:
+            log, nodes = _users(log, self.inside), []
+            notes.append(f"only {self.inside} is seen: what others held and waited for is not")
         if self.by == "each-user":
             log = replace(log, group=log.user, groups=log.users)
         by: By = "account" if self.by == "each-user" else self.by
@@ -207,6 +228,8 @@ class Source:
                 "all jobs are of one account, so nothing can be owed; --by each-user --top 12 "
                 "(audit: -o by=each-user -o top=12) judges its users"
             )
+        sizes = Counter(in_machines(unit, node.resources) for node in nodes)
+        del sizes[0]
         eligible = released_when_eligible(log)
         different = log.eligible is not None and bool((log.eligible != log.submit).any())
         settings = Settings(
@@ -220,12 +243,23 @@ class Source:
             machines_from=machines_from,
             shares_from=self._shares_from(log),
             unit=unit,
+            capacity=summed(
+                [each.nominal for each in log.queues] or [node.resources for node in nodes]
+            ),
+            node=max(sizes, key=lambda size: (sizes[size], size), default=0),
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
             notes=tuple(notes),
-            kind="organization" if not by_account else self.by.removeprefix("each-"),
+            kind=self._kind(by_account, bool(log.queues)),
             dealt="" if by_account or self.mapping is not None else self.by,
         )
+
+    def _kind(self, by_account: bool, queues: bool) -> str:
+        if not by_account:
+            return "organization"
+        if queues:
+            return "queue" if self.by == "account" else "local queue"
+        return self.by.removeprefix("each-")
 
     def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, Unit, list[str]]:
         """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
@@ -312,6 +346,15 @@ def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
             more = job.processors * (over - job.eligible)
             table[job.account] = (jobs + 1, cpus + job.processors, waited + more)
     return table
+
+
+def _users(log: Log, account: str) -> Log:
+    """The jobs of one account, on what they held."""
+    if account not in log.groups:
+        raise InvalidOption(f"inside is {account!r}; {suggest(account, log.groups)}")
+    chosen = np.flatnonzero(log.group == log.groups.index(account))
+    waiting = tuple(job for job in log.waiting if job.account == account)
+    return replace(of_jobs(log, chosen), waiting=waiting, queues=(), last=log.over)
 
 
 def _left_out(log: Log) -> Iterator[str]:

@@ -19,6 +19,7 @@ from ..problem.reading import parse_any_json, read_lines, read_text
 from ..problem.settings import with_settings
 from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Integers, Scheduling
+from .kueue import looks_like_kueue, read_kueue
 from .log import Log, Settings, labeled, window
 from .slurm import COMMAND, NODES_COMMAND, SHARES_COMMAND, looks_like_sacct, read_sacct
 
@@ -81,7 +82,7 @@ def accounting_csv(
     return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
 
 
-Form = Literal["auto", "sacct", "swf", "accounting-csv"]
+Form = Literal["auto", "sacct", "swf", "accounting-csv", "kueue"]
 
 
 def read_log(
@@ -92,8 +93,8 @@ def read_log(
     strict: bool = False,
     text: str | None = None,
 ) -> Log:
-    """A log, whatever its kind: what sacct prints, Standard Workload Format, or an accounting
-    table.
+    """A log, whatever its kind: what sacct prints, Standard Workload Format, an accounting table,
+    or what kubectl lists of a Kueue.
 
     Parameters
     ----------
@@ -109,6 +110,8 @@ def read_log(
     text = read_text(path) if text is None else text
     if form == "auto":
         form = _form_of(path, text)
+    if form == "kueue":
+        return read_kueue(path, strict=strict, text=text)
     if form == "sacct":
         return read_sacct(path, delimiter=delimiter, strict=strict, text=text)
     return read_swf(path, text) if form == "swf" else read_accounting(path, text=text)
@@ -119,6 +122,8 @@ def _form_of(path: PathLike, text: str) -> Form:
     where = os.fspath(path)
     if looks_like_sacct(text):
         return "sacct"
+    if looks_like_kueue(text):
+        return "kueue"
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line), "")
     if first.startswith(";") or (len(first.split()) == _FIELDS and "|" not in first):

@@ -44,10 +44,10 @@ def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
     waiting = [(job, unit.whole(job.resources)) for job in log.waiting]
     kept = np.flatnonzero(width > 0)
     if not len(kept):
+        cure = "" if log.queues else ". GPUs need AccountingStorageTRES=gres/gpu in slurm.conf"
         raise InvalidOption(
             f"unit is {unit.resource}, of which no job of {log.name} held any; the file has: "
-            f"{shortened(', '.join(sorted(summed(log.resources))) or 'no AllocTRES')}. Slurm "
-            "accounts for GPUs where AccountingStorageTRES names gres/gpu"
+            f"{shortened(', '.join(sorted(summed(log.resources))) or 'no AllocTRES')}{cure}"
         )
     numbers = [*width[kept].tolist(), *(wide for _, wide in waiting), capacity]
     numbers += [unit.whole(queue.nominal) for queue in log.queues]

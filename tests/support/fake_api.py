@@ -19,9 +19,17 @@ _GROUPS = {
     ],
     "/apis/policy/v1": [("poddisruptionbudgets", "PodDisruptionBudget", True, "pdb")],
     "/apis/storage.k8s.io/v1": [("csinodes", "CSINode", False, "csinode")],
+    "/apis/kueue.x-k8s.io/v1beta2": [
+        ("workloads", "Workload", True, "wl"),
+        ("clusterqueues", "ClusterQueue", False, "cq"),
+        ("cohorts", "Cohort", False, "cohort"),
+        ("localqueues", "LocalQueue", True, "lq"),
+        ("resourceflavors", "ResourceFlavor", False, "rf"),
+    ],
 }
 _VERSIONS = {
-    name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in ("policy", "storage.k8s.io")
+    name: {"groupVersion": f"{name}/{version}", "version": version}
+    for name, version in (("policy", "v1"), ("storage.k8s.io", "v1"), ("kueue.x-k8s.io", "v1beta2"))
 }
 _DISCOVERY: dict[str, Any] = {
     "/version": {"major": "1", "minor": "31", "gitVersion": "v1.31.2", "platform": "linux/amd64"},

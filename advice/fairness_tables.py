@@ -1,0 +1,136 @@
+"""Tables beside who is owed what: rules compared, what a change would do, and window by window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..analysis.report.table import Column, Table
+from ..analysis.scheduling.fairness import Fairness, moment
+from ..analysis.scheduling.views import RULES, Views, views
+from ..analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
+from .fairness import amount
+
+MOST_COLUMNS = 6
+"""Accounts of the table window by window, those of the largest debts; the page and CSV have all."""
+
+
+@dataclass(frozen=True)
+class Further:
+    """Other rules, where they were asked for, and changes; and the tables of both."""
+
+    views: Views | None = None
+    changes: tuple[WhatIf, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def document(self, judged: Fairness) -> dict[str, Any]:
+        """Plain JSON values."""
+        found: dict[str, Any] = {} if self.views is None else {"rules": self.views.document()}
+        if self.changes:
+            found["what_if"] = [each.document(judged) for each in self.changes]
+        return found
+
+
+def beside(
+    judged: Fairness, *, rules: bool, half_life: float, shares_given: bool = False,
+    without: str | None = None, add_nodes: int = 0, all_rules: bool = False,
+) -> Further:  # fmt: skip
+    """What is asked for beside debts.
+
+    Parameters
+    ----------
+    rules : whether other rules are, in a table too; they forget half in `half_life` seconds.
+    shares_given : whether shares were given in words, so that debts by the shares there are count.
+    without, add_nodes : what would have been, see `what_if`.
+    all_rules : other rules in any case, without a table.
+    """
+    seen = views(judged, half_life) if rules or all_rules else None
+    changes = [by_own_shares(judged)] if shares_given else []
+    if without is not None or add_nodes:
+        changes.append(what_if(judged, without=without, add_nodes=add_nodes))
+    tables = [windows_table(judged)] if len(judged.audits) > 1 else []
+    tables += [rules_table(seen)] if rules and seen is not None else []
+    tables += [change_table(judged, each) for each in changes]
+    return Further(seen, tuple(changes), tuple(tables))
+
+
+def _signed(value: float) -> str:
+    return amount(value) if value < 0 else f"+{amount(value)}"
+
+
+def rules_table(seen: Views) -> Table:
+    """Debts by the Shapley value, and by rules that look at the moment or forget."""
+    judged, debts = seen.judged, seen.debts
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column("owed (REF)", _signed, numeric=True),
+        *(Column(name, _signed, numeric=True) for name in RULES.values()),
+    )
+    rows = [
+        (judged.names[u], *(float(debts[rule][u, -1]) for rule in debts))
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+    ]
+    apart = [0.0, *(float(seen.apart(rule)[-1]) for rule in RULES)]
+    rows.append(("given to others", *((value, amount(value)) for value in apart)))
+    notes = []
+    for rule, name in RULES.items():
+        if opposed := seen.opposed(rule):
+            who = ", ".join(
+                f"{judged.names[u]} ({_signed(float(debts[rule][u, -1]))}, REF "
+                f"{_signed(float(debts['REF'][u, -1]))})"
+                for u in opposed[:4]
+            )
+            notes.append(f"{name} says the opposite of {who}")
+    return Table(
+        "rules", f"Debts by other rules, in {judged.unit.hours}", columns, tuple(rows),
+        "DRS looks at each moment by itself; fair tree and dominant share forget by a half-life "
+        f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. The last "
+        "line is what a rule gives to others than REF does.",
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def change_table(judged: Fairness, change: WhatIf) -> Table:
+    """Debts before and after a change."""
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column("as it is", _signed, numeric=True),
+        Column(change.change, _signed, numeric=True),
+        Column("difference", _signed, numeric=True),
+    )
+    rows = tuple(
+        (judged.names[u], float(change.before[u]), float(change.after[u]),
+         float(change.after[u] - change.before[u]))
+        for u in np.argsort(-change.before, kind="stable").tolist()
+    )  # fmt: skip
+    rule = "admission by borrowed share" if judged.found.log.queues else "fair share by use"
+    return Table(
+        "what-if", f"What if: {change.change}, in {judged.unit.hours}", columns, rows,
+        f"Both schedules are {rule}, played on the jobs of the log; preemption, priorities and "
+        "half-lives are not in it."
+        if change.replayed
+        else "Both are the log's own schedule, judged by both shares.",
+    )  # fmt: skip
+
+
+def windows_table(judged: Fairness) -> Table:
+    """Debts that each window added, and their sum."""
+    chosen = np.argsort(-np.abs(judged.owed), kind="stable")
+    columns = (
+        Column("from"),
+        *(
+            Column(judged.names[u], _signed, numeric=True, rank=max(0, n - MOST_COLUMNS + 1))
+            for n, u in enumerate(chosen.tolist())
+        ),
+    )
+    added = np.diff(judged.course, axis=0, prepend=0.0)[:, chosen].tolist()
+    hourly = any(each.judged.begin % 86_400 for each in judged.audits[1:])
+    letters = 16 if hourly or not judged.found.log.dated else 10
+    begins = [moment(judged.found.log, each.judged.begin)[:letters] for each in judged.audits]
+    rows = [*zip(begins, added, strict=True), ("in all", judged.owed[chosen].tolist())]
+    return Table(
+        "windows", f"Owed, window by window, in {judged.unit.hours}", columns,
+        tuple((name, *values) for name, values in rows),
+    )  # fmt: skip

@@ -1,0 +1,198 @@
+"""What rules without memory, and rules that forget, say of the debts that the Shapley value says.
+
+All of them look at one log: what each organization ran and had waiting, moment by moment.
+
+now : dominant resource share, as Kueue counts it: at each moment what is in use is divided again,
+    to each its own machines first and then what others leave, by weight. The debt is what it gives
+    less what was had, summed over time; the past plays no part in it.
+tree : fair tree, as Slurm counts it: use that is forgotten by half-lives, against shares. The debt
+    is an organization's share of all use that is not forgotten, less its own.
+dominant : the same of the resource of which an organization holds most (CPUs, memory, GPUs).
+
+Fair tree here is one level: accounts within accounts are as the log names them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.units import GPU, amount_of
+from ..report.picture import Chart, Series
+from .audit import Audit
+from .causes import Course
+from .fairness import HOUR, Fairness
+
+Floats = npt.NDArray[np.float64]
+
+RULES = {"now": "share now (DRS)", "tree": "fair tree", "dominant": "dominant share"}
+"""The rules besides REF, and their names for people."""
+
+RESOURCES = ("cpu", "mem", GPU)
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """Debts by several rules.
+
+    Attributes
+    ----------
+    times : (q,) moments, in seconds since the first window's begin.
+    debts : rule -> (k, q) hours of the unit; "REF" is `Fairness.owed` over time.
+    half_life : seconds, of the rules that forget.
+    """
+
+    judged: Fairness
+    times: Integers
+    debts: dict[str, Floats]
+    half_life: float
+
+    def apart(self, rule: str) -> Floats:
+        """(q,) hours of the unit that a rule gives to others than REF does."""
+        found: Floats = np.abs(self.debts[rule] - self.debts["REF"]).sum(axis=0) / 2
+        return found
+
+    def opposed(self, rule: str) -> list[int]:
+        """Organizations that a rule says owe and REF says are owed, or the reverse."""
+        ours, theirs = self.debts["REF"][:, -1], self.debts[rule][:, -1]
+        least = 1e-3 * float(self.judged.work.sum())
+        return np.flatnonzero(
+            (ours * theirs < 0) & (np.minimum(np.abs(ours), np.abs(theirs)) > least)
+        ).tolist()
+
+    def picture(self) -> Chart:
+        """How far each rule is from REF over time."""
+        hours = self.judged.unit.hours
+        last = ", ".join(
+            f"{name} {float(self.apart(rule)[-1]):.3g}" for rule, name in RULES.items()
+        )
+        return Chart(
+            "rules-apart", "Where rules disagree with the Shapley value", "hours",
+            f"given to others [{hours}]",
+            tuple(
+                Series(
+                    name, (0.0, *(self.times / HOUR).tolist()), (0.0, *self.apart(rule).tolist())
+                )
+                for rule, name in RULES.items()
+            ),
+            f"How much each rule gives to others than REF does; at the end, in {hours}: {last}.",
+            note="Half of the sum of differences of debts over all organizations.",
+        )  # fmt: skip
+
+    def document(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        key = self.judged.unit.key
+        return {
+            "half_life_seconds": self.half_life,
+            "times": self.times.tolist(),
+            f"debts_{key}": {rule: debts.tolist() for rule, debts in self.debts.items()},
+            f"apart_from_ref_{key}": {rule: self.apart(rule).tolist() for rule in RULES},
+        }
+
+
+def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
+    """Debts by several rules on the windows of an audit. O(events k log k)."""
+    weight = judged.machines / judged.machines.sum()
+    capacity = _capacity(judged)
+    times: list[int] = []
+    debts: dict[str, list[Floats]] = {rule: [] for rule in ("REF", *RULES)}
+    paid, given = np.zeros((2, len(weight)))
+    used = np.zeros((len(capacity), len(weight)))
+    resource = list(capacity)
+    first, before = judged.audits[0].judged.begin, judged.audits[0].judged.begin
+    for number, each in enumerate(judged.audits):
+        begin, course = each.judged.begin, judged.flows[number].course
+        used *= 0.5 ** ((begin - before) / half_life)
+        moments = np.append(0, each.times)
+        steps = np.unique(np.append(course.times, moments))
+        place = np.searchsorted(course.times, steps[:-1], side="right") - 1
+        gain = (_now(judged, course) - course.runs)[:, place] * np.diff(steps)
+        parts = np.array(
+            [_used(judged, each, course, name, capacity[name])[:, place] for name in resource]
+        )
+        for since, until in zip(moments[:-1].tolist(), moments[1:].tolist(), strict=True):
+            part = slice(*np.searchsorted(steps, [since, until]).tolist())
+            given = given + gain[:, part].sum(axis=1)
+            ages = until - steps[part.start : part.stop + 1]
+            kept = np.diff(0.5 ** (ages / half_life)) * half_life / np.log(2)
+            used = used * 0.5 ** ((until - since) / half_life) + parts[:, :, part] @ kept
+            times.append(begin - first + until)
+            at = int(np.searchsorted(each.times, until))
+            ref = each.owed[:, at] * 2 / each.instance.horizon / HOUR
+            debts["REF"].append(paid + float(judged.unit.size) * ref)
+            debts["now"].append(judged.hours(given))
+            largest = used.max(axis=0) * judged.machines.sum()
+            for rule, use in (("tree", used[0] * judged.machines.sum()), ("dominant", largest)):
+                debts[rule].append(judged.hours(weight * use.sum() - use))
+        paid, before = debts["REF"][-1], begin + each.instance.horizon
+    table = {rule: np.array(rows).T for rule, rows in debts.items()}
+    return Views(judged, np.array(times, dtype=np.int64), table, half_life)
+
+
+def _capacity(judged: Fairness) -> dict[str, float]:
+    """Of the unit (as ""), and of each resource that jobs hold: what there is, or what jobs held
+    per machine of the unit where the cluster's own number is not known.
+    """
+    log, whole = judged.found.log, float(judged.machines.sum())
+    found = {"": whole}
+    for name in RESOURCES if log.resources else ():
+        total = float(judged.found.capacity.get(name, 0))
+        amounts = np.array([amount_of(each, name) for each in log.resources], dtype=float)
+        if not total and amounts.any():
+            total = _most(log.submit + log.wait, log.run, amounts)
+        if total:
+            found[name] = total
+    return found
+
+
+def _most(start: Integers, run: Integers, amounts: Floats) -> float:
+    """The most in use at one time."""
+    times, change = np.append(start + run, start), np.append(-amounts, amounts)
+    return float(np.cumsum(change[np.lexsort((change, times))]).max())
+
+
+def _used(judged: Fairness, each: Audit, course: Course, name: str, capacity: float) -> Floats:
+    """(k, m) part of a resource that each organization holds."""
+    if not name:
+        return course.runs / capacity
+    resources = judged.found.log.resources
+    amounts = np.array([amount_of(resources[job], name) for job in course.job], dtype=float)
+    return course.in_use(amounts) / capacity
+
+
+def _now(judged: Fairness, course: Course) -> Floats:
+    """(k, m) machines by the share at each moment of all that are in use."""
+    own = np.asarray(judged.machines, dtype=float)
+    weights = {queue.name: queue.weight for queue in judged.found.log.queues}
+    weight = np.array([weights.get(name, 1.0) for name in judged.names])
+    weight = np.maximum(weight, 1e-9) if weights else np.maximum(own, 1e-9)
+    demand, total = course.runs + course.waits, course.runs.sum(axis=0)
+    base = np.minimum(demand, own[:, None])
+    first = filled(np.minimum(total, base.sum(axis=0)), base, np.maximum(own, 1e-9))
+    return first + filled(total - first.sum(axis=0), demand - base, weight)
+
+
+def filled(total: Floats, most: Floats, weight: Floats) -> Floats:
+    """(k, m) parts of each total, the same multiple of the weights for all but those whose most
+    is less.
+
+    Parameters
+    ----------
+    total : (m,) at most the sum of `most`.
+    most : (k, m) that each can have.
+    weight : (k,) above 0.
+    """
+    ratio = most / weight[:, None]
+    order = np.argsort(ratio, axis=0)
+    sorted_most = np.take_along_axis(most, order, axis=0)
+    rest = np.cumsum(weight[order][::-1], axis=0)[::-1]
+    level = (total - (np.cumsum(sorted_most, axis=0) - sorted_most)) / rest
+    reached = level <= np.take_along_axis(ratio, order, axis=0) + 1e-12
+    place = np.where(reached.any(axis=0), reached.argmax(axis=0), len(weight) - 1)
+    height = np.take_along_axis(level, place[None], axis=0)[0]
+    found: Floats = np.minimum(most, np.maximum(height, 0.0) * weight[:, None])
+    return found

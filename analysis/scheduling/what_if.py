@@ -1,0 +1,143 @@
+"""Debts again, with other shares, without an account, or with more nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.problem.errors import InvalidOption, suggest
+from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.log import Window
+from ...instances.scheduling.split import proportional
+from ...instances.scheduling.widths import in_machines
+from .audit import audit
+from .fairness import Fairness, in_core_hours
+from .fit import played, present_weights
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """Debts before and after a change.
+
+    Attributes
+    ----------
+    change : what is different, in words.
+    replayed : whether the site's rule played both schedules; else both are the log's own.
+    before, after : (k,) debts in hours of the unit; after is 0 for who is left out.
+    """
+
+    change: str
+    replayed: bool
+    before: Floats
+    after: Floats
+
+    def document(self, judged: Fairness) -> dict[str, Any]:
+        """Plain JSON values."""
+        key = judged.unit.key
+        return {
+            "change": self.change, "replayed": self.replayed,
+            f"owed_before_{key}": self.before.tolist(), f"owed_after_{key}": self.after.tolist(),
+        }  # fmt: skip
+
+
+def what_if(
+    judged: Fairness,
+    *,
+    shares: Mapping[str, float] | None = None,
+    without: str | None = None,
+    add_nodes: int = 0,
+) -> WhatIf:
+    """The debts that a change would have made.
+
+    Other shares are looked at on the log's own schedule. Without an account, whose machines the
+    others have then by their shares, or with more nodes, which are divided by shares, others would
+    have started at other times: the site's rule (`fit.played`) plays the jobs as they were and with
+    the change, and both schedules are judged.
+
+    Parameters
+    ----------
+    shares : name -> part of the machines; who is not named has none.
+    without : the name of an organization.
+    add_nodes : how many, of the size that is most common in the file of nodes.
+
+    Raises
+    ------
+    InvalidOption
+        There is no such organization, or it is the only one with jobs or machines; the size of a
+        node is not known.
+    """
+    names, machines = judged.names, judged.machines
+    total, parts = int(machines.sum()), machines.astype(float)
+    changes = []
+    if shares is not None:
+        if unknown := sorted(set(shares) - set(names)):
+            raise InvalidOption(f"shares names {unknown[0]!r}; {suggest(unknown[0], names)}")
+        parts = np.array([float(shares.get(name, 0.0)) for name in names])
+        changes.append("other shares")
+    if without is not None:
+        if without not in names:
+            raise InvalidOption(f"without is {without!r}; {suggest(without, names)}")
+        parts[names.index(without)] = 0.0
+        changes.append(f"without {without}")
+    if add_nodes:
+        if not judged.found.node:
+            raise InvalidOption(
+                "add-nodes needs the size of a node; give what `scontrol show node -o` prints as "
+                "--nodes"
+            )
+        total += add_nodes * judged.found.node
+        changes.append(f"{add_nodes} node{'s' * (add_nodes != 1)} more")
+    if not parts.any():
+        raise InvalidOption(f"without is {without!r}, which has all of the machines")
+    own = proportional(total, parts)
+    replay = without is not None or add_nodes > 0
+    before, after = np.zeros((2, len(names)))
+    for each in judged.audits:
+        left = np.ones(each.instance.jobs, dtype=bool)
+        if without is not None:
+            left = each.instance.organization != names.index(without)
+        old = _starts(judged, each.judged) if replay else each.judged
+        before += in_core_hours(audit(old, reference=each.reference, points=1))
+        if not left.any():
+            continue
+        new = _of(each.judged, own, left)
+        new = _starts(judged, new) if replay else new
+        after += in_core_hours(audit(new, reference=each.reference, points=1))
+    size = float(judged.unit.size)
+    return WhatIf(" and ".join(changes), replay, size * before, size * after)
+
+
+def by_own_shares(judged: Fairness) -> WhatIf:
+    """The debts by the shares that there are when none are given: what queues bring, else equal
+    parts.
+    """
+    queues = judged.found.log.queues
+    parts = {each.name: float(in_machines(judged.unit, each.nominal)) for each in queues}
+    parts = {name: parts.get(name, 0.0 if queues else 1.0) for name in judged.names}
+    return replace(what_if(judged, shares=parts), change="by quotas" if queues else "equal shares")
+
+
+def _of(judged: Window, machines: Integers, left: npt.NDArray[np.bool_]) -> Window:
+    """The same window with other machines, and only some of its jobs."""
+    instance = judged.instance
+    changed = instance.replace(
+        machines=machines, organization=instance.organization[left],
+        release=instance.release[left], processing=instance.processing[left],
+        processors=None if instance.processors is None else instance.processors[left],
+    )  # fmt: skip
+    job = judged.job[left] if len(judged.job) else judged.job
+    return replace(judged, instance=changed, start=judged.start[left], job=job)
+
+
+def _starts(judged: Fairness, one: Window) -> Window:
+    """The window with the schedule of the site's rule."""
+    weights = present_weights(judged)
+    weights = np.where(one.instance.machines > 0, weights, 0)
+    start = played(judged, one.instance, weights, np.zeros_like(weights))
+    return replace(one, start=start)

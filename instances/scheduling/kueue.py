@@ -1,0 +1,414 @@
+"""Reader of what kubectl lists of a Kueue: Workloads, ClusterQueues, Cohorts, LocalQueues and
+ResourceFlavors, v1beta1 or v1beta2.
+
+A Workload keeps the last change of each of its conditions and no history: of runs that ended in an
+eviction, their total time. Finished ones are deleted after a while.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..problem.documents import shortened
+from ..problem.errors import InvalidFile
+from ..problem.quantities import amount, quantity
+from ..problem.reading import parse_any_json, read_text
+from ..problem.tables import PathLike
+from .log import Log, Waiting, labeled
+from .split import proportional
+from .units import GPU, Queue, amount_of, summed
+
+KUEUE_COMMAND = (
+    "kubectl get workloads.kueue.x-k8s.io,clusterqueues,cohorts,localqueues,resourceflavors -A "
+    "-o json"
+)
+"""The export that says all that is read here."""
+
+GROUP = "kueue.x-k8s.io/"
+
+Object = Mapping[str, Any]
+
+
+class _BadObject(Exception):
+    """What is wrong with an object."""
+
+
+@dataclass
+class _Reading:
+    """What the objects have said so far.
+
+    Attributes
+    ----------
+    queues : by name.
+    locals : of a namespace and a LocalQueue, the ClusterQueue.
+    flavors : of a queue and a resource, the flavors with a quota.
+    runs : job, queue, user, cohort, since when it waited, start, end or None, resources, marks.
+    """
+
+    queues: dict[str, Queue] = field(default_factory=dict)
+    locals: dict[tuple[str, str], str] = field(default_factory=dict)
+    flavors: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    runs: list[tuple[Any, ...]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    bad: list[str] = field(default_factory=list)
+    last: int = 0
+    finished: list[int] = field(default_factory=list)
+
+
+def looks_like_kueue(text: str) -> bool:
+    """Whether a text is JSON that names objects of Kueue."""
+    return text.lstrip()[:1] in ("{", "[") and f'"{GROUP}' in text
+
+
+def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None) -> Log:
+    """The runs of a Kueue's workloads, each ClusterQueue a group and each LocalQueue a user; its
+    cohort is the partition.
+
+    Of an object that comes several times, as in exports that were put into one list, the last
+    counts; so exports keep what is deleted later.
+
+    Raises
+    ------
+    InvalidFile
+        It is no such list, has no ClusterQueue or no Workload that ran, or most of its Workloads
+        cannot be read; with `strict`, one of them.
+    """
+    where = os.fspath(path)
+    content = parse_any_json(read_text(path) if text is None else text, path)
+    objects: dict[tuple[str, ...], Object] = {}
+    for item in _items(content):
+        meta = item.get("metadata")
+        if isinstance(meta, dict) and isinstance(item.get("kind"), str):
+            key = (item["kind"], str(meta.get("namespace", "")), str(meta.get("name", "")))
+            objects[key] = item
+    of_kind: dict[str, list[Object]] = {}
+    for (kind, _, _), item in objects.items():
+        of_kind.setdefault(kind, []).append(item)
+    if not of_kind.get("ClusterQueue"):
+        raise InvalidFile(f"{where} has no ClusterQueue; make it with: {KUEUE_COMMAND}")
+    reading = _Reading()
+    notes: list[str] = []
+    try:
+        notes += _read_queues(of_kind, reading)
+    except (_BadObject, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidFile(f"{where}: a queue or cohort cannot be read: {error}") from None
+    workloads = of_kind.get("Workload", [])
+    for item in workloads:
+        try:
+            _read_workload(item, reading)
+        except (_BadObject, AttributeError, KeyError, TypeError, ValueError) as error:
+            what = f"Workload {_name(item)}: {error}"
+            if strict:
+                raise InvalidFile(f"{where}, {what}") from None
+            reading.bad.append(what)
+    if not reading.runs or 2 * len(reading.bad) > len(workloads):
+        first = f"; the first is {reading.bad[0]}" if reading.bad else ""
+        raise InvalidFile(
+            f"{where} has {len(workloads)} Workloads, of which none ran or most cannot be read"
+            f"{first}. Make it with: {KUEUE_COMMAND}"
+        )
+    return _log_of(where, reading, (*notes, *_notes(of_kind, reading)))
+
+
+def _items(content: Any) -> Iterator[Object]:
+    """Every object of lists within lists; those of a typed list get its kind."""
+    if isinstance(content, list):
+        for each in content:
+            yield from _items(each)
+    elif isinstance(content, dict) and isinstance(content.get("items"), list):
+        kind = str(content.get("kind", "")).removesuffix("List")
+        for each in content["items"]:
+            yield from _items(each if not kind or "kind" in each else {"kind": kind, **each})
+    elif isinstance(content, dict):
+        yield content
+
+
+def _name(item: Object) -> str:
+    meta = item["metadata"]
+    return "/".join(str(meta[part]) for part in ("namespace", "name") if meta.get(part))
+
+
+def _moment(text: object, what: str) -> int:
+    try:
+        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        raise _BadObject(f"{what} is {shortened(str(text))}; expected a time") from None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def _add(table: dict[str, int], resource: str, flavor: str, value: object, times: int = 1) -> None:
+    """Count a quantity of a resource of a flavor."""
+    whole = amount(times * quantity(str(value)), resource)
+    name = GPU if resource.rpartition("/")[2] == "gpu" else resource
+    name = "mem" if name == "memory" else name
+    for each in (name, f"{GPU}:{flavor}") if name == GPU and flavor else (name,):
+        table[each] = table.get(each, 0) + whole
+
+
+def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
+    """The flavor and the quota of each entry."""
+    for group in spec.get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for entry in flavor.get("resources") or ():
+                yield str(flavor["name"]), entry
+
+
+def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
+    """Fill in queues; gives what must be said about them."""
+    cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
+
+    def line(cohort: str) -> list[str]:
+        """The cohort and those it is in, the root last."""
+        chain = [cohort]
+        while parent := str(
+            cohorts.get(chain[-1], {}).get("parentName")
+            or cohorts.get(chain[-1], {}).get("parent")
+            or ""
+        ):
+            if parent in chain:
+                raise _BadObject(f"Cohort {cohort} is within itself")
+            chain.append(parent)
+        return chain
+
+    above: dict[str, list[str]] = {}
+    nominal: dict[str, dict[str, int]] = {}
+    weight: dict[str, float] = {}
+    limits: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+    for item in of_kind["ClusterQueue"]:
+        name, spec = _name(item), item.get("spec") or {}
+        cohort = str(spec.get("cohortName") or spec.get("cohort") or "")
+        above[name] = line(cohort) if cohort else []
+        nominal[name], limits[name] = {}, ({}, {})
+        free: list[set[str]] = [set(), set()]
+        for flavor, entry in _quotas(spec):
+            _add(nominal[name], entry["name"], flavor, entry["nominalQuota"])
+            reading.flavors.setdefault((name, entry["name"]), []).append(flavor)
+            for place, key in enumerate(("borrowingLimit", "lendingLimit")):
+                one: dict[str, int] = {}
+                _add(one, entry["name"], flavor, entry.get(key) or 0)
+                if entry.get(key) is None:
+                    free[place] |= set(one)
+                for resource, number in one.items():
+                    limits[name][place][resource] = limits[name][place].get(resource, 0) + number
+        for place in (0, 1):  # what one flavor does not limit is not limited in all
+            for resource in free[place]:
+                limits[name][place].pop(resource, None)
+        weight[name] = float(quantity(str((spec.get("fairSharing") or {}).get("weight", 1))))
+    for cohort, spec in cohorts.items():
+        pool: dict[str, int] = {}
+        for flavor, entry in _quotas(spec):
+            _add(pool, entry["name"], flavor, entry.get("nominalQuota", 0))
+        members = [name for name in above if cohort in above[name]]
+        if not any(pool.values()) or not members:
+            continue
+        parts = [weight[name] for name in members]
+        for resource, number in pool.items():
+            divided = proportional(number, parts if any(parts) else [1.0] * len(members))
+            for name, more in zip(members, divided.tolist(), strict=True):
+                nominal[name][resource] = nominal[name].get(resource, 0) + more
+        yield f"the quota of cohort {cohort} itself is divided among its queues by their weights"
+    if any(len(chain) > 1 for chain in above.values()):
+        yield "cohorts within cohorts are judged as one: limits and weights between them not"
+    for name in above:
+        root = above[name][-1] if above[name] else name
+        queue = Queue(name, root, nominal[name], *limits[name], weight[name])
+        reading.queues[name] = queue
+    for item in of_kind.get("LocalQueue", []):
+        meta, spec = item["metadata"], item.get("spec") or {}
+        local = str(meta.get("namespace", "")), str(meta["name"])
+        reading.locals[local] = str(spec.get("clusterQueue", ""))
+    known = {_name(item) for item in of_kind.get("ResourceFlavor", [])}
+    used = {flavor for flavors in reading.flavors.values() for flavor in flavors}
+    if known and (missing := sorted(used - known)):
+        yield f"quotas of flavors that are not there, which nobody can use: {', '.join(missing)}"
+
+
+def _resources(item: Object, queue: str, reading: _Reading) -> dict[str, int]:
+    """What a workload holds or asks for, in all of its pods."""
+    found: dict[str, int] = {}
+    status = item.get("status") or {}
+    admission = status.get("admission") or {}
+    if assigned := admission.get("podSetAssignments"):
+        for each in assigned:
+            flavors = each.get("flavors") or {}
+            for resource, value in (each.get("resourceUsage") or {}).items():
+                _add(found, resource, str(flavors.get(resource, "")), value)
+        return found
+    asked = [
+        (name, value, 1)
+        for each in status.get("resourceRequests") or ()
+        for name, value in (each.get("resources") or {}).items()
+    ] or [
+        (name, value, int(each.get("count", 1)))
+        for each in item["spec"]["podSets"]
+        for container in each["template"]["spec"].get("containers") or ()
+        for name, value in ((container.get("resources") or {}).get("requests") or {}).items()
+    ]
+    for name, value, times in asked:
+        flavors = reading.flavors.get((queue, name), [])
+        _add(found, name, flavors[0] if len(flavors) == 1 else "", value, times)
+    return found
+
+
+def _read_workload(item: Object, reading: _Reading) -> None:
+    meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
+    created = _moment(meta.get("creationTimestamp"), "creationTimestamp")
+    since: dict[str, int] = {}
+    changed: dict[str, int] = {}
+    reason: dict[str, str] = {}
+    for each in status.get("conditions") or ():
+        kind, moment = each["type"], _moment(each.get("lastTransitionTime"), each["type"])
+        changed[kind], reason[kind] = moment, str(each.get("reason", ""))
+        if each.get("status") == "True":
+            since[kind] = moment
+    reading.last = max(reading.last, created, *changed.values())
+    local = str(meta.get("namespace", "")), str(spec.get("queueName", ""))
+    queue = str(
+        (status.get("admission") or {}).get("clusterQueue") or reading.locals.get(local, "")
+    )
+    if queue not in reading.queues:
+        what = "of a ClusterQueue that is not in the file" if queue else "of no known LocalQueue"
+        reading.counts[f"Workloads {what}"] += 1
+        return
+    reserved = since.get("QuotaReserved", since.get("Admitted"))
+    finished = since.get("Finished")
+    if finished is not None:
+        reading.finished.append(finished)
+    resources = _resources(item, queue, reading)
+    user, cohort = "/".join(local), reading.queues[queue].cohort
+    waited = created
+    if past := _past(status):
+        ended, marks = since.get("Evicted"), ["evicted"]
+        if ended is None:
+            again = created if reserved is None else reserved
+            requeued = changed.get("Requeued", 0)
+            ended = requeued if created < requeued <= again else again
+            marks.append("unplaced")
+        # of several earlier runs only the total is known: they count as one, the last
+        begin = max(created, ended - past)
+        reading.runs.append(
+            (_name(item), queue, user, cohort, created, begin, ended, resources, tuple(marks))
+        )
+        waited = ended
+    elif any(kind in changed for kind in ("Evicted", "Preempted")):
+        reading.counts["Workloads evicted at a time when Kueue did not record their runs"] += 1
+    marks = ["reclaimable"] * bool(status.get("reclaimablePods"))
+    if reserved is not None and (finished is None or finished >= reserved):
+        start = max(reserved, waited)
+        reading.runs.append(
+            (_name(item), queue, user, cohort, waited, start, finished, resources, tuple(marks))
+        )
+    elif finished is not None:
+        reading.counts["Workloads that finished without quota"] += not past
+    elif spec.get("active") is False:
+        reading.counts["Workloads deactivated while they waited"] += 1
+    else:
+        stuck = reason.get("QuotaReserved") in ("Inadmissible", "Misconfigured")
+        limit = int(spec.get("maximumExecutionTimeSeconds") or -1)
+        reading.waiting.append(
+            Waiting(
+                _name(item), queue, user, cohort, waited, None if stuck else waited, 1, limit,
+                resources,
+            )
+        )  # fmt: skip
+
+
+def _past(status: Object) -> int:
+    """Seconds of runs that ended in an eviction; the older version's name has a slip."""
+    for name in ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"):
+        if status.get(name):
+            return int(status[name])
+    return 0
+
+
+def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
+    """What the file cannot say, and where it contradicts itself."""
+    finished = reading.finished
+    first = f", the first of {_day(min(finished))}" if finished else ""
+    yield (
+        "Kueue deletes finished Workloads (with their jobs, or by objectRetentionPolicies): the "
+        f"file has {len(finished)} of them{first}; what was deleted before is not judged"
+    )
+    yield f"the file does not say when it was made: it is taken to end at {_day(reading.last)}"
+    marks = Counter(mark for run in reading.runs for mark in run[-1])
+    if marks["evicted"]:
+        yield (
+            f"Workloads that were evicted: {marks['evicted']}; their earlier runs count as they "
+            "ran, several of one Workload as one, the last"
+        )
+    if marks["unplaced"]:
+        yield (
+            f"of these, the end of the earlier run is not in the file: {marks['unplaced']}; it is "
+            "taken to be when the Workload was requeued or admitted again"
+        )
+    if marks["reclaimable"]:
+        yield (
+            f"Workloads that gave pods back early: {marks['reclaimable']}; they count in full "
+            "until they finish"
+        )
+    limited = [q.name for q in reading.queues.values() if q.borrowing or q.lending]
+    if limited:
+        yield (
+            f"queues with borrowing or lending limits: {', '.join(limited[:4])} ({len(limited)} in "
+            "all); coalitions are played without them, and what a limit keeps from a queue is owed"
+        )
+    running: dict[str, list[Mapping[str, int]]] = {}
+    for _, queue, _, _, _, _, end, resources, _ in reading.runs:
+        if end is None:
+            running.setdefault(queue, []).append(resources)
+    for item in of_kind["ClusterQueue"]:
+        said: dict[str, int] = {}
+        status = item.get("status") or {}
+        for flavor in status.get("flavorsReservation") or ():
+            for entry in flavor.get("resources") or ():
+                _add(said, entry["name"], "", entry.get("total", 0))
+        mine = summed(running.get(_name(item), []))
+        less = [name.replace(GPU, "GPUs") for name in said if amount_of(mine, name) < said[name]]
+        if less:
+            yield (
+                f"ClusterQueue {_name(item)} reserves more {', '.join(less)} than the Workloads in "
+                f"the file: it is not whole (all namespaces: {KUEUE_COMMAND})"
+            )
+
+
+def _day(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _log_of(where: str, reading: _Reading, notes: tuple[str, ...]) -> Log:
+    last = reading.last + 1
+    runs = [
+        (*run[:6], (last if run[6] is None else run[6]) - run[5], run[7], run[6] is None)
+        for run in reading.runs
+    ]
+    without = sum(run[6] <= 0 for run in runs)
+    runs = sorted((run for run in runs if run[6] > 0), key=lambda run: (run[4], run[0], run[5]))
+    if not runs:
+        raise InvalidFile(f"{where} has no Workload that held quota for a second")
+    names, queues, users, cohorts, waited, start, length, resources, running = zip(
+        *runs, strict=True
+    )
+    submit = np.array(waited, dtype=np.int64)
+    group_names, group = labeled(queues)
+    user_names, user = labeled(users)
+    dropped = dict(reading.counts) | {"Workloads that held quota for no second": without}
+    return Log(
+        name=Path(where).name.rpartition(".")[0] or Path(where).name,
+        submit=submit, wait=np.array(start, dtype=np.int64) - submit,
+        run=np.array(length, dtype=np.int64), processors=np.ones(len(runs), dtype=np.int64),
+        user=user, group=group, users=user_names, groups=group_names,
+        dropped={why: number for why, number in dropped.items() if number},
+        jobs=names, eligible=submit, partition=cohorts, waiting=tuple(reading.waiting), last=last,
+        bad=tuple(reading.bad), dated=True,
+        marks=tuple(("running",) if each else () for each in running), resources=resources,
+        queues=tuple(reading.queues.values()), notes=notes,
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Admission by the share of borrowed quota, as Kueue's fair sharing within one cohort, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..heap_kernels import drop_first, push
+
+Ints = NDArray[Any]
+
+_BITS = 24
+"""A running job is end * 2**24 + its place in the heap."""
+
+
+@compiled
+def admit(
+    first: Ints, release: Ints, processing: Ints, width: Ints, owner: Ints, quota: Ints,
+    borrowing: Ints, lending: Ints, weight: Ints, horizon: int, start: Ints,
+) -> None:  # fmt: skip
+    """Put the starts of jobs, which come queue by queue in their order, into `start`.
+
+    Of the queues whose first waiting job fits, the one goes next whose use above its quota, with
+    that job, is least over its weight (0: the last of all), then the one that has waited longest. A
+    queue holds at most its quota and `borrowing`; of its quota others hold at most `lending`. What
+    can never fit is left out.
+    """
+    queues = len(quota)
+    head, used, kept = first[:queues].copy(), np.zeros(queues, np.int64), quota - lending
+    heap, size, now, total = np.zeros(len(release) + 1, np.int64), 0, 0, quota.sum()
+    while now < horizon:
+        while size > 0 and heap[0] >> _BITS <= now:
+            job = heap[0] & ((1 << _BITS) - 1)
+            used[owner[job]] -= width[job]
+            size -= 1
+            drop_first(heap, 0, size)
+        bound = 0  # what is in use or kept for its owner alone
+        for u in range(queues):
+            bound += max(used[u], kept[u])
+        best, share, later = -1, 0.0, horizon
+        for u in range(queues):
+            most = min(quota[u] + borrowing[u], total - (kept.sum() - kept[u]))
+            while head[u] < first[u + 1] and width[head[u]] > most:
+                head[u] += 1
+            if head[u] == first[u + 1]:
+                continue
+            job = head[u]
+            if release[job] > now:
+                later = min(later, release[job])
+                continue
+            after = used[u] + width[job]
+            if after > quota[u] + borrowing[u]:
+                continue
+            if bound - max(used[u], kept[u]) + max(after, kept[u]) > total:
+                continue
+            above = max(after - quota[u], 0)
+            mine = 0.0 if above == 0 else above / weight[u] if weight[u] > 0 else np.inf
+            if best < 0 or mine < share or (mine == share and release[job] < release[head[best]]):
+                best, share = u, mine
+        if best < 0:
+            now = min(later, heap[0] >> _BITS) if size > 0 else later
+            continue
+        job = head[best]
+        head[best] += 1
+        start[job] = now
+        used[best] += width[job]
+        push(heap, 0, size, min(now + processing[job], horizon) << _BITS | job)
+        size += 1

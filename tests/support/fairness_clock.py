@@ -1,0 +1,298 @@
+"""Debts by the clock, second by second, from the text of a small log: an oracle for units, for the
+rules beside REF, and for what Kueue's objects say.
+
+Widths are counted again from the requests that the log was made of; coalitions are played by the
+clock (`oracles.scheduling`), each second of each job is put down with its worth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+from pathlib import Path
+
+import numpy as np
+
+from cotenant.analysis.scheduling.fairness import fairness
+from cotenant.analysis.scheduling.views import views
+from cotenant.instances.scheduling import Scheduling
+from cotenant.instances.scheduling.accounts import Source
+from support.kueue_objects import GPU, VERSIONS, cluster_queue, listed, local_queue, made, workload
+from support.oracles.scheduling import Clockwork
+
+UNITS = ("cpu", "gpu", "gpu:a", "memory", "billing", "prices", "kueue", "kueue:a")
+HALF_LIFE = 7.0
+HEADER = (
+    "JobID|User|Account|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|ReqTRES|AllocTRES|"
+    "State|JobName"
+)
+
+
+@dataclass
+class Asked:
+    """A job: who, when (seconds), and what of each resource: CPUs, GPUs of types a and b, half GiB,
+    billing.
+    """
+
+    owner: int
+    submit: int
+    start: int
+    run: int
+    cpus: int
+    a: int
+    b: int
+    halves: int
+    billing: int
+
+    @property
+    def tres(self) -> str:
+        gpus = "".join(f",gres/gpu:{kind}={n}" for kind, n in (("a", self.a), ("b", self.b)) if n)
+        gpus += f",gres/gpu={self.a + self.b}" * (self.a + self.b > 0)
+        return f"cpu={self.cpus},mem={self.halves / 2}0G,billing={self.billing}{gpus}"
+
+
+def width(job: Asked, unit: str) -> Fraction:
+    """How much of the unit a job holds."""
+    kind = unit.removeprefix("kueue").removeprefix("gpu").removeprefix(":")
+    gpus = {"": job.a + job.b, "a": job.a}.get(kind, 0)
+    others = {"cpu": job.cpus, "memory": Fraction(job.halves, 2), "billing": job.billing}
+    return Fraction(
+        others.get(unit, 3 * job.a + Fraction(3, 2) * job.b if unit == "prices" else gpus)
+    )
+
+
+def drawn(rng: np.random.Generator, unit: str) -> tuple[list[Asked], int]:
+    """Jobs of so many accounts, of which at least one holds some of the unit."""
+    k = int(rng.integers(2, 4))
+    while True:
+        jobs = []
+        for _ in range(int(rng.integers(1, 7))):
+            submit = int(rng.integers(0, 8))
+            a, b = (int(rng.integers(0, 3)) for _ in "ab")
+            if unit.startswith("kueue"):  # a workload gets one flavor
+                a, b = (a, 0) if rng.integers(2) else (0, b)
+            jobs.append(
+                Asked(
+                    int(rng.integers(k)), submit, submit + int(rng.integers(0, 5)),
+                    int(rng.integers(1, 6)), int(rng.integers(1, 4)), a, b,
+                    int(rng.integers(1, 6)), int(rng.integers(1, 5)),
+                )
+            )  # fmt: skip
+        if any(width(job, unit) for job in jobs):
+            return jobs, k
+
+
+def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
+    """Where the debts of one small log are not those by the clock."""
+    rng = np.random.default_rng([seed, UNITS.index(unit)])
+    jobs, k = drawn(rng, unit)
+    kueue = unit.startswith("kueue")
+    path = folder / ("kueue.json" if kueue else "sacct.txt")
+    over = max(job.start + job.run for job in jobs)
+    if kueue:
+        quota = rng.integers(0, 4, (k, 2))
+        quota[rng.integers(k)] += 2  # of both flavors, so that every job fits
+        weights = rng.integers(1, 4, k)
+        path.write_text(json.dumps(_objects(rng, jobs, quota, weights)))
+        source = Source(unit=unit.replace("kueue", "gpu"))
+        column = slice(0, 1) if unit == "kueue:a" else slice(0, 2)
+        own = [Fraction(int(row[column].sum())) for row in quota]
+        over += 1
+        names = list(range(k))
+    else:
+        _write_sacct(path, jobs)
+        a, b = int(rng.integers(4, 9)), int(rng.integers(4, 9))
+        (folder / "nodes.txt").write_text(
+            f"NodeName=n CPUTot=9 State=IDLE RealMemory=8192 Gres=gpu:a:{a},gpu:b:{b}\n"
+        )
+        total = {"cpu": 9, "memory": 8, "gpu": a + b, "gpu:a": a, "billing": 11}.get(
+            unit, 3 * a + Fraction(3, 2) * b
+        )
+        source = Source(
+            unit="gpu" if unit == "prices" else unit, nodes=str(folder / "nodes.txt"),
+            machines=11 if unit == "billing" else None,
+            prices="a=3,b=1.5" if unit == "prices" else None,
+        )  # fmt: skip
+        jobs = [job for job in jobs if width(job, unit)]
+        names = sorted({job.owner for job in jobs})
+        grain = _grain([width(job, unit) for job in jobs], Fraction(total), unit)
+        parts = int(total / grain)
+        own = [grain * (parts // len(names) + (n < parts % len(names))) for n in range(len(names))]
+        weights = np.array([float(each) for each in own])
+    found = fairness(str(path), source, ties=0, reference="REF")
+    jobs = [job for job in jobs if width(job, unit)]
+    jobs.sort(key=lambda job: job.submit)
+    if kueue and not sum(own):
+        return
+    begin = min(job.submit for job in jobs)
+    horizon = over - begin
+    grain = _grain([width(job, unit) for job in jobs], sum(own, Fraction(0)), unit, own * kueue)
+    ours = {name: float(value) for name, value in zip(found.names, found.owed, strict=True)}
+    theirs = _by_clock(jobs, names, own, grain, unit, begin, horizon)
+    for name, value in theirs.items():
+        if abs(ours[f"q{name}"] - value) > 1e-9 * max(1.0, abs(value)):
+            yield f"{unit}: q{name} is owed {ours[f'q{name}']}, by the clock {value}"
+    seen = views(found, HALF_LIFE)
+    if unit in ("prices", "billing"):
+        return
+    capacity = _capacities(unit, own, jobs, quota if kueue else (a, b))
+    for rule, values in _rules(jobs, names, own, weights, unit, begin, horizon, capacity).items():
+        mine = dict(zip(found.names, seen.debts[rule][:, -1].tolist(), strict=True))
+        for name, value in zip(names, values, strict=True):
+            if abs(mine[f"q{name}"] - value) > 1e-9 * max(1.0, abs(value)):
+                yield f"{unit}, {rule}: q{name} {mine[f'q{name}']}, by the clock {value}"
+
+
+def _grain(
+    widths: list[Fraction], total: Fraction, unit: str, own: list[Fraction] | None = None
+) -> Fraction:
+    """The largest amount of which the unit and all that is looked at are multiples."""
+    numbers = [Fraction(1), total, *widths, *(own or [])]
+    scale = 2 if unit in ("memory", "prices") else 1
+    return Fraction(int(np.gcd.reduce([int(each * scale) for each in numbers])), scale)
+
+
+def _by_clock(
+    jobs: list[Asked], names: list[int], own: list[Fraction], grain: Fraction, unit: str,
+    begin: int, horizon: int,
+) -> dict[int, float]:  # fmt: skip
+    """What each is owed, in hours of the unit."""
+    instance = Scheduling(
+        machines=[int(each / grain) for each in own],
+        organization=[names.index(job.owner) for job in jobs],
+        release=[job.submit - begin for job in jobs],
+        processing=[job.run for job in jobs],
+        processors=[int(width(job, unit) / grain) for job in jobs],
+        horizon=horizon, backfilling=True,
+    )  # fmt: skip
+    received = [Fraction(0)] * len(names)
+    for job in jobs:
+        for second in range(job.start - begin, min(job.start - begin + job.run, horizon)):
+            received[names.index(job.owner)] += (horizon - second) * width(job, unit) / grain
+    clock = Clockwork(instance, "REF")
+    value = {inside: Fraction(pool.psi(horizon)) for inside, pool in clock.pools.items()}
+    everyone = frozenset(range(len(names)))
+    value[everyone], value[frozenset()] = sum(received, Fraction(0)), Fraction(0)
+    clock.pools.clear()
+    found = {}
+    from itertools import permutations
+
+    orders = list(permutations(everyone))
+    for u, name in enumerate(names):
+        added = Fraction(0)
+        for order in orders:
+            before = frozenset(order[: order.index(u)])
+            added += value[before | {u}] - value[before]
+        owed = added / len(orders) - received[u]
+        found[name] = float(owed * grain * 2 / horizon / 3600)
+    return found
+
+
+def _capacities(
+    unit: str, own: list[Fraction], jobs: list[Asked], more: object
+) -> dict[str, float]:
+    """What there is of each resource that dominant shares look at."""
+    if unit.startswith("kueue"):
+        gpus = float(np.sum(more))
+        return {"gpus": gpus, "cpus": 10 * gpus}
+    return {"gpus": float(sum(more)), "cpus": 9.0, "halves": 16.0}  # type: ignore[arg-type]
+
+
+def _rules(
+    jobs: list[Asked], names: list[int], own: list[Fraction], weights: np.ndarray, unit: str,
+    begin: int, horizon: int, capacity: dict[str, float],
+) -> dict[str, list[float]]:  # fmt: skip
+    """Debts by the other rules at the end, in hours of the unit."""
+    k, total = len(names), float(sum(own))
+    now, tree = np.zeros(k), np.zeros(k)
+    held = {name: np.zeros(k) for name in capacity}
+    for second in range(horizon):
+        ran, waited = [Fraction(0)] * k, [Fraction(0)] * k
+        left, right = horizon - second, horizon - second - 1
+        kept = HALF_LIFE / log(2) * (0.5 ** (right / HALF_LIFE) - 0.5 ** (left / HALF_LIFE))
+        for job in jobs:
+            u = names.index(job.owner)
+            if job.start <= begin + second < job.start + job.run:
+                ran[u] += width(job, unit)
+                tree[u] += kept * float(width(job, unit))
+                cpus = 0.5 if unit.startswith("kueue") else job.cpus
+                each = {"gpus": job.a + job.b, "cpus": cpus, "halves": job.halves}
+                for name, table in held.items():
+                    table[u] += kept * each[name] / capacity[name] if capacity[name] else 0
+            elif job.submit <= begin + second < job.start:
+                waited[u] += width(job, unit)
+        given = _divided(sum(ran, Fraction(0)), ran, waited, own, weights)
+        now += [float(gift - had) for gift, had in zip(given, ran, strict=True)]
+    part = np.array([float(each) for each in own]) / total
+    largest = np.max([tree / total, *held.values()], axis=0) * total
+    return {
+        "now": list(now / 3600),
+        "tree": list((part * tree.sum() - tree) / 3600),
+        "dominant": list((part * largest.sum() - largest) / 3600),
+    }
+
+
+def _divided(
+    total: Fraction, ran: list[Fraction], waited: list[Fraction], own: list[Fraction],
+    weights: np.ndarray,
+) -> list[Fraction]:  # fmt: skip
+    """What is in use divided again: first within what is one's own, in proportion to it; then what
+    is left, by weight.
+    """
+    given = [Fraction(0)] * len(ran)
+    demand = [one + other for one, other in zip(ran, waited, strict=True)]
+    for most, weight in (
+        ([min(*pair) for pair in zip(demand, own, strict=True)], own),
+        (demand, [Fraction(float(each)) for each in weights]),
+    ):
+        left = total - sum(given, Fraction(0))
+        while left > 0:
+            open_ = [u for u in range(len(ran)) if given[u] < most[u] and weight[u] > 0]
+            if not open_:
+                break
+            sum_ = sum((weight[u] for u in open_), Fraction(0))
+            step = min(left / sum_, *((most[u] - given[u]) / weight[u] for u in open_))
+            for u in open_:
+                given[u] += step * weight[u]
+            left -= step * sum_
+    return given
+
+
+def _at(second: int) -> str:
+    return f"2026-03-02T00:00:{second:02}"
+
+
+def _write_sacct(path: Path, jobs: list[Asked]) -> None:
+    lines = [HEADER]
+    for number, job in enumerate(jobs):
+        end = job.start + job.run
+        lines.append(
+            f"{number}|u|q{job.owner}|{_at(job.submit)}|{_at(job.submit)}|{_at(job.start)}|{_at(end)}"
+            f"|{job.run}|00:10:00|{job.cpus}|{job.tres}|{job.tres}|COMPLETED|x"
+        )
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _objects(
+    rng: np.random.Generator, jobs: list[Asked], quota: np.ndarray, weights: np.ndarray
+) -> object:
+    version = VERSIONS[int(rng.integers(2))]
+    items = [made("ResourceFlavor", name, version) for name in "ab"]
+    for u, (row, weight) in enumerate(zip(quota.tolist(), weights.tolist(), strict=True)):
+        quotas = {"a": row[0], "b": row[1]}
+        items += [
+            cluster_queue(f"q{u}", quotas, version, weight=str(weight)),
+            local_queue(f"q{u}", version),
+        ]
+    for number, job in enumerate(jobs):
+        flavor = "a" if job.a else "b"
+        item = workload(
+            f"j{number}", f"q{job.owner}", job.submit, job.start, job.start + job.run,
+            job.a + job.b, version, flavor,
+        )  # fmt: skip
+        items.append(item)
+    assert GPU
+    return listed([items[n] for n in rng.permutation(len(items))])

@@ -1,0 +1,357 @@
+"""Who is owed what in a Kueue: its objects read, what they cannot say, and weights of its queues."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.fairness_clock import UNITS, wrongs
+from support.fake_api import serving
+from support.kueue_objects import (
+    VERSIONS,
+    Object,
+    cluster_queue,
+    cohort,
+    flavor,
+    listed,
+    local_queue,
+    workload,
+)
+from support.messages import approved, refused
+from support.terminal import run
+
+from cotenant.advice.fairness import emit, fairness_lines
+from cotenant.advice.fairness_report import write_fairness_report
+from cotenant.advice.fairness_tables import Further, change_table, rules_table, windows_table
+from cotenant.analysis.scheduling.fairness import Fairness, fairness
+from cotenant.analysis.scheduling.fit import fit, played, present_weights
+from cotenant.analysis.scheduling.views import filled, views
+from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+from cotenant.instances.scheduling.accounts import Source
+from cotenant.instances.scheduling.kueue import KUEUE_COMMAND, read_kueue
+
+
+def state(version: str = "v1beta2", *more: Object, **limits: Any) -> list[Object]:
+    """bio holds all eight GPUs for an hour while phy waits, and works again after an eviction."""
+    return [
+        flavor("a100", version),
+        flavor("default", version),
+        cohort("all", version),
+        cluster_queue("bio", {"a100": 4}, version, weight="2", **limits),
+        cluster_queue("phy", {"a100": 4}, version, **limits),
+        local_queue("bio", version),
+        local_queue("phy", version),
+        workload("j1", "bio", 0, 0, 3600, 4, version),
+        workload("j2", "bio", 0, 0, 3600, 4, version),
+        workload("j3", "phy", 900, 3600, 5400, 4, version),
+        workload("j4", "phy", 1000, gpus=2, version=version),
+        workload("j5", "bio", 1200, gpus=1, version=version, past=300, evicted=4500),
+        *more,
+    ]
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    def write(items: list[Object], name: str = "kueue.json") -> str:
+        (tmp_path / name).write_text(json.dumps(listed(items)))
+        return str(tmp_path / name)
+
+    return write
+
+
+def judged(path: str, **more: Any) -> Fairness:
+    return fairness(path, Source(unit="gpu", **more), ties=0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_both_versions_of_the_api_say_the_same(written, version: str) -> None:
+    found = judged(written(state(version)))
+    assert (found.names, found.machines.tolist()) == (("bio", "phy"), [4, 4])
+    assert found.work == pytest.approx([8 + 300 / 3600, 2])
+    assert found.owed[1] > 3
+    assert [queue.weight for queue in found.found.log.queues] == [2.0, 1.0]
+    approved(fairness_lines(found))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_small_logs_are_judged_as_by_the_clock(unit: str, tmp_path: Path) -> None:
+    assert [text for seed in range(12) for text in wrongs(seed, unit, tmp_path)] == []
+
+
+def test_evicted_work_counts_as_it_ran(written) -> None:
+    log = read_kueue(
+        written(
+            state(
+                "v1beta2",
+                workload("again", "bio", 100, 2000, 2500, past=50, requeued=400),
+                workload("unplaced", "phy", 100, 3000, 3001, past=60),
+            )
+        )
+    )
+    runs = {
+        (name, int(start), int(length))
+        for name, start, length in zip(log.jobs, log.submit + log.wait, log.run, strict=True)
+    }
+    begin = int(log.submit.min())
+    assert {
+        ("team-bio/j5", begin + 4200, 300),
+        ("team-bio/again", begin + 350, 50),
+        ("team-bio/again", begin + 2000, 500),
+        ("team-phy/unplaced", begin + 2940, 60),
+        ("team-phy/unplaced", begin + 3000, 1),
+    } <= runs
+    waits = {each.job: each.submit - begin for each in log.waiting}
+    assert waits == {"team-phy/j4": 1000, "team-bio/j5": 4500}
+    approved("\n".join(log.notes))
+
+
+def test_what_is_not_whole_or_out_of_date_is_said(written) -> None:
+    items = state()
+    items[3]["status"] = {
+        "flavorsReservation": [
+            {"name": "a100", "resources": [{"name": "nvidia.com/gpu", "total": "3"}]}
+        ]
+    }
+    stray = workload("stray", "none", 0, 0, 60)
+    lost = workload("lost", "phy", 0) | {"status": {}}
+    lost["spec"]["queueName"] = "elsewhere"
+    idle = workload("idle", "phy", 50)
+    idle["spec"]["active"] = False
+    bad = workload("bad", "phy", 0, 1, 2)
+    bad["metadata"]["creationTimestamp"] = "yesterday"
+    path = written([*items, stray, lost, idle, bad, cluster_queue("new", {"h100": 1})])
+    found = judged(path)
+    assert found.names == ("bio", "new", "phy")
+    approved("\n".join(found.found.notes))
+    with refused(InvalidFile):
+        read_kueue(path, strict=True)
+
+
+def test_later_exports_in_one_list_keep_what_was_deleted(tmp_path: Path) -> None:
+    first, second = state(), [item for item in state() if item["metadata"]["name"] != "j1"]
+    second[-2] = workload("j4", "phy", 1000, 5500, 6000, gpus=2)
+    (tmp_path / "both.json").write_text(json.dumps([listed(first), listed(second)]))
+    log = read_kueue(tmp_path / "both.json")
+    assert {"team-bio/j1", "team-phy/j4"} <= set(log.jobs)
+    assert [each.job for each in log.waiting] == ["team-bio/j5"]
+
+
+def test_quotas_of_cohorts_and_trees_are_divided_and_said(written) -> None:
+    items = [*state(), cohort("all", parent="root", gpus=3), cohort("root")]
+    found = judged(written(items))
+    assert found.machines.tolist() == [6, 5]
+    words = "\n".join(found.found.notes)
+    assert "divided among its queues" in words
+    assert "judged as one" in words
+
+
+def test_cohorts_that_lend_each_other_nothing_are_judged_one_by_one(written) -> None:
+    other = cluster_queue("art", {"a100": 2}, cohort="")
+    path = written([*state(), other, local_queue("art"), workload("j9", "art", 0, 1, 60)])
+    with refused(InvalidOption):
+        judged(path)
+    assert judged(path, partition="art").names == ("art",)
+    assert judged(path, partition="all").names == ("bio", "phy")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [workload("j1", "bio", 0, 0, 60)],
+        [cluster_queue("bio", {"a100": 4})],
+        [cluster_queue("bio", {"a100": 4}, cohort="x"), cohort("x", parent="x")],
+        [cluster_queue("bio", {"a100": "many"}), workload("j1", "bio", 0, 0, 60)],  # type: ignore[dict-item]
+    ],
+)
+def test_what_is_no_kueue_is_refused_with_the_line_to_copy(
+    written, items: list[Object], tmp_path: Path
+) -> None:
+    with refused(InvalidFile):
+        read_kueue(written(items))
+
+
+def test_local_queues_within_a_queue_and_other_units(written) -> None:
+    second = workload("k1", "bio", 0, 0, 1800, 2)
+    second["metadata"]["namespace"] = "other"
+    path = written(state("v1beta2", second))
+    inside = judged(path, by="each-user", inside="bio")
+    assert inside.names == ("other/user-queue", "team-bio/user-queue")
+    assert fairness(path, Source(), ties=0).unit.hours == "core hours"
+    with refused(InvalidOption):
+        judged(path, inside="bio")
+    with refused(InvalidOption):
+        judged(path, by="each-user", inside="nobody")
+    with refused(InvalidOption):
+        fairness(path, Source(unit="google.com/tpu"), ties=0)
+
+
+# admission by borrowed share
+
+
+def by_hand(judged: Fairness, weights: np.ndarray) -> list[int]:
+    """Starts, second by second, from the words of `share_kernel.admit`."""
+    one = judged.audits[0].instance
+    queues = {queue.name: queue for queue in judged.found.log.queues}
+    each = [queues[name] for name in one.names]
+    quota = one.machines.tolist()
+    borrow, lend = (
+        [limit.get("gres/gpu", 10**6) for limit in limits]
+        for limits in ([q.borrowing for q in each], [q.lending for q in each])
+    )
+    lend = [min(pair) for pair in zip(lend, quota, strict=True)]
+    start = [-1] * one.jobs
+    for now in range(one.horizon):
+        while True:
+            used = [0] * len(quota)
+            for job, began in enumerate(start):
+                if 0 <= began <= now < began + one.processing[job]:
+                    used[one.organization[job]] += int(one.width[job])
+            ready = []
+            for u in range(len(quota)):
+                rest = sum(quota[v] - lend[v] for v in range(len(quota)) if v != u)
+                most = min(quota[u] + borrow[u], sum(quota) - rest)
+                waiting = [
+                    job
+                    for job in one.order.tolist()
+                    if one.organization[job] == u and start[job] < 0 and one.width[job] <= most
+                ]
+                if not waiting or one.release[waiting[0]] > now:
+                    continue
+                after = [*used]
+                after[u] += int(one.width[waiting[0]])
+                taken = sum(max(a, q - n) for a, q, n in zip(after, quota, lend, strict=True))
+                above = max(after[u] - quota[u], 0)
+                if taken <= sum(quota) and above <= borrow[u]:
+                    share = 0.0 if not above else above / weights[u] if weights[u] else np.inf
+                    ready.append((share, int(one.release[waiting[0]]), u, waiting[0]))
+            if not ready:
+                break
+            start[min(ready)[3]] = now
+    return start
+
+
+def crowd(seed: int, number: int = 12, **limits: Any) -> list[Object]:
+    """Workloads of three queues, more than eight GPUs can run at once."""
+    rng = np.random.default_rng(seed)
+    items = [
+        cluster_queue(name, {"a100": quota}, weight=weight, **limits)
+        for name, quota, weight in (("a", 4, "1"), ("b", 3, "2"), ("c", 1, "0"))
+    ]
+    for n in range(number):
+        came, queue = int(rng.integers(0, 20)), "abc"[int(rng.integers(3))]
+        start = came + int(rng.integers(0, 20))
+        end = start + int(rng.integers(1, 15))
+        items.append(workload(f"j{n:02}", queue, came, start, end, int(rng.integers(1, 4))))
+    return items
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"borrowing": 1}, {"lending": 0}, {"lending": 1, "borrowing": 2}]
+)
+def test_admission_by_borrowed_share_is_what_its_words_say(written, limits: Any) -> None:
+    for seed in range(8):
+        found = judged(written(crowd(seed, **limits)))
+        weights = present_weights(found)
+        start = played(found, found.audits[0].instance, weights, np.zeros_like(weights))
+        assert start.tolist() == by_hand(found, weights)
+
+
+def test_weights_of_queues_are_fitted_and_emitted(written) -> None:
+    nothing, found = judged(written(crowd(2, 60))), judged(written(crowd(4, 60), "other.json"))
+    approved(emit(nothing, "kueue"))
+    tried = fit(found)
+    assert tried.best is tried.weights
+    assert tried.weights.error < tried.now.error
+    approved(emit(found, "kueue"))
+    with refused(InvalidOption):
+        emit(found, "slurm")
+    with refused(InvalidOption):
+        emit(found, "yaml")
+
+
+# beside the Shapley value
+
+
+def test_what_is_divided_fills_the_least_first() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        most, weight = rng.random((4, 6)) * rng.integers(0, 2, (4, 6)), rng.random(4) + 0.1
+        total = most.sum(axis=0) * rng.random(6)
+        given = filled(total, most, weight)
+        assert given.sum(axis=0) == pytest.approx(total)
+        assert (given <= most + 1e-12).all()
+        height = given / weight[:, None]
+        for column in range(6):
+            open_ = given[:, column] < most[:, column] - 1e-12
+            if open_.any():
+                assert np.ptp(height[open_, column]) < 1e-9
+                assert height[:, column].max() <= height[open_, column].max() + 1e-9
+
+
+def test_rules_windows_and_changes_are_tables(written, tmp_path: Path) -> None:
+    found = fairness(written(crowd(2, 60)), Source(unit="gpu"), ties=0)
+    seen = views(found, 3600)
+    for debts in seen.debts.values():
+        assert debts.sum(axis=0) == pytest.approx(np.zeros(12), abs=1e-9)
+    assert seen.debts["REF"][:, -1] == pytest.approx(found.owed)
+    without = what_if(found, without="a")
+    assert without.before.sum() == pytest.approx(0, abs=1e-9)
+    assert without.after[0] == 0
+    tables = (rules_table(seen), change_table(found, without), windows_table(found))
+    approved("\n".join(table.markdown() for table in tables))
+    assert by_own_shares(found).after == pytest.approx(found.owed)
+    for wrong in ({"without": "nobody"}, {"add_nodes": 1}, {"shares": {"x": 1.0}}):
+        with refused(InvalidOption):
+            what_if(found, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_change_of_shares_is_judged_as_if_they_were_given(written) -> None:
+    path = written(state())
+    plain, changed = judged(path), judged(path, shares="bio=6,phy=2")
+    assert what_if(plain, shares={"bio": 6.0, "phy": 2.0}).after == pytest.approx(changed.owed)
+    assert by_own_shares(changed).after == pytest.approx(plain.owed)
+
+
+def test_the_command_prints_tables_and_writes_the_page(written, tmp_path: Path) -> None:
+    path = written(state())
+    more = ("--unit", "gpu", "--window", "1h", "--rules", "--without", "bio")
+    shown = run("advise", "fairness", path, "--from", "kueue", *more)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    approved(shown.stdout)
+    document = json.loads(run("advise", "fairness", path, *more, "--json").stdout)
+    assert [each["change"] for each in document["what_if"]] == ["without bio"]
+    assert document["rules"]["half_life_seconds"] == 604_800
+    wrong = run("advise", "fairness", path, "--rules", "--half-life", "soon")
+    assert wrong.returncode == 2
+    approved(wrong.stderr)
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    found = judged(path)
+    page = write_fairness_report([(None, found, Further(views(found)))], tmp_path / "page.html")
+    text = page.read_text()
+    for words in ("Debts by other rules", "fair tree", "Where rules disagree", "<svg"):
+        assert words in text, words
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_objects_are_read_through_kubectl(tmp_path: Path) -> None:
+    items = state()
+    with serving(items) as server:
+        env = {**os.environ, "KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
+        got = subprocess.run(
+            [*KUEUE_COMMAND.split()[:1], "-s", server, *KUEUE_COMMAND.split()[1:]],
+            env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert got.returncode == 0, got.stderr
+    (tmp_path / "got.json").write_text(got.stdout)
+    (tmp_path / "own.json").write_text(json.dumps(listed(items)))
+    owed = [judged(str(tmp_path / name)).owed for name in ("got.json", "own.json")]
+    assert owed[0] == pytest.approx(owed[1])

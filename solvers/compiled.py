@@ -132,6 +132,9 @@ def _forgive(kernel: Any) -> None:
     load, save = store.load_overload, store.save_overload
 
     def loaded(signature: Any, context: Any) -> Any:
+        # What arrays do must be known before what dictionaries and texts do, which numba's own code
+        # for loading makes known: it asks the first come first, at every a[i] that it compiles.
+        kernel.typingctx.refresh()
         try:
             found = load(signature, context)
         except Exception:  # whatever a broken pickle raises; the next run finds a new one

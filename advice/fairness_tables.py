@@ -65,7 +65,7 @@ def rules_table(seen: Views) -> Table:
     judged, debts = seen.judged, seen.debts
     columns = (
         Column(judged.found.kind, bold=True),
-        Column("owed (REF)", _signed, numeric=True),
+        Column("owed", _signed, numeric=True),
         *(Column(name, _signed, numeric=True) for name in RULES.values()),
     )
     rows = [
@@ -78,7 +78,7 @@ def rules_table(seen: Views) -> Table:
     for rule, name in RULES.items():
         if opposed := seen.opposed(rule):
             who = ", ".join(
-                f"{judged.names[u]} ({_signed(float(debts[rule][u, -1]))}, REF "
+                f"{judged.names[u]} ({_signed(float(debts[rule][u, -1]))}, not "
                 f"{_signed(float(debts['REF'][u, -1]))})"
                 for u in opposed[:4]
             )
@@ -87,7 +87,7 @@ def rules_table(seen: Views) -> Table:
         "rules", f"Debts by other rules, in {judged.unit.hours}", columns, tuple(rows),
         "DRS looks at each moment by itself; fair tree and dominant share forget by a half-life "
         f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. The last "
-        "line is what a rule gives to others than REF does.",
+        "line is what a rule gives to others than `owed` does.",
         notes=tuple(notes),
     )  # fmt: skip
 

@@ -159,7 +159,7 @@ def fairness(
     as_json: Json = False,
     **files: Any,
 ) -> None:
-    """Say who is owed what by whom, from Slurm's or Kueue's own records.
+    """Say who is owed what by whom, from Slurm or Kueue.
 
     Says why, too.
     """

@@ -25,6 +25,7 @@ from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
+from ...solvers.scheduling.shapley_schedule import affordable
 from ..report.picture import Chart, Series
 from .audit import FOR_LOGS, Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
@@ -37,6 +38,9 @@ _SPANS = {"h": HOUR, "d": 86_400, "w": 604_800, "day": 86_400, "week": 604_800}
 
 _TIES_WORK = 4e8
 """Steps of REF, or jobs served, that all orders of ties together may take: a few seconds."""
+
+_REF_WORK = 2e9
+"""3^organizations times jobs of all windows, at most, for which REF is played: about a minute."""
 
 UNIT = "a unit of the instance's time is taken for a second, a machine for a core"
 
@@ -354,8 +358,10 @@ def _audits(
     log: Log, settings: Settings, spans: list[tuple[int, int]], reference: Reference,
     orderings: int | None, points: int,
 ) -> tuple[list[Audit], int]:  # fmt: skip
-    """Of each window with jobs, and how many have none."""
-    found = []
+    """Of each window with jobs, and how many have none. Where REF would take minutes in all, the
+    coalitions of every window serve first in, first out.
+    """
+    windows = []
     for begin, length in spans:
         try:
             judged = window(log, replace(settings, begin=begin, length=length))
@@ -363,7 +369,11 @@ def _audits(
             if error.field != "window":
                 raise
             continue
-        found.append(_audited(judged, reference, orderings, points))
+        windows.append(judged)
+    work = sum(3.0**each.instance.organizations * each.instance.jobs for each in windows)
+    if reference == "auto" and work > _REF_WORK and all(affordable(w.instance) for w in windows):
+        reference = "FIFO"
+    found = [_audited(judged, reference, orderings, points) for judged in windows]
     return found, len(spans) - len(found)
 
 

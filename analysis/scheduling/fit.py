@@ -210,11 +210,9 @@ def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: In
     unit, total, quota = judged.unit, instance.total_machines, instance.machines
     each = [queues[name] for name in instance.names]
     borrowing, lending = (
-        np.array([
-            in_machines(unit, limit) if unit.resource in limit else total for limit in limits
-        ])
+        np.array([min(in_machines(unit, limit), total) for limit in limits])
         for limits in ([one.borrowing for one in each], [one.lending for one in each])
-    )  # fmt: skip
+    )
     order = instance.order
     count = np.bincount(instance.organization, minlength=len(each))
     start, found = np.full((2, instance.jobs), -1, dtype=np.int64)

@@ -7,7 +7,8 @@ now : dominant resource share, as Kueue counts it: at each moment what is in use
     less what was had, summed over time; the past plays no part in it.
 tree : fair tree, as Slurm counts it: use that is forgotten by half-lives, against shares. The debt
     is an organization's share of all use that is not forgotten, less its own.
-dominant : the same of the resource of which an organization holds most (CPUs, memory, GPUs).
+dominant : the same of the resource of which an organization holds most (CPUs, memory, GPUs, as
+    far as the files say how much there is).
 
 Fair tree here is one level: accounts within accounts are as the log names them.
 """
@@ -23,7 +24,6 @@ import numpy.typing as npt
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.units import GPU, amount_of
 from ..report.picture import Chart, Series
-from .audit import Audit
 from .causes import Course
 from .fairness import HOUR, Fairness
 
@@ -97,12 +97,10 @@ class Views:
 def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
     """Debts by several rules on the windows of an audit. O(events k log k)."""
     weight = judged.machines / judged.machines.sum()
-    capacity = _capacity(judged)
     times: list[int] = []
     debts: dict[str, list[Floats]] = {rule: [] for rule in ("REF", *RULES)}
     paid, given = np.zeros((2, len(weight)))
-    used = np.zeros((len(capacity), len(weight)))
-    resource = list(capacity)
+    used: Any = 0.0
     first, before = judged.audits[0].judged.begin, judged.audits[0].judged.begin
     for number, each in enumerate(judged.audits):
         begin, course = each.judged.begin, judged.flows[number].course
@@ -111,9 +109,7 @@ def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
         steps = np.unique(np.append(course.times, moments))
         place = np.searchsorted(course.times, steps[:-1], side="right") - 1
         gain = (_now(judged, course) - course.runs)[:, place] * np.diff(steps)
-        parts = np.array(
-            [_used(judged, each, course, name, capacity[name])[:, place] for name in resource]
-        )
+        parts = _parts(judged, course)[:, :, place]
         for since, until in zip(moments[:-1].tolist(), moments[1:].tolist(), strict=True):
             part = slice(*np.searchsorted(steps, [since, until]).tolist())
             given = given + gain[:, part].sum(axis=1)
@@ -133,35 +129,16 @@ def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
     return Views(judged, np.array(times, dtype=np.int64), table, half_life)
 
 
-def _capacity(judged: Fairness) -> dict[str, float]:
-    """Of the unit (as ""), and of each resource that jobs hold: what there is, or what jobs held
-    per machine of the unit where the cluster's own number is not known.
+def _parts(judged: Fairness, course: Course) -> Floats:
+    """(r, k, m) the part of the unit, and of each resource of which the files say how much there
+    is, that each organization holds.
     """
-    log, whole = judged.found.log, float(judged.machines.sum())
-    found = {"": whole}
+    found, log = [course.runs / judged.machines.sum()], judged.found.log
     for name in RESOURCES if log.resources else ():
-        total = float(judged.found.capacity.get(name, 0))
-        amounts = np.array([amount_of(each, name) for each in log.resources], dtype=float)
-        if not total and amounts.any():
-            total = _most(log.submit + log.wait, log.run, amounts)
-        if total:
-            found[name] = total
-    return found
-
-
-def _most(start: Integers, run: Integers, amounts: Floats) -> float:
-    """The most in use at one time."""
-    times, change = np.append(start + run, start), np.append(-amounts, amounts)
-    return float(np.cumsum(change[np.lexsort((change, times))]).max())
-
-
-def _used(judged: Fairness, each: Audit, course: Course, name: str, capacity: float) -> Floats:
-    """(k, m) part of a resource that each organization holds."""
-    if not name:
-        return course.runs / capacity
-    resources = judged.found.log.resources
-    amounts = np.array([amount_of(resources[job], name) for job in course.job], dtype=float)
-    return course.in_use(amounts) / capacity
+        if total := amount_of(judged.found.capacity, name):
+            each = np.array([amount_of(log.resources[job], name) for job in course.job])
+            found.append(course.in_use(each / total))
+    return np.array(found)
 
 
 def _now(judged: Fairness, course: Course) -> Floats:

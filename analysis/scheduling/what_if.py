@@ -74,6 +74,7 @@ def what_if(
     """
     names, machines = judged.names, judged.machines
     total, parts = int(machines.sum()), machines.astype(float)
+    stay = np.ones(len(names), dtype=bool)
     changes = []
     if shares is not None:
         if unknown := sorted(set(shares) - set(names)):
@@ -83,7 +84,7 @@ def what_if(
     if without is not None:
         if without not in names:
             raise InvalidOption(f"without is {without!r}; {suggest(without, names)}")
-        parts[names.index(without)] = 0.0
+        stay[names.index(without)] = False
         changes.append(f"without {without}")
     if add_nodes:
         if not judged.found.node:
@@ -93,22 +94,17 @@ def what_if(
             )
         total += add_nodes * judged.found.node
         changes.append(f"{add_nodes} node{'s' * (add_nodes != 1)} more")
-    if not parts.any():
+    if not parts[stay].any():
         raise InvalidOption(f"without is {without!r}, which has all of the machines")
-    own = proportional(total, parts)
     replay = without is not None or add_nodes > 0
     before, after = np.zeros((2, len(names)))
     for each in judged.audits:
-        left = np.ones(each.instance.jobs, dtype=bool)
-        if without is not None:
-            left = each.instance.organization != names.index(without)
-        old = _starts(judged, each.judged) if replay else each.judged
+        old, new = each.judged, _changed(each.judged, proportional(total, parts[stay]), stay)
+        if replay:
+            old, new = _replayed(judged, old), new and _replayed(judged, new)
         before += in_core_hours(audit(old, reference=each.reference, points=1))
-        if not left.any():
-            continue
-        new = _of(each.judged, own, left)
-        new = _starts(judged, new) if replay else new
-        after += in_core_hours(audit(new, reference=each.reference, points=1))
+        if new is not None:
+            after[stay] += in_core_hours(audit(new, reference=each.reference, points=1))
     size = float(judged.unit.size)
     return WhatIf(" and ".join(changes), replay, size * before, size * after)
 
@@ -123,11 +119,15 @@ def by_own_shares(judged: Fairness) -> WhatIf:
     return replace(what_if(judged, shares=parts), change="by quotas" if queues else "equal shares")
 
 
-def _of(judged: Window, machines: Integers, left: npt.NDArray[np.bool_]) -> Window:
-    """The same window with other machines, and only some of its jobs."""
+def _changed(judged: Window, machines: Integers, stay: npt.NDArray[np.bool_]) -> Window | None:
+    """The same window with the organizations that stay, and their machines; None without jobs."""
     instance = judged.instance
+    left = stay[instance.organization]
+    if not left.any():
+        return None
     changed = instance.replace(
-        machines=machines, organization=instance.organization[left],
+        machines=machines, names=tuple(np.array(instance.names)[stay].tolist()),
+        organization=(np.cumsum(stay) - 1)[instance.organization[left]],
         release=instance.release[left], processing=instance.processing[left],
         processors=None if instance.processors is None else instance.processors[left],
     )  # fmt: skip
@@ -135,9 +135,8 @@ def _of(judged: Window, machines: Integers, left: npt.NDArray[np.bool_]) -> Wind
     return replace(judged, instance=changed, start=judged.start[left], job=job)
 
 
-def _starts(judged: Fairness, one: Window) -> Window:
+def _replayed(judged: Fairness, one: Window) -> Window:
     """The window with the schedule of the site's rule."""
-    weights = present_weights(judged)
-    weights = np.where(one.instance.machines > 0, weights, 0)
-    start = played(judged, one.instance, weights, np.zeros_like(weights))
-    return replace(one, start=start)
+    known = dict(zip(judged.names, present_weights(judged).tolist(), strict=True))
+    weights = np.array([known[name] for name in one.instance.names], dtype=np.int64)
+    return replace(one, start=played(judged, one.instance, weights, np.zeros_like(weights)))

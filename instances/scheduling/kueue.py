@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ KUEUE_COMMAND = (
 """The export that says all that is read here."""
 
 GROUP = "kueue.x-k8s.io/"
+_LIMITS = ("borrowingLimit", "lendingLimit")
+_ENDLESS = "1E"
 
 Object = Mapping[str, Any]
 
@@ -48,13 +50,13 @@ class _Reading:
     Attributes
     ----------
     queues : by name.
-    locals : of a namespace and a LocalQueue, the ClusterQueue.
+    locals : of a LocalQueue with its namespace, the ClusterQueue.
     flavors : of a queue and a resource, the flavors with a quota.
     runs : job, queue, user, cohort, since when it waited, start, end or None, resources, marks.
     """
 
     queues: dict[str, Queue] = field(default_factory=dict)
-    locals: dict[tuple[str, str], str] = field(default_factory=dict)
+    locals: dict[str, str] = field(default_factory=dict)
     flavors: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     runs: list[tuple[Any, ...]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
@@ -111,7 +113,8 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
                 raise InvalidFile(f"{where}, {what}") from None
             reading.bad.append(what)
     if not reading.runs or 2 * len(reading.bad) > len(workloads):
-        first = f"; the first is {reading.bad[0]}" if reading.bad else ""
+        why = [*reading.bad[:1], *(f"{n} {what}" for what, n in reading.counts.items())]
+        first = f" ({'; '.join(why)})" if why else ""
         raise InvalidFile(
             f"{where} has {len(workloads)} Workloads, of which none ran or most cannot be read"
             f"{first}. Make it with: {KUEUE_COMMAND}"
@@ -165,67 +168,47 @@ def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
 def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
     """Fill in queues; gives what must be said about them."""
     cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
-
-    def line(cohort: str) -> list[str]:
-        """The cohort and those it is in, the root last."""
-        chain = [cohort]
-        while parent := str(
-            cohorts.get(chain[-1], {}).get("parentName")
-            or cohorts.get(chain[-1], {}).get("parent")
-            or ""
-        ):
-            if parent in chain:
-                raise _BadObject(f"Cohort {cohort} is within itself")
-            chain.append(parent)
-        return chain
-
     above: dict[str, list[str]] = {}
-    nominal: dict[str, dict[str, int]] = {}
-    weight: dict[str, float] = {}
-    limits: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
     for item in of_kind["ClusterQueue"]:
         name, spec = _name(item), item.get("spec") or {}
-        cohort = str(spec.get("cohortName") or spec.get("cohort") or "")
-        above[name] = line(cohort) if cohort else []
-        nominal[name], limits[name] = {}, ({}, {})
-        free: list[set[str]] = [set(), set()]
+        above[name] = []  # its cohorts, the root last
+        cohort = spec.get("cohortName") or spec.get("cohort")
+        while cohort:
+            if cohort in above[name]:
+                raise _BadObject(f"Cohort {cohort} is within itself")
+            above[name].append(str(cohort))
+            parent = cohorts.get(cohort, {})
+            cohort = parent.get("parentName") or parent.get("parent")
+        quota: dict[str, dict[str, int]] = {"nominalQuota": {}} | {key: {} for key in _LIMITS}
         for flavor, entry in _quotas(spec):
-            _add(nominal[name], entry["name"], flavor, entry["nominalQuota"])
             reading.flavors.setdefault((name, entry["name"]), []).append(flavor)
-            for place, key in enumerate(("borrowingLimit", "lendingLimit")):
-                one: dict[str, int] = {}
-                _add(one, entry["name"], flavor, entry.get(key) or 0)
-                if entry.get(key) is None:
-                    free[place] |= set(one)
-                for resource, number in one.items():
-                    limits[name][place][resource] = limits[name][place].get(resource, 0) + number
-        for place in (0, 1):  # what one flavor does not limit is not limited in all
-            for resource in free[place]:
-                limits[name][place].pop(resource, None)
-        weight[name] = float(quantity(str((spec.get("fairSharing") or {}).get("weight", 1))))
+            for key, table in quota.items():
+                value = entry.get(key)
+                _add(table, entry["name"], flavor, _ENDLESS if value is None else value)
+        weight = float(quantity(str((spec.get("fairSharing") or {}).get("weight", 1))))
+        root = above[name][-1] if above[name] else name
+        reading.queues[name] = Queue(name, root, *quota.values(), weight)
     for cohort, spec in cohorts.items():
         pool: dict[str, int] = {}
         for flavor, entry in _quotas(spec):
             _add(pool, entry["name"], flavor, entry.get("nominalQuota", 0))
-        members = [name for name in above if cohort in above[name]]
+        members = [queue for name, queue in reading.queues.items() if cohort in above[name]]
         if not any(pool.values()) or not members:
             continue
-        parts = [weight[name] for name in members]
-        for resource, number in pool.items():
-            divided = proportional(number, parts if any(parts) else [1.0] * len(members))
-            for name, more in zip(members, divided.tolist(), strict=True):
-                nominal[name][resource] = nominal[name].get(resource, 0) + more
+        weights = [queue.weight for queue in members]
+        parts = {
+            resource: proportional(number, weights if any(weights) else [1.0] * len(members))
+            for resource, number in pool.items()
+        }
+        for place, queue in enumerate(members):
+            more = {resource: int(divided[place]) for resource, divided in parts.items()}
+            nominal = summed([queue.nominal, more])
+            reading.queues[queue.name] = replace(queue, nominal=nominal)
         yield f"the quota of cohort {cohort} itself is divided among its queues by their weights"
     if any(len(chain) > 1 for chain in above.values()):
         yield "cohorts within cohorts are judged as one: limits and weights between them not"
-    for name in above:
-        root = above[name][-1] if above[name] else name
-        queue = Queue(name, root, nominal[name], *limits[name], weight[name])
-        reading.queues[name] = queue
     for item in of_kind.get("LocalQueue", []):
-        meta, spec = item["metadata"], item.get("spec") or {}
-        local = str(meta.get("namespace", "")), str(meta["name"])
-        reading.locals[local] = str(spec.get("clusterQueue", ""))
+        reading.locals[_name(item)] = str((item.get("spec") or {}).get("clusterQueue", ""))
     known = {_name(item) for item in of_kind.get("ResourceFlavor", [])}
     used = {flavor for flavors in reading.flavors.values() for flavor in flavors}
     if known and (missing := sorted(used - known)):
@@ -271,10 +254,8 @@ def _read_workload(item: Object, reading: _Reading) -> None:
         if each.get("status") == "True":
             since[kind] = moment
     reading.last = max(reading.last, created, *changed.values())
-    local = str(meta.get("namespace", "")), str(spec.get("queueName", ""))
-    queue = str(
-        (status.get("admission") or {}).get("clusterQueue") or reading.locals.get(local, "")
-    )
+    user = f"{meta.get('namespace', '')}/{spec.get('queueName', '')}"
+    queue = str((status.get("admission") or {}).get("clusterQueue") or reading.locals.get(user, ""))
     if queue not in reading.queues:
         what = "of a ClusterQueue that is not in the file" if queue else "of no known LocalQueue"
         reading.counts[f"Workloads {what}"] += 1
@@ -284,9 +265,11 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     if finished is not None:
         reading.finished.append(finished)
     resources = _resources(item, queue, reading)
-    user, cohort = "/".join(local), reading.queues[queue].cohort
+    cohort = reading.queues[queue].cohort
     waited = created
-    if past := _past(status):
+    # the older version's name of it has a slip
+    past = status.get("accumulatedPastExecutionTimeSeconds")
+    if past := int(past or status.get("accumulatedPastExexcutionTimeSeconds") or 0):
         ended, marks = since.get("Evicted"), ["evicted"]
         if ended is None:
             again = created if reserved is None else reserved
@@ -301,11 +284,10 @@ def _read_workload(item: Object, reading: _Reading) -> None:
         waited = ended
     elif any(kind in changed for kind in ("Evicted", "Preempted")):
         reading.counts["Workloads evicted at a time when Kueue did not record their runs"] += 1
-    marks = ["reclaimable"] * bool(status.get("reclaimablePods"))
     if reserved is not None and (finished is None or finished >= reserved):
         start = max(reserved, waited)
         reading.runs.append(
-            (_name(item), queue, user, cohort, waited, start, finished, resources, tuple(marks))
+            (_name(item), queue, user, cohort, waited, start, finished, resources, ())
         )
     elif finished is not None:
         reading.counts["Workloads that finished without quota"] += not past
@@ -320,14 +302,6 @@ def _read_workload(item: Object, reading: _Reading) -> None:
                 resources,
             )
         )  # fmt: skip
-
-
-def _past(status: Object) -> int:
-    """Seconds of runs that ended in an eviction; the older version's name has a slip."""
-    for name in ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"):
-        if status.get(name):
-            return int(status[name])
-    return 0
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
@@ -350,12 +324,12 @@ def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[s
             f"of these, the end of the earlier run is not in the file: {marks['unplaced']}; it is "
             "taken to be when the Workload was requeued or admitted again"
         )
-    if marks["reclaimable"]:
-        yield (
-            f"Workloads that gave pods back early: {marks['reclaimable']}; they count in full "
-            "until they finish"
-        )
-    limited = [q.name for q in reading.queues.values() if q.borrowing or q.lending]
+    limited = [
+        queue.name for queue in reading.queues.values()
+        if any(number < amount(quantity(_ENDLESS), "") for number in (
+            *queue.borrowing.values(), *queue.lending.values()
+        ))
+    ]  # fmt: skip
     if limited:
         yield (
             f"queues with borrowing or lending limits: {', '.join(limited[:4])} ({len(limited)} in "

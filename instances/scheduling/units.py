@@ -38,17 +38,17 @@ class Queue:
     ----------
     name, cohort : its own, and that of the root of its cohorts.
     nominal : its quota.
-    borrowing, lending : the most above its quota, and the most of it that others may use; a
-        resource without an entry has no limit.
+    borrowing, lending : the most above its quota, and the most of it that others may use; more
+        than anyone has where there is no limit.
     weight : for fair sharing.
     """
 
     name: str
     cohort: str
     nominal: Amounts
-    borrowing: Amounts = field(default_factory=dict)
-    lending: Amounts = field(default_factory=dict)
-    weight: float = 1.0
+    borrowing: Amounts
+    lending: Amounts
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Unit:
     @property
     def key(self) -> str:
         """Its hours as a part of a name in JSON."""
-        return _name(self.hours)
+        return re.sub(r"[^a-z0-9]+", "_", self.hours.lower())
 
     @property
     def plural(self) -> str:
         """Many of it as a name in JSON."""
-        return _name(self.count(""))
+        return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     @property
     def parts(self) -> int:
@@ -116,10 +116,6 @@ class Unit:
     def count(self, number: str, many: bool = True) -> str:
         """A number with the noun, such as 8 CPUs or 12 GiB."""
         return f"{number} {self.noun}{'s' * (many and self.noun != 'GiB')}"
-
-
-def _name(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 CPUS = Unit()
@@ -204,20 +200,12 @@ def tres(text: str) -> Amounts:
 
 
 def gres(text: str) -> Amounts:
-    """The GPUs of a node's Gres, such as gpu:a100:4(S:0-1),gpu:2.
-
-    Examples
-    --------
-    >>> dict(gres("gpu:a100:4(S:0-1),gpu:v100:2"))
-    {'gres/gpu:a100': 4, 'gres/gpu:v100': 2, 'gres/gpu': 6}
-    """
+    """The GPUs of a node's Gres, such as gpu:a100:4(S:0-1),gpu:2."""
     found: dict[str, int] = {}
-    total = 0
     for kind, number in _GRES.findall(re.sub(r"\([^)]*\)", "", text)):
-        total += int(number)
-        if kind:
-            found[f"{GPU}:{kind}"] = found.get(f"{GPU}:{kind}", 0) + int(number)
-    return found | {GPU: total} if total else {}
+        for name in (GPU, f"{GPU}:{kind}") if kind else (GPU,):
+            found[name] = found.get(name, 0) + int(number)
+    return found
 
 
 def summed(many: Iterable[Amounts]) -> dict[str, int]:

@@ -31,7 +31,8 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilitarian
 from cotenant.solvers.market.demand import jacobian, reply
 from cotenant.solvers.market.linear import UserBlocks, solve_blocks
-from cotenant.solvers.market.scaled_market import ScaledMarket
+from cotenant.solvers.market.proportional import equal_bids, rebid
+from cotenant.solvers.market.scaled_market import COMPILED_FROM, ScaledMarket
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CERTIFIED = 1e-8
@@ -546,6 +547,28 @@ def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
             - reply(scaled_market, price * np.exp(-step)).excess
         ) / 2e-6
         assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
+    market = drawn(seed, users=40, servers=7, jobs=6, low=(0.0, 0.9)[seed % 2], high=0.99999)
+    rng = np.random.default_rng(seed)
+    work = rng.lognormal(size=market.jobs) * (rng.random(market.jobs) < 0.9)
+    market = market.replace(work=np.where(market.user == 3, 0.0, work))
+    plain, looped = ScaledMarket.of(market), ScaledMarket.of(market, None, COMPILED_FROM)
+    assert plain.starts is None
+    assert looped.starts is not None
+    bids, price, vector = equal_bids(plain), rng.uniform(0.1, 10, 7), rng.normal(size=7)
+    for rule in ("corrected", "printed"):
+        one, other = (rebid(scaled, price, bids, rule) for scaled in (plain, looped))
+        assert (one == other).all()
+    ours, theirs = reply(plain, price), reply(looped, price)
+    assert (ours.cores == theirs.cores).all()
+    assert (ours.level == theirs.level).all()
+    blocks, others = jacobian(plain, ours), jacobian(looped, theirs)
+    assert (blocks.left == others.left).all()
+    assert (blocks.right == others.right).all()
+    assert (blocks.outer(vector) == others.outer(vector)).all()
 
 
 def test_the_matrix_free_solve_is_the_dense_one() -> None:

@@ -91,13 +91,12 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
         np.minimum.at(cap, group[linear], threshold[linear])
     base, gap = lowest(threshold, group, groups, curved)
     bend = fraction / np.where(curved, 1 - fraction, 1.0) / threshold
-    rise = rise_of(np.where(curved, price * bend, 0.0), gap, group, budget, curved)
+    rise = rise_of(price * bend, gap, group, budget, curved)
     capped = rise > cap - base
     rise = np.where(capped, cap - base, rise)
-    active = curved & (rise[group] > gap)
-    above = np.where(active, gap, 0.0)
-    np.subtract(rise[group], above, out=above, where=active)
-    amount = bend * above
+    with np.errstate(invalid="ignore"):  # both are inf for an item that is not curved
+        above = rise[group] - gap
+    amount = bend * np.where(above > 0, above, 0.0)
     spent = total_by(group, price * amount, groups)
     if linear.any():
         best = linear & (threshold <= cap[group] * (1 + TIE)) & capped[group]
@@ -135,18 +134,18 @@ def rise_of(
     gap : (items,) from `lowest`, 0 for at least one item of a group.
     """
     groups = len(budget)
-    number = np.count_nonzero(active)
-    pull, rest = np.where(active, slope, 0.0), np.where(active, gap, 0.0)
-    rest *= pull
+    if not active.all():
+        slope, gap, group = slope[active], gap[active], group[active]
+    rest = gap * slope
     while True:
-        total = total_by(group, pull, groups)
-        rise = np.where(total > 0, ratio(budget + total_by(group, rest, groups), total), np.inf)
-        active = active & ((gap < rise[group]) | (gap == 0))
-        before, number = number, np.count_nonzero(active)
-        if number == before:
+        total = total_by(group, slope, groups)
+        rise = ratio(budget + total_by(group, rest, groups), total, np.inf)
+        stays = gap < rise[group]
+        stays |= gap == 0
+        if stays.all():
             return rise
-        pull *= active
-        rest *= active
+        left = np.flatnonzero(stays)
+        slope, rest, gap, group = slope[left], rest[left], gap[left], group[left]
 
 
 @validate_options

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.market.instance import Floats
-from ...instances.market.utility import fill
+from ...instances.market.utility import Fill, fill
 from .linear import UserBlocks
 from .scaled_market import ScaledMarket
 
@@ -44,9 +44,13 @@ class Reply:
 def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
     """Evaluate the market at prices (m,), above 0 where somebody would pay."""
     paid = price[scaled_market.server]
-    answer = fill(
-        scaled_market.work, scaled_market.fraction, paid, scaled_market.user, scaled_market.budget
-    )
+    work, fraction, budget = scaled_market.work, scaled_market.fraction, scaled_market.budget
+    if scaled_market.starts is not None:
+        from . import user_kernels
+
+        answer = Fill(*user_kernels.fill(scaled_market.starts, work, fraction, paid, budget))
+    else:
+        answer = fill(work, fraction, paid, scaled_market.user, budget)
     bids = paid * answer.amount
     money = scaled_market.by_server(bids)
     excess = money + scaled_market.fixed - price * scaled_market.market.capacity
@@ -56,16 +60,28 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
 def jacobian(scaled_market: ScaledMarket, at: Reply) -> UserBlocks:
     """N at these replies (f < 1 everywhere)."""
     paid = at.price[scaled_market.server]
-    active = at.bids > 0
-    serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
-    floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
-    slope = np.where(
-        active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
-    )
-    total = scaled_market.by_user(slope)
-    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
-    gain = np.where(active, (at.bids - floor) / 2, 0.0)
+    starts = scaled_market.starts
+    if starts is not None:
+        from .user_kernels import slopes
+
+        share, gain = slopes(starts, scaled_market.work, scaled_market.fraction, paid, at.bids)
+    else:
+        active = at.bids > 0
+        serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
+        floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
+        slope = np.where(
+            active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
+        )
+        total = scaled_market.by_user(slope)
+        share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
+        gain = np.where(active, (at.bids - floor) / 2, 0.0)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(
-        diagonal, share, gain, scaled_market.user, scaled_market.server, scaled_market.market.users
+        diagonal,
+        share,
+        gain,
+        scaled_market.user,
+        scaled_market.server,
+        scaled_market.market.users,
+        starts,
     )

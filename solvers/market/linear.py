@@ -45,6 +45,7 @@ class UserBlocks:
     left, right : (j,) the job's entries.
     user, server : (j,).
     users : n.
+    starts : (n + 1,) as of a `ScaledMarket`.
     """
 
     diagonal: Floats
@@ -53,6 +54,7 @@ class UserBlocks:
     user: Integers
     server: Integers
     users: int
+    starts: Integers | None = None
 
     def apply(self, vector: Floats) -> Floats:
         """N @ vector, O(jobs)."""
@@ -60,6 +62,10 @@ class UserBlocks:
 
     def outer(self, vector: Floats) -> Floats:
         """(m,) the users' blocks times a vector."""
+        if self.starts is not None:
+            from .user_kernels import outer
+
+            return outer(self.starts, self.server, self.left, self.right, vector)
         inner = total_by(self.user, self.right * vector[self.server], self.users)
         return total_by(self.server, self.left * inner[self.user], len(self.diagonal))
 

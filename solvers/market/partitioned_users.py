@@ -39,7 +39,10 @@ class PartitionedUsers(Blocks):
         require_memory(_BYTES_PER_JOB * jobs, f"holding parts of {jobs} jobs")
         least, unit = block_size(len(self.header.capacity)), self.header.unit
         self._of: list[list[UserGroup]] = [
-            [UserGroup(block, unit) for block, _ in read_blocks(self.header, part, least)]
+            [
+                UserGroup(block, unit, self.header.jobs)
+                for block, _ in read_blocks(self.header, part, least)
+            ]
             for part in self.parts
         ]
         super().__init__([group for groups in self._of for group in groups])

@@ -59,10 +59,18 @@ def rebid(
     scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
 ) -> Floats:
     """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`."""
+    factor = scaled_market.root_work if rule == "corrected" else scaled_market.work
+    if scaled_market.starts is not None:
+        from .user_kernels import respond
+
+        return respond(
+            scaled_market.starts, scaled_market.server, scaled_market.fraction, factor,
+            scaled_market.budget, price, bids, _LEAST_BID,
+        )  # fmt: skip
     # sqrt(f p) s(b / p), and s(b / p) = b / (f p + (1 - f) b)
     linear = scaled_market.fraction * price[scaled_market.server]
     worth = np.sqrt(linear)
-    worth *= scaled_market.root_work if rule == "corrected" else scaled_market.work
+    worth *= factor
     worth *= bids
     worth /= linear + scaled_market.serial_share * bids
     return _normalized(scaled_market, worth)

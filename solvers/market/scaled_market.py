@@ -31,6 +31,9 @@ from ...instances.problem.option_types import Above
 EPSILON_BUDGET = 1e-10
 """Share of a user's budget that goes to its jobs with f = 0."""
 
+COMPILED_FROM = 500_000
+"""Jobs of a market from which compiled loops save more than it takes to load them."""
+
 _BYTES_PER_JOB = (
     400  # arrays of eight bytes alive at the widest point of the Newton method, counted generously
 )
@@ -50,6 +53,8 @@ class ScaledMarket:
     unit : the mean budget.
     fixed : (m,) money spent on slivers.
     serial, epsilon_budget : indices of the jobs with f = 0, and the money each spends.
+    starts : (n + 1,) where each user's jobs begin, in a large market where they stand together and
+        have f < 1: compiled loops (`user_kernels`) then take the place of sums in numpy.
     """
 
     market: Market
@@ -63,14 +68,16 @@ class ScaledMarket:
     fixed: Floats
     serial: Integers
     epsilon_budget: Floats
+    starts: Integers | None = None
 
     @classmethod
-    def of(cls, market: Market, unit: float | None = None) -> ScaledMarket:
+    def of(cls, market: Market, unit: float | None = None, whole: int = 0) -> ScaledMarket:
         """The scaled form of a market; refuses one that needs more memory than there is.
 
         Parameters
         ----------
         unit : in which money is counted; the mean budget when not given.
+        whole : jobs of the market that this one is a part of.
         """
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
@@ -90,6 +97,9 @@ class ScaledMarket:
         budget = np.where(
             largest > 0, market.budget / unit * np.where(number > 0, 1 - EPSILON_BUDGET, 1.0), 0.0
         )
+        curved = whole >= COMPILED_FROM and fraction.max(initial=0.0) < 1
+        together = curved and (user[1:] >= user[:-1]).all()
+        starts = np.searchsorted(user, np.arange(market.users + 1)) if together else None
         fixed = total_by(market.server[serial], sliver, market.servers)
         return cls(
             market,
@@ -103,6 +113,7 @@ class ScaledMarket:
             fixed,
             serial,
             sliver,
+            starts,
         )
 
     @cached_property

@@ -86,11 +86,12 @@ class UserGroup:
     ----------
     market : its users and their jobs, with all servers.
     unit : the mean budget of all users of the whole market, in which money is counted.
+    whole : jobs of the whole market.
     """
 
-    def __init__(self, market: Market, unit: float) -> None:
+    def __init__(self, market: Market, unit: float, whole: int) -> None:
         self.market = market
-        self.scaled_market = ScaledMarket.of(market, unit)
+        self.scaled_market = ScaledMarket.of(market, unit, whole)
         self.bids = self.given = self.candidate = self.best = np.zeros(0)
         self._reply: Reply | None = None
         self._blocks: UserBlocks | None = None
@@ -298,7 +299,7 @@ class InBlocks(Blocks):
         most = block_size(market.servers)
         self._places: list[Any] = [slice(None)]
         if market.jobs <= 2 * most:
-            super().__init__([UserGroup(market, unit)])
+            super().__init__([UserGroup(market, unit, market.jobs)])
             return
         order = None
         user = market.user
@@ -319,7 +320,7 @@ class InBlocks(Blocks):
                 parallel_fraction=market.parallel_fraction[place],
                 work=market.work[place],
             )
-            groups.append(UserGroup(some, unit))
+            groups.append(UserGroup(some, unit, market.jobs))
         super().__init__(groups)
 
     def best(self) -> Floats:

@@ -8,7 +8,7 @@ they look at and this package does not model is named pod by pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import ceil
@@ -121,18 +121,15 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
                 f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
                 f"it with `{COMMAND}`"
             )
-    attachable = _attachable(objects["CSINode"])
+    attachable = {_name(item)[1]: _attachable(item) for item in objects["CSINode"]}
     nodes = tuple(_node(item, attachable) for item in objects["Node"])
-    volumes = _Volumes(
-        objects["PersistentVolume"], objects["PersistentVolumeClaim"], objects["Pod"],
-        bool(objects["CSINode"]),
-    )  # fmt: skip
+    volumes = _Volumes(objects)
     pods = tuple(_pod(item, volumes) for item in objects["Pod"])
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
     assumptions = kept_in_place(pods)
     for mark, words in _NODE_MARKS.items():
         marked = [
-            item.of("metadata").text("name")
+            _name(item)[1]
             for item in objects["Node"]
             if item.of("metadata").mapping("annotations").get(mark) == "true"
         ]
@@ -218,22 +215,13 @@ def _node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
     )
 
 
-def _attachable(nodes: list[Fields]) -> dict[str, dict[str, int]]:
-    """By node: how many volumes of each CSI driver it may have attached."""
-    found: dict[str, dict[str, int]] = {}
-    for item in nodes:
-        drivers = {
-            driver.text("name"): driver.of("allocatable").whole("count", -1)
-            for driver in item.of("spec").many("drivers")
-        }
-        found[item.of("metadata").text("name")] = {
-            _volumes_of(name): count for name, count in drivers.items() if count >= 0
-        }
-    return found
-
-
-def _volumes_of(driver: str) -> str:
-    return f"{VOLUMES}{driver}"
+def _attachable(item: Fields) -> dict[str, int]:
+    """How many volumes of each CSI driver a node may have attached, where that is known."""
+    limits = {
+        f"{VOLUMES}{driver.text('name')}": driver.of("allocatable").whole("count", -1)
+        for driver in item.of("spec").many("drivers")
+    }
+    return {name: count for name, count in limits.items() if count >= 0}
 
 
 def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
@@ -302,21 +290,16 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
 class _Volumes:
     """Where the claims of pods are, by the volumes and claims in the file."""
 
-    def __init__(
-        self, volumes: list[Fields], claims: list[Fields], pods: list[Fields], limits: bool
-    ) -> None:
-        self.volumes = {item.of("metadata").text("name"): item for item in volumes}
-        self.limits = limits
-        self.claims: dict[tuple[str, str], Fields] = {}
-        for item in claims:
-            about = item.of("metadata")
-            self.claims[about.text("namespace"), about.text("name")] = item
+    def __init__(self, objects: Mapping[str, Sequence[Fields]]) -> None:
+        self.limits = bool(objects["CSINode"])
+        self.volumes, self.claims = (
+            {_name(item): item for item in objects[f"PersistentVolume{kind}"]}
+            for kind in ("", "Claim")
+        )
         self.users: Counter[tuple[str, str]] = Counter()
-        for pod in pods:
+        for pod in objects["Pod"]:
             if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
-                self.users.update(
-                    {(pod.of("metadata").text("namespace"), name) for name in _claims(pod)}
-                )
+                self.users.update((_name(pod)[0], name) for name in _claims(pod))
 
     def read(
         self, pod: Fields
@@ -326,38 +309,40 @@ class _Volumes:
         """
         terms: list[tuple[NodeTerm, ...]] = []
         drivers: Counter[str] = Counter()
-        unread: list[tuple[str, str]] = []
-        namespace = pod.of("metadata").text("namespace")
-        made_anew = _ephemeral(pod)
-        for name in sorted(_claims(pod)):
+        unread: list[str] = []
+        namespace = _name(pod)[0]
+        for name, made_anew in sorted(_claims(pod).items()):
             claim = self.claims.get((namespace, name))
-            volume = (
-                None if claim is None else self.volumes.get(claim.of("spec").text("volumeName"))
-            )
-            if name in made_anew:
-                unread.append(("volumes", "an ephemeral volume: made anew where it goes"))
+            bound = "" if claim is None else claim.of("spec").text("volumeName")
+            volume = self.volumes.get(("", bound))
+            if made_anew:
+                unread.append("an ephemeral volume: made anew where it goes")
             if claim is None or volume is None:
-                if name not in made_anew:
-                    unread.append(("volumes", VOLUMES_NOT_LISTED))
+                unread += [VOLUMES_NOT_LISTED] * (not made_anew)
                 continue
             if "deletionTimestamp" in claim.of("metadata"):
-                unread.append(("volumes", f"claim {name} is being deleted"))
+                unread.append(f"claim {name} is being deleted")
             spec, shared = volume.of("spec"), self.users[namespace, name] > 1
             if shared and set(claim.of("spec").texts("accessModes")) <= _ONE:
-                unread.append(("volumes", f"claim {name} is shared and for one node or pod"))
-            if name not in made_anew:
+                unread.append(f"claim {name} is shared and for one node or pod")
+            if not made_anew:
                 terms += _places(volume)
             driver = spec.of("csi").text("driver")
             if (driver and not self.limits) or any(kind in spec for kind in _DISKS):
-                unread.append(("volumes", LIMITS_NOT_LISTED))
+                unread.append(LIMITS_NOT_LISTED)
             elif driver:
-                drivers[_volumes_of(driver)] += 1
+                drivers[f"{VOLUMES}{driver}"] += 1
                 if shared:  # one attachment to a node, whoever uses it there
-                    unread.append(("volumes", f"claim {name} is shared"))
-        for volume in pod.of("spec").many("volumes"):
-            if kinds := [kind for kind in _OWN_DISKS if kind in volume]:
-                unread.append(("volumes", f"a {kinds[0]} volume of its own"))
-        return terms, drivers, unread
+                    unread.append(f"claim {name} is shared")
+        for each in pod.of("spec").many("volumes"):
+            unread += [f"a {kind} volume of its own" for kind in _OWN_DISKS if kind in each][:1]
+        return terms, drivers, [("volumes", words) for words in unread]
+
+
+def _name(item: Fields) -> tuple[str, str]:
+    """Namespace ("" for none) and name of an object."""
+    about = item.of("metadata")
+    return about.text("namespace"), about.text("name")
 
 
 def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
@@ -377,22 +362,15 @@ def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
     return found
 
 
-def _claims(pod: Fields) -> set[str]:
-    """The claims that a pod uses, by name."""
-    return _ephemeral(pod) | {
-        volume.of("persistentVolumeClaim").text("claimName")
-        for volume in pod.of("spec").many("volumes")
-        if "persistentVolumeClaim" in volume
-    }
-
-
-def _ephemeral(pod: Fields) -> set[str]:
-    """Those that are made for it, and go with it."""
-    return {
-        f"{pod.of('metadata').text('name')}-{volume.text('name')}"
-        for volume in pod.of("spec").many("volumes")
-        if "ephemeral" in volume
-    }
+def _claims(pod: Fields) -> dict[str, bool]:
+    """The claims that a pod uses: whether each is made for it, and goes with it."""
+    found: dict[str, bool] = {}
+    for volume in pod.of("spec").many("volumes"):
+        if "persistentVolumeClaim" in volume:
+            found.setdefault(volume.of("persistentVolumeClaim").text("claimName"), False)
+        if "ephemeral" in volume:
+            found[f"{_name(pod)[1]}-{volume.text('name')}"] = True
+    return found
 
 
 def _pod(item: Fields, volumes: _Volumes) -> Pod:

@@ -58,12 +58,12 @@ class Scheduler:
         self.on: dict[str, set[int]] = {name: set() for name in self.nodes}
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}
         for number, node in self.where.items():
-            self._put(number, node)
+            self.on[node].add(number)
+            self.used[node].update(state.pods[number].requests)
         self._labels = _Labels(state.pods)
         self._group_rules()
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._suits: dict[tuple[str, int], tuple[str, ...]] = {}
-        self._counted: dict[object, dict[str, str]] = {}
         self._totals: dict[object, _Tally] = {}
         self._tallied: dict[int, list[_Tally]] = defaultdict(list)
 
@@ -105,58 +105,51 @@ class Scheduler:
             for kind in labels.kinds(budget.selector, frozenset({budget.namespace})):
                 self._budgets[kind].append(budget)
 
-    def _put(self, number: int, node: str) -> None:
-        self.on[node].add(number)
-        self.used[node].update(self.state.pods[number].requests)
-
     # moving
 
     def come(self, number: int, node: str) -> None:
         """A pod may be at a second node from now on; until it leaves the first it takes room on
         both.
         """
-        self._count(number, -1)
-        self.coming[number] = node
-        if self.where.get(number) != node:
-            self._put(number, node)
-        self._count(number, 1)
+        self._set(number, self.where.get(number), node)
 
     def go_back(self, number: int) -> None:
         """Undo `come`."""
-        self._count(number, -1)
-        node = self.coming.pop(number)
-        if self.where.get(number) != node:
-            self._take(number, node)
-        self._count(number, 1)
-
-    def _take(self, number: int, node: str) -> None:
-        self.on[node].discard(number)
-        self.used[node].subtract(self.state.pods[number].requests)
+        self._set(number, self.where.get(number), None)
 
     def leave(self, number: int) -> None:
         """A pod that is coming has left where it was."""
-        self._count(number, -1)
-        old, new = self.where.get(number), self.coming.pop(number)
-        if old is not None and old != new:
-            self._take(number, old)
-        self.where[number] = new
-        self._count(number, 1)
+        self._set(number, self.coming[number], None)
 
     def evict(self, number: int) -> None:
         """A pod is nowhere."""
-        self._count(number, -1)
-        self._take(number, self.where.pop(number))
-        self._count(number, 1)
+        self._set(number, None, None)
 
     def arrive(self, number: int, node: str) -> None:
         """A pod that is nowhere is at a node."""
-        self.come(number, node)
-        self.leave(number)
+        self._set(number, node, None)
 
-    def _count(self, number: int, by: int) -> None:
-        """Take a pod out of the totals of spreads that count it, or back in where it is then."""
+    def _set(self, number: int, here: str | None, there: str | None) -> None:
+        """A pod is at one node and may be at another; None for none."""
+        requests = self.state.pods[number].requests
         for total in self._tallied[number]:
-            self._tally(number, by, total)
+            self._tally(number, -1, total)
+        old = {*filter(None, (self.where.get(number), self.coming.pop(number, None)))}
+        new = {*filter(None, (here, there))}
+        for node in old - new:
+            self.on[node].discard(number)
+            self.used[node].subtract(requests)
+        for node in new - old:
+            self.on[node].add(number)
+            self.used[node].update(requests)
+        if here is None:
+            self.where.pop(number, None)
+        else:
+            self.where[number] = here
+        if there is not None:
+            self.coming[number] = there
+        for total in self._tallied[number]:
+            self._tally(number, 1, total)
 
     # the filters
 
@@ -172,22 +165,26 @@ class Scheduler:
         """Whether the scheduler would put a pod on a node now: no filter refuses."""
         return next(self._reasons(number, name), None) is None
 
-    def _short(self, number: int, name: str) -> Iterator[str]:
-        """The resources of which a node has too little left for a pod."""
-        requests, room_of = self.state.pods[number].requests, self.nodes[name].allocatable
-        own = requests if number in self.on[name] else {}
-        for resource, amount in requests.items():
+    def _short(self, name: str, loads: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """The resources of which a node has less than some amounts, and by how much."""
+        room_of = self.nodes[name].allocatable
+        for resource, load in loads.items():
             room = room_of.get(resource)
-            if room is None and limitless(resource):
-                continue
-            used = self.used[name][resource] - own.get(resource, 0)
-            if amount and amount + used > (room or 0):
-                yield resource
+            if room is None:
+                if limitless(resource):
+                    continue
+                room = 0
+            if load > room:
+                yield resource, load - room
 
     def _reasons(self, number: int, name: str) -> Iterator[str]:
         pod = self.state.pods[number]
         yield from self._unsuited(number, name)
-        yield from (f"too little {resource}" for resource in self._short(number, name))
+        used, own = self.used[name], number in self.on[name]
+        loads = {
+            each: used[each] + amount * (not own) for each, amount in pod.requests.items() if amount
+        }
+        yield from (f"too little {resource}" for resource, _ in self._short(name, loads))
         if pod.ports and any(
             _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
         ):
@@ -283,9 +280,19 @@ class Scheduler:
     def tally(self, number: int, spread: Spread) -> _Tally:
         """The pods that a spread of a pod counts, itself among them, by domain."""
         pod = self.state.pods[number]
-        key = (pod.namespace, spread, _keys(pod), pod.affinity, pod.tolerations)
+        topologies = tuple(each.topology for each in pod.spread)
+        key = (pod.namespace, spread, topologies, pod.affinity, pod.tolerations)
         if key not in self._totals:
-            self._totals[key] = total = _Tally(self._counts_on(pod, spread))
+            # it counts on nodes with the topologies of all spreads of its pods
+            self._totals[key] = total = _Tally(
+                {
+                    node.name: node.labels[spread.topology]
+                    for node in self.state.nodes
+                    if node.labels.keys() >= set(topologies)
+                    and (not spread.honor_affinity or node_selected(node, pod.affinity))
+                    and (not spread.honor_taints or not untolerated(pod, node))
+                }
+            )
             for other in self._meant[pod.namespace, spread]:
                 self._tallied[other].append(total)
                 self._tally(other, 1, total)
@@ -310,22 +317,6 @@ class Scheduler:
         """The spreads, by namespace, that count a pod."""
         return self._counting.get(self._labels.kind[number], [])
 
-    def _counts_on(self, pod: Pod, spread: Spread) -> dict[str, str]:
-        """The domain of each node on which a spread of a pod counts pods: those with the keys of
-        all of its spreads.
-        """
-        keys = _keys(pod)
-        key = (spread, keys, pod.affinity, pod.tolerations)
-        if key not in self._counted:
-            self._counted[key] = {
-                node.name: node.labels[spread.topology]
-                for node in self.state.nodes
-                if all(each in node.labels for each in keys)
-                and (not spread.honor_affinity or node_selected(node, pod.affinity))
-                and (not spread.honor_taints or not untolerated(pod, node))
-            }
-        return self._counted[key]
-
     def _evenly(self, number: int, name: str, spread: Spread) -> bool:
         domain = self.nodes[name].labels.get(spread.topology)
         if domain is None:
@@ -345,12 +336,8 @@ class Scheduler:
         """
         found: dict[str, int] = {}
         for name, used in self.used.items():
-            for resource, load in used.items():
-                room = self.nodes[name].allocatable.get(resource)
-                if room is None and limitless(resource):
-                    continue
-                if load > (room or 0):
-                    found[f"{name} has too little {resource}"] = load - (room or 0)
+            for resource, over in self._short(name, used):
+                found[f"{name} has too little {resource}"] = over
         for number, name in self.where.items():
             pod = self.state.pods[number]
             for term in pod.pod_anti_affinity:
@@ -450,11 +437,6 @@ class _Tally:
         if len(self._low) < domains:
             return 0
         return min((number for number, those in self._domains_with.items() if those), default=0)
-
-
-def _keys(pod: Pod) -> tuple[str, ...]:
-    """The topologies of a pod's spreads."""
-    return tuple(each.topology for each in pod.spread)
 
 
 def check_waves(

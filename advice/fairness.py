@@ -93,7 +93,7 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         *[(f"{rule} with these QOS", found.levels)] * (not kueue),
     ):
         rest = "" if each.later is None else f"{amount(each.later):>10}"
-        lines.append(f"#   {name:30}{amount(each.error):>10}{rest}")
+        lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
     lines += [
         "# A simulation of admission by borrowed share (fairSharing.enable), within one",
         "# cohort, each queue in its order, with borrowing and lending limits: preemption,",

@@ -179,7 +179,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
             above[name].append(str(cohort))
             parent = cohorts.get(cohort, {})
             cohort = parent.get("parentName") or parent.get("parent")
-        quota: dict[str, dict[str, int]] = {"nominalQuota": {}} | {key: {} for key in _LIMITS}
+        quota: dict[str, dict[str, int]] = {key: {} for key in ("nominalQuota", *_LIMITS)}
         for flavor, entry in _quotas(spec):
             reading.flavors.setdefault((name, entry["name"]), []).append(flavor)
             for key, table in quota.items():
@@ -187,7 +187,8 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
                 _add(table, entry["name"], flavor, _ENDLESS if value is None else value)
         weight = float(quantity(str((spec.get("fairSharing") or {}).get("weight", 1))))
         root = above[name][-1] if above[name] else name
-        reading.queues[name] = Queue(name, root, *quota.values(), weight)
+        nominal, borrowing, lending = quota.values()
+        reading.queues[name] = Queue(name, root, nominal, borrowing, lending, weight)
     for cohort, spec in cohorts.items():
         pool: dict[str, int] = {}
         for flavor, entry in _quotas(spec):

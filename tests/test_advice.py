@@ -813,7 +813,7 @@ def test_pending_pods_are_said_to_fit_or_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "number"), [(0, 25), pytest.param(1000, 200, marks=pytest.mark.slow)]
+    ("first", "number"), [(0, 12), pytest.param(1000, 200, marks=pytest.mark.slow)]
 )
 def test_advice_on_small_states_against_everything_that_is_possible(
     first: int, number: int

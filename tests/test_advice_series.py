@@ -25,6 +25,7 @@ from cotenant.advice.series import FIELDS, append_entry, entry_of, prometheus_te
 from cotenant.analysis.run.lock import locked
 from cotenant.cli.kubectl import RESOURCES, main
 from cotenant.instances.problem.errors import InvalidFile
+from cotenant.solvers.compiled import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOP = json.loads((ROOT / "advice" / "data" / "shop.json").read_text())
@@ -245,9 +246,13 @@ def plugin(
 ) -> subprocess.CompletedProcess[str]:
     """What `kubectl cotenant ARGUMENTS` prints, with programs of some folders alone."""
     places = os.environ["PATH"] if path is None else path
+    folder = cache_folder()
+    kernels = {} if folder is None else {"XDG_CACHE_HOME": str(folder.parents[2])}
     return subprocess.run(
         [*PLUGIN, *arguments], capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, "HOME": str(home), "KUBECONFIG": str(home / "none"), "PATH": places},
+        env={
+            **os.environ, "HOME": str(home), "KUBECONFIG": str(home / "none"), "PATH": places,
+        } | kernels,
     )  # fmt: skip
 
 

@@ -316,6 +316,7 @@ def test_without_dask_the_error_names_what_to_install(not_installed: Any) -> Non
         cotenant.compare([TINY], ["GR"], dask="tcp://127.0.0.1:8786")
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_path: Path) -> None:
     """The last test here: it leaves one worker."""
     note = tmp_path / "note"

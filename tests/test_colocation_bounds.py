@@ -163,6 +163,7 @@ def test_only_a_no_proves_that_zero_is_impossible(
     assert search.bound == bound
 
 
+@pytest.mark.slow
 def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(
     engines: Callable[..., None],
 ) -> None:

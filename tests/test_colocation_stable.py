@@ -267,10 +267,8 @@ def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_s
 
 
 def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
-    hubs, size = (
-        20,
-        5,
-    )  # hubs go with everyone; two more odd cliques than hubs, which go only with hubs
+    # hubs go with everyone; two more odd cliques than hubs, which go only with hubs
+    hubs, size = 10, 5
     agents = hubs + (hubs + 2) * size
     penalty = np.full((agents, agents), np.inf)
     penalty[:hubs], penalty[:, :hubs] = 0.3, 0.3

@@ -348,7 +348,7 @@ COUNTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("problem", DRAWN)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_what_is_exact_equals_enumeration_whatever_things_are_called(
     problem: str, data: st.DataObject

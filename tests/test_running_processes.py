@@ -304,16 +304,14 @@ def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
         others.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "truth"),
     [
         ((0.25, 0.3), [[0, 0.3], [0.1, 0]]),
-        pytest.param(
-            (0.7, 0.8, 0.9), [[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]],
-            marks=pytest.mark.slow,
-        ),
+        ((0.7, 0.8, 0.9), [[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]]),
     ],
-)  # fmt: skip
+)
 def test_known_penalties_of_sleeping_jobs_come_back(
     tmp_path: Path, seconds: tuple[float, ...], truth: list[list[float]]
 ) -> None:

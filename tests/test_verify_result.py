@@ -264,7 +264,7 @@ def overlooked(number: int, every: int = 1, time_limit: float = LIMIT) -> list[s
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
-    assert overlooked(number, every=40) == []
+    assert overlooked(number, every=120) == []
 
 
 def test_every_change_to_one_result_is_seen_or_listed_before_any_proof() -> None:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
-    advice,
-    capacity,
+    audit,
     comparing,
-    fairness,
     installing,
     instances,
     listing,
     measuring,
-    pairs,
     papers,
     proofs,
     reporting,
-    resilience,
     running,
-    series,
     solving,
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
@@ -76,7 +73,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fetch": listing.fetch,
     "schema": listing.schema,
     "reproduce": papers.reproduce,
-    "audit": fairness.audit,
+    "audit": audit.audit,
     "warm": installing.warm,
     "prove": proofs.prove,
     "verify": proofs.verify,
@@ -87,35 +84,62 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 """The commands in the order of the help."""
 
-GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+
+def advise() -> dict[str, Callable[..., None]]:
+    """Load the commands of `advise`; their options come from what reads logs and clusters."""
+    from . import advice, capacity, fairness, pairs, resilience, series
+
+    return {
+        "nodes": advice.nodes,
+        "drain": advice.drain,
+        "safe": resilience.safe,
+        "fit": capacity.fit,
+        "buy": capacity.buy,
+        "repair": resilience.repair,
+        "fairness": fairness.fairness,
+        "pairs": pairs.pairs,
+        "series": series.series,
+    }
+
+
+GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     "advise": (
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster. "
         "For one job of a queue, see `advice`.",
-        {
-            "nodes": advice.nodes,
-            "drain": advice.drain,
-            "safe": resilience.safe,
-            "fit": capacity.fit,
-            "buy": capacity.buy,
-            "repair": resilience.repair,
-            "fairness": fairness.fairness,
-            "pairs": pairs.pairs,
-            "series": series.series,
-        },
+        advise,
     ),
     "new": (
         "Write the files of something new into a checkout.",
-        {"problem": installing.new_problem},
+        lambda: {"problem": installing.new_problem},
     ),
 }
 """Commands of commands, with their help."""
 
+
+class _Group(TyperGroup):
+    """A command of commands, which are loaded when it is asked for."""
+
+    @property
+    def commands(self) -> Any:
+        return _commands_of(self.name or "")
+
+    @commands.setter
+    def commands(self, _: object) -> None:
+        """There are none yet."""
+
+
+@cache
+def _commands_of(group: str) -> Any:
+    inner = typer.Typer(rich_markup_mode=None)
+    for name, command in GROUPS[group][1]().items():
+        inner.command(name)(command)
+    return typer.main.get_group(inner).commands
+
+
 for name, command in COMMANDS.items():
     app.command(name)(command)
-for group, (words, members) in GROUPS.items():
-    app.add_typer(inner := typer.Typer(help=words, no_args_is_help=True), name=group)
-    for name, command in members.items():
-        inner.command(name)(command)
+for group, (words, _) in GROUPS.items():
+    app.add_typer(typer.Typer(cls=_Group, help=words, no_args_is_help=True), name=group)
 
 
 def run() -> int:

@@ -37,7 +37,7 @@ def prepare() -> None:
 
 def problems(incomplete: str) -> list[str]:
     """Problems that begin so."""
-    from ..instances.problem.registry import PROBLEM_NAMES
+    from ..instances.problem.lookup import PROBLEM_NAMES
 
     return _beginning(list(PROBLEM_NAMES), incomplete)
 

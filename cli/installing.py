@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import counter, say
-from ..instances.problem.registry import PROBLEM_NAMES
+from ..instances.problem.lookup import PROBLEM_NAMES
 from .codes import leave_interrupted
 from .completion import Shell, script
 

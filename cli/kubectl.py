@@ -23,10 +23,9 @@ def main() -> None:
     """Answer a question of `cotenant advise` about the cluster that kubectl reaches; nothing is
     written to it.
     """
-    from .commands import GROUPS
+    from .commands import advise
 
-    commands = GROUPS["advise"][1]
-    questions = [name for name, command in commands.items() if "states" in command.__annotations__]
+    questions = [name for name, command in advise().items() if "states" in command.__annotations__]
     ours: list[str] = []
     listing = ["kubectl", "get", RESOURCES, "-A", "-o", "json"]
     words = iter(sys.argv[1:])

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import Form, console, print_json, print_tables, say
-from ..instances.problem.registry import PROBLEM_NAMES
+from ..instances.problem.lookup import PROBLEM_NAMES
 from .arguments import As, Json, Width, require_latex
 from .completion import problems, problems_and_methods
 from .proofs import proof_words

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from ..instances.problem.errors import InvalidFile, InvalidOption
-from ..instances.problem.registry import PROBLEM_NAMES
+from ..instances.problem.lookup import PROBLEM_NAMES
 
 TEMPLATES = Path(__file__).with_name("templates")
 """The files, after their paths, with newproblem and NewProblem for the names."""
 
 LINES: dict[str, tuple[tuple[str, str], ...]] = {
-    "instances/problem/registry.py": (
+    "instances/problem/lookup.py": (
         (r"^(PROBLEM_NAMES: .* = \(\n(?:    .*\n)*)\)$", r'\1    "newproblem",\n)'),
     ),
     "catalog.py": (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
-from support.messages import approved
+from support.messages import approved, refused
 from support.processes import needs_two_cpus, write_queue
 from support.running_cases import Begin, measured_lab, runs_on_the_store, store_copied  # noqa: F401
 from support.terminal import run
@@ -24,12 +24,15 @@ from support.terminal import run
 from cotenant.analysis.colocation.batches import Waiting
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.groups import check
+from cotenant.instances.groups.instance import MOST_SEATS
 from cotenant.instances.groups.stability import mean_penalty
+from cotenant.instances.problem.errors import InvalidOption
 from cotenant.running.batch.agents import assess
 from cotenant.running.batch.group_agents import GroupAgents
 from cotenant.running.batch.placement import GroupEstimates, Placer, group_estimates
 from cotenant.running.batch.queue import QueuedJob
 from cotenant.running.batch.run import policy_of
+from cotenant.running.batch.settings import Settings
 from cotenant.running.lab.jobs import Job
 from cotenant.running.lab.penalty_model import PenaltyModel
 from cotenant.running.lab.profiles import profile_of
@@ -327,3 +330,9 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
     assert found["measured"] is not None
     assert abs(found["measured"] - found["predicted"]) < 0.1
     assert all(len(look.jobs) == 3 for look in looks)
+
+
+def test_a_machine_of_a_queue_has_as_many_seats_as_one_of_groups() -> None:
+    Settings(seats=MOST_SEATS)
+    with refused(InvalidOption):
+        Settings(seats=MOST_SEATS + 1)

@@ -1,6 +1,10 @@
 """What is common to all problems: base types, errors, file format, table of problems."""
 
-from .base import Instance, Solution
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .errors import (
     CotenantError,
     EngineError,
@@ -11,9 +15,13 @@ from .errors import (
     NoSolution,
     UnknownName,
 )
-from .files import bundled, read, schema, write
-from .folders import Gathered, read_all
-from .registry import PROBLEM_NAMES, Problem, check, problem_named, scale
+from .lookup import PROBLEM_NAMES
+
+if TYPE_CHECKING:
+    from .base import Instance, Solution
+    from .files import bundled, read, schema, write
+    from .folders import Gathered, read_all
+    from .registry import Problem, check, problem_named, scale
 
 __all__ = [
     "PROBLEM_NAMES",
@@ -38,3 +46,11 @@ __all__ = [
     "schema",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs numpy is loaded when it is first asked for: a command's help needs none of it."""
+    for module in ("base", "files", "folders", "registry"):
+        if name in __all__ and hasattr(found := import_module(f".{module}", __name__), name):
+            return globals().setdefault(name, getattr(found, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

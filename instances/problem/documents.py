@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import reprlib
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
+
+from .text import shortened as shortened
 
 if TYPE_CHECKING:
     import pydantic
@@ -89,13 +90,3 @@ def in_words(place: list[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(
         "."
     )
-
-
-def shortened(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
-    text = _REPR.repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60

@@ -1,9 +1,22 @@
-"""Functions and classes by their names as texts: loaded when they are first asked for."""
+"""The names of the problems; functions and classes by their names as texts, loaded when they are
+first asked for.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+PROBLEM_NAMES: tuple[str, ...] = (
+    "colocation",
+    "market",
+    "packing",
+    "admission",
+    "scheduling",
+    "numa",
+    "groups",
+)
+"""Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 
 
 def resolve(path: str) -> Any:

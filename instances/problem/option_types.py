@@ -21,9 +21,8 @@ from itertools import zip_longest
 from numbers import Integral, Number, Real
 from typing import Any, TypeVar
 
-from .documents import shortened
 from .errors import InvalidOption, suggest
-from .text import without_unit
+from .text import shortened, without_unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -10,19 +10,9 @@ from typing import Annotated, Any
 
 from .base import Instance, Solution
 from .errors import InfeasibleSolution, UnknownName
+from .lookup import PROBLEM_NAMES as PROBLEM_NAMES
 from .lookup import resolve as resolve
 from .option_types import validate_options
-
-PROBLEM_NAMES: tuple[str, ...] = (
-    "colocation",
-    "market",
-    "packing",
-    "admission",
-    "scheduling",
-    "numa",
-    "groups",
-)
-"""Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import unicodedata
 from collections.abc import Mapping
 from html import escape
@@ -82,3 +83,13 @@ def all_printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {all_printable(key): all_printable(entry) for key, entry in value.items()}
     return [all_printable(entry) for entry in value] if isinstance(value, list) else value
+
+
+def shortened(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    text = _REPR.repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60

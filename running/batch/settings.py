@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...instances.groups.instance import MOST_SEATS
 from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 
 Agents = Literal["participate", "strict"]
@@ -37,4 +36,4 @@ class Settings:
     pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
     voids: Literal["forbid", "predict"] | None = None
     seed: Annotated[int, AtLeast(0)] = 0
-    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2
+    seats: Annotated[int, Between(2, 64, "jobs on a machine")] = 2  # groups' MOST_SEATS

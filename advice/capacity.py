@@ -17,7 +17,6 @@ from .plan import SECONDS, Advice, plan_advice, plans_of
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Role
-from .text_report import amount, warned
 from .to_packing import translate
 
 
@@ -200,76 +199,3 @@ def refusals_in(state: ClusterState, nodes: Mapping[int, str], number: int) -> d
     if not scheduler.nodes:
         words.append("no type takes it")
     return dict.fromkeys(words, len(state.nodes)) | dict(tally.most_common())
-
-
-def fit_lines(found: Fit) -> list[str]:
-    """Whether the pods fit, and what stops them, in at most ten lines."""
-    state, now, number = found.state, found.fitting, len(found.pods)
-    one, advice = state.workload_noun, found.advice
-    asked = f"{number} pending {one}{'s' * (number != 1)}"
-    if len(now.arrivals) == number:
-        count = Counter(now.arrivals.values()).most_common()
-        names = ", ".join(f"{name} ({pods})" for name, pods in count[:5])
-        on = f"  on {names}{f' and {len(count) - 5} more' * (len(count) > 5)}."
-        return warned(state, [f"yes: {asked} fit now, while nothing moves.", on, *_notes(state)])
-    proved = len(now.arrivals) == now.upper_bound
-    sure = "no more" if proved else f"at most {now.upper_bound}"
-    first = f"{len(now.arrivals)} of {asked} fit now, and {sure} do (proved)."
-    after = f"at most {found.most_after} do after any moves (proved)"
-    if advice is None:
-        lines = [f"no: {first}", f"  no moves were found that make room for more; {after}."]
-        if found.most_after <= now.upper_bound == len(now.arrivals):
-            lines[1] = "  no moves make room for more (proved)."
-    else:
-        moves, waves = len(advice.targets), len(advice.order.waves)
-        least = advice.moves_lower_bound
-        fewest = "fewest, proved" if moves == least else f"at least {least}, proved"
-        lines = [f"{'yes, after moves' if found.fits else 'no'}: {first}"]
-        lines.append(
-            f"  {number - len(advice.waiting)} fit after {moves} move{'s' * (moves != 1)} "
-            f"({fewest}) in {waves} wave{'s' * (waves != 1)}{f'; {after}' * (not found.fits)}."
-        )
-    waiting = waiting_now(found)
-    for n in waiting[:1]:
-        why = ", ".join(f"{count} {why}" for why, count in refusals(found, n).items())
-        more = f" (and {len(waiting) - 1} more)" * (len(waiting) > 1)
-        lines.append(f"  {state.pods[n].title}{more} waits: {why}")
-    if found.purchase is not None:
-        words = purchase_words(found.purchase)
-        lines += [
-            f"  with new {state.host_noun}s: {words[0]}",
-            *(f"  {each}" for each in words[1:]),
-        ]
-    return warned(state, [*lines, *_notes(state)])
-
-
-def purchase_words(found: Purchase) -> list[str]:
-    """What to buy, and how sure it is that nothing is cheaper."""
-    state, number = found.state, sum(found.bought.values())
-    what = ", ".join(f"{number} {name}" for name, number in found.bought.items())
-    least = amount(found.cost_lower_bound)
-    # where each costs 1, only their number is asked
-    price, less = (
-        ("", "fewer do") if found.cost == number else (f" for {amount(found.cost)}", "less does")
-    )
-    sure = f"no {less}" if found.cost == found.cost_lower_bound else f"at least {least}"
-    one = f"{state.workload_noun}{'s' * (len(found.arrivals) != 1)}"
-    lines = [f"{what}{price} hold {len(found.arrivals)} {one} ({sure}, proved)."]
-    if not number:
-        lines = [f"nothing to buy: {len(found.arrivals)} {one} fit on what there is."]
-    if found.waiting:
-        first, others = state.pods[found.waiting[0]], len(found.waiting) - 1
-        why = ", ".join(refusals_in(state, found.arrivals, found.waiting[0]))
-        more = f" and {others} more wait" if others else " waits"
-        lines.append(f"{first.title}{more} (at least {found.waiting_lower_bound}, proved): {why}")
-    return lines
-
-
-def buy_lines(found: Purchase) -> list[str]:
-    """What to buy, and what is known of cheaper answers, in at most ten lines."""
-    return warned(found.state, [*purchase_words(found), *_notes(found.state)])
-
-
-def _notes(state: ClusterState) -> list[str]:
-    kinds = ", ".join(f"{number} {kind}" for kind, number in state.ignored.items())
-    return [f"  not read: {kinds}"] * bool(kinds)

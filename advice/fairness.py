@@ -16,7 +16,7 @@ from ..instances.problem.emitted import comment, quoted
 from ..instances.problem.errors import InvalidOption
 from ..instances.scheduling.accounts import waits
 from ..instances.scheduling.units import Unit
-from .text_report import NAMED, wrapped
+from .wording import NAMED, some, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""
@@ -51,7 +51,7 @@ def fairness_lines(judged: Fairness) -> list[str]:
         lines += [f"    {because(judged, u, cause)}" for cause in judged.causes(u)]
         lines.append(f"    {alone_words(judged, u)}")
     if even:
-        lines.append(f"  even: {_some(even)}")
+        lines.append(f"  even: {some(even)}")
     lines += [f"  {words}" for words in rests_on(judged)]
     return wrapped(lines)
 
@@ -196,9 +196,9 @@ def headline(judged: Fairness) -> str:
         for name, machines in zip(names, judged.machines.tolist(), strict=True)
     ]
     if found.shares_from == "quotas":
-        return f"{begin}each brings its own: {_some(parts, 12)}."
+        return f"{begin}each brings its own: {some(parts, 12)}."
     origin = found.shares_from if found.shares_from == "sshare" else "as given"
-    return f"{begin}shares ({origin}): {_some(parts, 12)}."
+    return f"{begin}shares ({origin}): {some(parts, 12)}."
 
 
 def _who(judged: Fairness) -> str:
@@ -315,7 +315,7 @@ def rests_on(judged: Fairness) -> Iterator[str]:
         ]
         yield (
             "waiting counts from when a job was eligible (holds, begin times and dependencies are "
-            f"its user's); from its submission the debts would be: {_some(parts, 12)}"
+            f"its user's); from its submission the debts would be: {some(parts, 12)}"
         )
     elif found.log.eligible is None:
         yield "waiting counts from submission: the log does not say when jobs became eligible"
@@ -327,7 +327,7 @@ def rests_on(judged: Fairness) -> Iterator[str]:
             for name, (jobs, cpus, waited) in sorted(waiting.items())
         ]
         yield (
-            f"still waiting at the end, shown, not judged (--waiting limit judges): {_some(parts)}"
+            f"still waiting at the end, shown, not judged (--waiting limit judges): {some(parts)}"
         )
     references = sorted({each.reference for each in judged.audits})
     yield "; ".join(GAME[name] for name in references)
@@ -361,8 +361,3 @@ def _not_seen(unit: Unit) -> str:
         f"{others.get(unit.resource, 'CPUs, memory')}, licenses, reservations, where in the "
         "network a job runs, and what a preemption costs are not seen: one unit is judged at a time"
     )
-
-
-def _some(names: Sequence[str], most: int = NAMED) -> str:
-    text = ", ".join(names[:most])
-    return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,23 +1,32 @@
-"""The page of `advise nodes`, and of a plan in any other answer."""
+"""The page of an answer about a cluster: its decision, the nodes of its plan before and after, the
+moves, and what is proved.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..analysis.report.content import PageFigure
 from ..analysis.report.picture import Chart, Series
 from ..analysis.report.table import Column, Table
+from ..analysis.report.tables import slug
 from ..instances.problem.option_types import validate_options
-from . import text_report as text
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
-from .draining import Draining
 from .plan import Advice
 from .state import ClusterState, Role
+from .text_report import (
+    GIVEN,
+    Answer,
+    detail_sentences,
+    limit_words,
+    nodes_answer,
+    pending_places,
+    reasons_to_stay,
+)
+from .wording import amount, as_sentence, qualified
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
@@ -46,105 +55,53 @@ _TITLES = {
 @validate_options
 def nodes_page(advice: Advice) -> AnswerPage:
     """The page of a plan for fewer nodes."""
-    state = advice.state
-    host = state.host_noun
-    go = f"{host.capitalize()}s that {'would' if advice.order.stuck else 'can'} go"
-    said = [(kind, text.as_sentence(state, words)) for kind, words in text.decision(advice)]
-    numbers = _numbers(advice)
-    lists = {
-        f"Idle {host}s, with nothing but their own {state.workload_noun}s": text.still_idle(advice),
-        go: advice.freed,
-    }
-    return AnswerPage(
-        f"{host.capitalize()}s of {Path(state.name).name}",
-        f"How many {host}s hold everything in this file, which can go, with which moves, and what "
-        "is proved of it.",
-        tuple(words for kind, words in said if kind not in {*numbers, "frontier"}),
-        _warnings(state),
-        tuple((numbers[kind], words) for kind, words in said if kind in numbers),
-        {title: names for title, names in lists.items() if names},
-        plan_part(advice),
-        (
-            *_pending_parts(advice),
-            *_frontier_parts(advice),
-            PagePart("What is proved", (), (_certificate(advice),), folded=True),
-            *_staying_parts(advice),
-            _details_part(advice),
-        ),
-        host,
-        state.workload_noun,
-    )
+    return answer_page(nodes_answer(advice))
 
 
-def drain_page(state: ClusterState, found: Draining) -> AnswerPage:
-    """The page of what stands in the way of emptying a node, and of the moves that do it."""
-    host, one = state.host_noun, state.workload_noun
-    columns = (Column(one, bold=True), Column("what happens to it"))
-    pods = Table("pods", "", columns, tuple(text.drain_remarks(state, found)))
-    return moves_page(
-        state, f"Drain {found.node}",
-        f"Whether the {host} can be emptied, what blocks it, and the fewest moves that do it.",
-        text.drain_sentences(state, found), found.advice,
-        PagePart(f"On {found.node}", tables=(pods,)),
-    )  # fmt: skip
-
-
-def moves_page(
-    state: ClusterState,
-    title: str,
-    about: str,
-    sentences: Sequence[str],
-    advice: Advice | None = None,
-    *parts: PagePart,
-) -> AnswerPage:
-    """The page of any other answer: its sentences, its plan where it has one, and parts of its own.
-
-    Parameters
-    ----------
-    state : what it is of; its warnings stand first.
-    title, about : what was asked.
-    sentences : the answer, without warnings; the first decides, and may begin with a name.
-    advice : the moves of the answer. Where pending pods go is not asked.
-    parts : what the answer has besides.
+def answer_page(answer: Answer) -> AnswerPage:
+    """The page of an answer: what a terminal shows of it with nothing left out, its plan, parts of
+    its own, and what it rests on.
     """
-    first, *rest = sentences
-    plan = None if advice is None else replace(advice, arrivals={}, waiting=())
-    besides = () if plan is None else (*_staying_parts(plan), _details_part(plan))
+    state, advice = answer.state, answer.advice
+    lines = [(one.number, as_sentence(state, one.words)) for one in answer.lines
+             if not one.names and not one.rows]  # fmt: skip
+    warnings = [(as_sentence(state, each.text), each.cure) for each in state.warnings]
+    given = [each.sentence for each in state.assumptions if each.code in GIVEN]
+    parts = [
+        rows_part(line.title, (line.words, "what is known of it"),
+                  ([qualified(state, cell) for cell in row] for row in line.rows))
+        for line in answer.lines if line.rows
+    ]  # fmt: skip
+    parts += answer.parts
+    if advice is not None:
+        if answer.fewer_nodes:
+            parts += [*_pending_parts(advice), *_frontier_parts(advice), _certificate(advice)]
+        if rows := [(why, kind, len(names), ", ".join(names))
+                    for kind, reasons in reasons_to_stay(advice).items()
+                    for why, names in reasons.items()]:  # fmt: skip
+            headings = "reason", "how", "number", "which"
+            parts.append(rows_part("What stays, and why", headings, rows, folded=True))
+    if words := [as_sentence(state, each) for each in detail_sentences(state, advice)]:
+        parts.append(PagePart("Counted, and reported only", tuple(words), folded=True))
     return AnswerPage(
-        title, about,
-        (text.qualified(state, first), *(text.as_sentence(state, words) for words in rest)),
-        _warnings(state),
-        plan=plan_part(plan) if plan is not None and plan.targets else None,
-        parts=(*parts, *besides),
-        host_noun=state.host_noun, workload_noun=state.workload_noun,
+        answer.title, answer.about,
+        tuple(words for number, words in lines if not number),
+        (*warnings, *((as_sentence(state, each), "") for each in given)),
+        tuple((number, words) for number, words in lines if number),
+        {line.title: tuple(line.names) for line in answer.lines if line.names},
+        plan_part(advice) if advice and (advice.targets or answer.fewer_nodes) else answer.plan,
+        tuple(parts), state.host_noun, state.workload_noun,
     )  # fmt: skip
 
 
-def _warnings(state: ClusterState) -> tuple[tuple[str, str], ...]:
-    """What stands before an answer, each with its cure."""
-    given = [
-        (text.as_sentence(state, each.sentence), "")
-        for each in state.assumptions
-        if each.code in text.GIVEN
-    ]
-    return (*((text.as_sentence(state, each.text), each.cure) for each in state.warnings), *given)
-
-
-def _details_part(advice: Advice) -> PagePart:
-    words = (text.as_sentence(advice.state, each) for each in text.detail_sentences(advice))
-    return PagePart("Counted, and reported only", tuple(words), folded=True)
-
-
-def _numbers(advice: Advice) -> dict[str, str]:
-    """The numbers that decide, by what they are about."""
-    found = {"nodes": f"{len(advice.in_use)} \u2192 {advice.nodes_found} {advice.state.host_noun}s"}
-    if advice.cost is not None and advice.cost_now is not None:
-        found["money"] = f"{text.amount(advice.cost_now)} \u2192 {text.amount(advice.cost)}"
-    moves = len(advice.targets)
-    found["moves"] = f"{moves} move{'s' * (moves != 1)}"
-    pending = len(advice.arrivals) + len(advice.waiting)
-    found["pending"] = f"{len(advice.arrivals)} of {pending} pending"
-    return found
+def rows_part(
+    title: str, headings: Iterable[str], rows: Iterable[Iterable[Any]], folded: bool = False
+) -> PagePart:
+    """A section of a page with one table, the first column of which names its rows."""
+    columns = (Column(name, bold=not place, numeric=name == "number")
+               for place, name in enumerate(headings))  # fmt: skip
+    table = Table(slug(title), "", tuple(columns), tuple(map(tuple, rows)))
+    return PagePart(title, tables=(table,), folded=folded)
 
 
 def plan_part(advice: Advice) -> PlanPart:
@@ -160,15 +117,15 @@ def plan_part(advice: Advice) -> PlanPart:
         "from pending": Counter(advice.arrivals.values()),
     }
     groups: dict[str, list[NodeBars]] = {kind: [] for kind in _TITLES}
+    empty = (None,) * (len(resources) + 1)
     for node in state.nodes:
         name = node.name
         words = [f"{number[name]} {how}" for how, number in changes.items() if number[name]]
         details = [node.labels[key] for key in (_TYPE, _ZONE) if key in node.labels]
-        details += [] if node.price is None else [text.amount(node.price)]
+        details += [] if node.price is None else [amount(node.price)]
         details += ["reserved"] * node.committed
         kind = "changed" if words else "idle" if name in advice.idle else "same"
         kind = "freed" if name in advice.freed else kind
-        empty = (None,) * (len(resources) + 1)
         groups[kind].append(
             NodeBars(
                 name, ", ".join(details), ", ".join(words),
@@ -180,7 +137,7 @@ def plan_part(advice: Advice) -> PlanPart:
         tuple(
             NodeGroup(kind, _TITLES[kind], tuple(nodes)) for kind, nodes in groups.items() if nodes
         ),
-        tuple(_wave_steps(advice)),
+        tuple(wave_steps(advice)),
     )
 
 
@@ -234,7 +191,7 @@ def _part_of_bar(advice: Advice, number: int) -> int:
     return PINNED if role is Role.FIXED or number in advice.pinned else STAYS
 
 
-def _wave_steps(advice: Advice) -> Iterator[WaveStep]:
+def wave_steps(advice: Advice, of: str = "") -> Iterator[WaveStep]:
     """The waves with where each pod is before, and the freed nodes that are empty after."""
     pods, waves = advice.state.pods, advice.order.waves
     place = {move.pod: pods[move.pod].node for wave in waves for move in wave}
@@ -246,8 +203,8 @@ def _wave_steps(advice: Advice) -> Iterator[WaveStep]:
         rows = (
             (pods[m.pod].title, place[m.pod], m.node + " (for a time)" * m.temporary) for m in wave
         )
-        title = f"Wave {number + 1}"
-        tables.append(Table(f"wave-{number + 1}", title, columns, tuple(rows)))
+        title = f"{of}Wave {number + 1}"
+        tables.append(Table(slug(title), title, columns, tuple(rows)))
         place |= {move.pod: move.node for move in wave}
     emptied = () if advice.order.stuck else advice.freed
     for number, table in enumerate(tables):
@@ -256,25 +213,20 @@ def _wave_steps(advice: Advice) -> Iterator[WaveStep]:
 
 def _pending_parts(advice: Advice) -> Iterator[PagePart]:
     """Pending pods, and where they fit."""
-    columns = (Column(advice.state.workload_noun, bold=True), Column("what happens to it"))
-    if rows := tuple(text.pending_places(advice, MAX_PENDING)):
-        title = f"Pending {advice.state.workload_noun}s"
-        yield PagePart(title, tables=(Table("pending", "", columns, rows),))
+    one = advice.state.workload_noun
+    if rows := pending_places(advice, MAX_PENDING):
+        yield rows_part(f"Pending {one}s", (one, "what happens to it"), rows)
 
 
 def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     """What freeing fewer nodes costs, as a picture."""
     host, one = advice.state.host_noun, advice.state.workload_noun
     points = [
-        (
-            advice.limit_of(point)[1],
-            int(point.value),
-            int(point.bound or 0),
-            text.limit_words(advice, point),
-        )
+        (advice.limit_of(point)[1], int(point.value), int(point.bound or 0),
+         limit_words(advice, point))
         for point in advice.frontier
         if point.limit is not None and point.value is not None
-    ]
+    ]  # fmt: skip
     if not points:
         return
     limits, moves, bounds, names = zip(*points, strict=True)
@@ -284,8 +236,7 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     what = f"{host}s in use" if advice.cost is None else f"price of the {host}s in use"
     words = "; ".join(f"{name}: {number}" for name, number in zip(names, moves, strict=True))
     chart = Chart(
-        "moves-by-nodes", f"Moves, by {what}",
-        what, f"{one}s that move", tuple(series),
+        "moves-by-nodes", f"Moves, by {what}", what, f"{one}s that move", tuple(series),
         f"The fewest {one}s that move: {words}.",
         note=f"While the pinned {one}s stay." if advice.pinned else "",
     )  # fmt: skip
@@ -293,27 +244,21 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     yield PagePart(title, pictures=(PageFigure(chart, chart.table(), ""),))
 
 
-def _certificate(advice: Advice) -> Table:
+def _certificate(advice: Advice) -> PagePart:
     """What the plan reaches beside what is proved."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
-    rows: list[tuple[Any, ...]] = [
-        (
-            f"{one}s that move to that", len(advice.targets),
-            advice.moves_lower_bound, advice.moves_lower_bound_pinned,
-        )
-    ]  # fmt: skip
-    if advice.cost is None:
-        least = advice.nodes_lower_bound, advice.nodes_lower_bound_pinned
-        rows.insert(0, (f"{host}s in use after the plan", advice.nodes_found, *least))
-    else:
-        bounds = advice.cost_lower_bound, advice.cost_lower_bound_pinned
-        floors = (None if bound is None else text.amount(bound, math.floor) for bound in bounds)
-        rows.insert(0, (f"paid for {host}s", text.amount(advice.cost), *floors))
+    least: tuple[Any, Any] = advice.nodes_lower_bound, advice.nodes_lower_bound_pinned
+    rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", advice.nodes_found, *least)]
+    if advice.cost is not None:
+        least = advice.cost_lower_bound, advice.cost_lower_bound_pinned
+        floors = (None if bound is None else amount(bound, math.floor) for bound in least)
+        rows = [(f"paid for {host}s", amount(advice.cost), *floors)]
+    least = advice.moves_lower_bound, advice.moves_lower_bound_pinned
+    rows.append((f"{one}s that move to that", len(advice.targets), *least))
     if advice.arrivals or advice.waiting:
         least = advice.waiting_lower_bound, advice.waiting_lower_bound_pinned
         rows.append((f"pending {one}s that wait", len(advice.waiting), *least))
-    headings = ("the plan", "at least, in any case", f"at least, while the pinned {one}s stay")
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     lists = {
         "Not in the bound": advice.dropped,
@@ -327,23 +272,7 @@ def _certificate(advice: Advice) -> Table:
         "Every move was judged, with all others of its wave in its way, by code that never saw the "
         "solver's instance."
     )
+    headings = "the plan", "at least, in any case", f"at least, while the pinned {one}s stay"
     columns = (Column("what", bold=True), *map(Column, headings))
-    return Table("certificate", "", columns, tuple(rows), notes=tuple(notes))
-
-
-def _staying_parts(advice: Advice) -> Iterator[PagePart]:
-    """Pods that stay where they are, by reason."""
-    pods = advice.state.pods
-    stays = [("pinned", n, ", ".join(w for _, w in why)) for n, why in advice.pinned.items()]
-    stays += [("fixed", n, pod.reason) for n, pod in enumerate(pods) if pod.role is Role.FIXED]
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for kind, number, why in stays:
-        reasons.setdefault((why, kind), []).append(pods[number].title)
-    if reasons:
-        rows = [(*key, len(names), ", ".join(names)) for key, names in reasons.items()]
-        columns = (
-            Column("reason", bold=True), Column("how"), Column("number", numeric=True),
-            Column("which"),
-        )  # fmt: skip
-        table = Table("staying", "", columns, tuple(rows))
-        yield PagePart("What stays, and why", tables=(table,), folded=True)
+    table = Table("certificate", "", columns, tuple(rows), notes=tuple(notes))
+    return PagePart("What is proved", tables=(table,), folded=True)

@@ -114,17 +114,3 @@ def _without(state: ClusterState, kind: str, words: str, which: set[int]) -> Clu
         for one in state.budgets
     )
     return replace(state, pods=tuple(pods), budgets=budgets)
-
-
-def pin_sentences(advice: Advice) -> list[str]:
-    """What each reason that holds pods in place costs, in words."""
-    noun = advice.state.workload_noun
-    lines = []
-    for pin in advice.why_not:
-        amount, number = pin.get("cost", pin["nodes"]), len(pin["pods"])
-        what = f" {advice.state.host_noun}{'s' * (amount != 1)}" * ("cost" not in pin)
-        lines.append(
-            f"without {pin['reason']} ({pin['kind']}, {number} {noun}{'s' * (number != 1)}): "
-            f"{amount:g}{what} less ({'' if pin['proved'] else 'not '}proved)"
-        )
-    return lines or [f"no {noun} is held in place by a reason that could be let go"]

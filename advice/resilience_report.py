@@ -1,75 +1,194 @@
-"""Losses of nodes and repairs in words and as JSON: the decision first."""
+"""The answers about single nodes in words: emptying them, losing them, and repairs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
-from .draining import Rolling
+from .answer_page import PlanPart
+from .draining import Draining, Rolling
+from .nodes_page import rows_part, wave_steps
 from .repairing import Repair
 from .safety import Loss, starts_again
 from .state import ClusterState, Role
-from .text_report import drain_document, drain_lines, warned
-
-NAMED = 3
-"""Names in a line before the rest is a number."""
+from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+from .wording import fewest, plural, some, tally
 
 
-def some(names: Sequence[str], most: int = NAMED) -> str:
-    """The first of some names, and how many there are besides."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + f" and {rest} more" * (rest > 0)
+def drain_answer(state: ClusterState, found: Draining) -> Answer:
+    """Whether nodes can be emptied, what stands in the way pod by pod, and the moves that do it."""
+    one, advice, single = state.workload_noun, found.advice, len(found.nodes) == 1
+    pods = [n for n in found.pods if state.pods[n].role in (Role.MOVABLE, Role.FIXED)]
+    own = f" besides {'its' if single else 'their'} own" if state.platform == "kubernetes" else ""
+    begin = f"{found.node} hold{'s' * single} {plural(len(pods), one)}{own}; "
+    lines: list[Line] = []
+    if found.empties and advice is not None:
+        moves, least = len(advice.targets), advice.moves_lower_bound_pinned
+        begin += f"{'it' if single else 'they'} can be emptied: {plural(moves, 'move')} "
+        begin += f"({fewest(moves, least, least)})."
+    elif found.blocked:
+        verb = "blocks" if len(found.blocked) == 1 else "block"
+        begin += f"{len(found.blocked)} {verb} {'it' if single else 'that'}."
+        if found.impossible:
+            lines.append(Line(f"nor can all the others leave {found.impossible}."))
+    elif advice is not None:
+        begin += "no order of moves was found."
+    elif found.impossible:
+        begin += f"they cannot all leave {found.impossible}."
+    else:
+        begin += "no way to do that was found in time, but there may be one."
+    if advice is not None:
+        room = [
+            f"{state.pods[n].title} ({state.pods[n].node} to {target})"
+            for n, target in advice.targets.items()
+            if n not in found.pods
+        ]
+        lines += [Line(f"to make room: {some(room)}")] * bool(room)
+        lines += map(Line, (*ordering(advice), *cut_short(advice)))
+        advice = replace(advice, arrivals={}, waiting=())
+    rows = sorted(_remarks(state, found), key=lambda row: not row[1].startswith("blocks: "))
+    lines.append(Line(one, rows=rows, title=f"On {found.node}"))
+    about = (
+        f"Whether the {state.host_noun}{'s' * (not single)} can be emptied, what blocks it, and "
+    )
+    return Answer(
+        state, f"Drain {found.node}", f"{about}the fewest moves that do it.",
+        (Line(begin), *lines), found.empties, advice,
+        "" if found.empties else f"{found.node} cannot be emptied",
+    )  # fmt: skip
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number} {noun}{'s' * (number != 1)}"
+def _remarks(state: ClusterState, found: Draining) -> Iterator[tuple[str, str]]:
+    """Of each pod on a node its name, and where it goes or what stands in its way."""
+    targets = {} if found.advice is None else found.advice.targets
+    for number in found.pods:
+        pod = state.pods[number]
+        if number in found.blocked:
+            remark = f"blocks: {', '.join(found.blocked[number])}"
+        elif pod.role is Role.RESIDENT:
+            remark = f"belongs to the {state.host_noun}: {pod.reason}"
+        elif pod.role is Role.LEAVING:
+            remark = "is being deleted"
+        elif number in targets:
+            remark = f"to {targets[number]}"
+        elif found.open_to.get(number):
+            remark = f"could go to {some(found.open_to[number])}, if it were alone"
+        else:
+            why = tally(found.refused[number].values())
+            remark = f"no {state.host_noun} takes it now: {why}"
+        yield pod.title, remark
 
 
-def safe_lines(state: ClusterState, found: Sequence[Loss]) -> list[str]:
+def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
+    """What is known of emptying nodes, as plain JSON values."""
+    titles = [pod.title for pod in state.pods]
+    return {
+        "node": found.node,
+        "empties": found.empties,
+        "impossible": found.impossible,
+        "blocked": {titles[n]: list(why) for n, why in found.blocked.items()},
+        "open_to": {titles[n]: list(names) for n, names in found.open_to.items()},
+        "refused": {
+            titles[n]: {name: list(why) for name, why in by.items() if why}
+            for n, by in found.refused.items()
+        },
+        "plan": found.advice and found.advice.document(),
+        "warnings": [asdict(each) for each in state.warnings],
+    }
+
+
+def rolling_answer(state: ClusterState, found: Rolling) -> Answer:
+    """The order in which nodes are emptied, or the first that stays."""
+    plans = {step.node: step.advice for _, step in found.steps if step.advice is not None}
+    moves = sum(len(advice.targets) for advice in plans.values())
+    waves = sum(len(advice.order.waves) for advice in plans.values())
+    like = f", with {plural(len(found.spares), state.host_noun)} more" if found.spares else ""
+    order = [f"{name} ({len(plan.targets)})" for name, plan in plans.items()]
+    title = "In this order, with their moves"
+    lines = [Line("order (moves)", order, title=title)] * bool(order)
+    first = f"emptied one after the other, each back empty before the next{like}: "
+    first += f"{plural(moves, 'move')} in {plural(waves, 'wave')}."
+    if found.failed is not None:
+        first = f"no order was found in which {some(found.left)} can be emptied{like}."
+        lines = [replace(line, words="before that (moves)") for line in lines]
+        lines += drain_answer(*found.failed).lines
+    steps = [step for name, plan in plans.items() for step in wave_steps(plan, f"{name}: ")]
+    return Answer(
+        state, f"Empty {', '.join([*plans, *found.left])}",
+        f"An order in which each {state.host_noun} can be emptied, and is back before the next.",
+        (Line(first), *lines), not found.left, plan=PlanPart((), (), tuple(steps)),
+        no_plan="nodes emptied one after the other have a plan each: give the first alone, and the "
+        "next with a new state",
+    )  # fmt: skip
+
+
+def rolling_document(found: Rolling) -> dict[str, Any]:
+    """What `rolling_answer` says, as plain JSON values, with every move."""
+    return {
+        "steps": [{"node": step.node, "waves": step.advice.document()["waves"]}
+                  for _, step in found.steps if step.advice is not None],
+        "spares": list(found.spares),
+        "left": list(found.left),
+        "failed": found.failed and drain_document(*found.failed),
+    }  # fmt: skip
+
+
+def safe_answer(state: ClusterState, found: Sequence[Loss]) -> Answer:
     """What can be lost, and of the rest which pods have no place and what would be enough."""
-    noun, lines = state.workload_noun, []
+    one, lines = state.workload_noun, []
     for kind in dict.fromkeys(loss.kind for loss in found):
         losses = [loss for loss in found if loss.kind == kind]
         what = f"{state.host_noun if kind == 'node' else kind.rpartition('/')[2]}s"
-        yes = [loss.name for loss in losses if loss.safe]
-        no = [loss.name for loss in losses if loss.safe is False]
-        open_ones = [loss.name for loss in losses if loss.safe is None]
-        if len(yes) == len(losses):
-            lines.append(f"safe: any one of {len(losses)} {what} can be lost; all its {noun}s that "
-                         "start again have places on the others (each checked).")  # fmt: skip
-            continue
-        begin = "not safe" if no else "not known"
-        line = f"{begin}: {len(yes)} of {len(losses)} {what} can be lost"
-        line += f"; {len(no)} cannot (proved): {some(no)}" * bool(no)
-        line += f"; not known of {some(open_ones)}" * bool(open_ones)
-        lines.append(f"{line}.")
+        names = {safe: [loss.name for loss in losses if loss.safe is safe]
+                 for safe in (True, False, None)}  # fmt: skip
+        number = len(names[True])
+        words = f"safe: any one of {number} {what} can be lost; all its {one}s that start again "
+        words += "have places on the others (each checked)."
+        if number < len(losses):
+            words = f"not {'safe' if names[False] else 'known'}: {number} of {len(losses)} {what} "
+            words += "can be lost"
+            if names[False]:
+                words += f"; {len(names[False])} cannot (proved): {some(names[False], 3)}"
+            words += f"; not known of {some(names[None], 3)}." if names[None] else "."
+        lines.append(Line(words, number=f"{number} of {len(losses)} {what}"))
+    lost, own = _lost(state), sum(pod.role is Role.RESIDENT for pod in state.pods)
+    words = f"lost with their {state.host_noun}: {plural(own, one)} of its own"
+    lines.append(Line(words + f", and what nothing starts again: {some(lost, 2)}" * bool(lost)))
     worst = sorted((one for one in found if not one.safe), key=lambda one: one.safe is None)
-    for loss in worst[:NAMED]:
-        titles = [state.pods[n].title for n in loss.left]
-        exact = len(loss.arrivals) == loss.upper_bound
-        sure = "no more fit, proved" if exact else f"at most {loss.upper_bound} fit, proved"
-        text = f"  without {loss.name}: {len(titles)} of {counted(len(loss.pods), noun)} "
-        text += f"{'has' if len(titles) == 1 else 'have'} no "
-        text += f"place ({sure}): {some(titles)}"
-        whys = list(dict.fromkeys(why for why in loss.reasons.values() if why))
-        text += f" ({some(whys, 1)})" * bool(whys)
-        if loss.spare:
-            fewest = " (fewest, proved)" if loss.spare == 1 and loss.safe is False else ""
-            text += f"; enough: {counted(loss.spare, state.host_noun)} more like {loss.like}"
-            text += fewest
-        lines.append(text)
-    fixed = _lost(state)
-    own = sum(pod.role is Role.RESIDENT for pod in state.pods)
-    lost = f"  lost with their {state.host_noun}: {counted(own, noun)} of its own"
-    lines.append(lost + f", and what nothing starts again: {some(fixed)}" * bool(fixed))
-    return warned(state, lines)
+    if worst:
+        rows = [(f"without {loss.name}", _without(state, loss)) for loss in worst]
+        lines.append(Line("case", rows=rows, title="What cannot be lost, or is not known"))
+    places = [
+        (loss.name, len(loss.pods), len(loss.arrivals), loss.upper_bound) for loss in found
+    ]  # fmt: skip
+    headings = "lost", f"its {one}s", "have a place", "at most, proved"
+    return Answer(
+        state, f"What can be lost of {state.name.rpartition('/')[2]}",
+        f"Whether the {one}s of a {state.host_noun} or a group that is lost have places on the "
+        "others while nothing else moves.",
+        tuple(lines), all(loss.safe for loss in found),
+        parts=(rows_part("Every loss", headings, places, folded=True),),
+    )  # fmt: skip
+
+
+def _without(state: ClusterState, loss: Loss) -> str:
+    """Which pods of a loss have no place, and what would be enough."""
+    titles, exact = [state.pods[n].title for n in loss.left], len(loss.arrivals) == loss.upper_bound
+    sure = "no more fit, proved" if exact else f"at most {loss.upper_bound} fit, proved"
+    words = f"{len(titles)} of {plural(len(loss.pods), state.workload_noun)} "
+    words += f"{'has' if len(titles) == 1 else 'have'} no place ({sure}): {some(titles, 3)}"
+    if whys := list(dict.fromkeys(why for why in loss.reasons.values() if why)):
+        words += f" ({some(whys, 1)})"
+    if loss.spare:
+        words += f"; enough: {plural(loss.spare, state.host_noun)} more like {loss.like}"
+        words += " (fewest, proved)" * (loss.spare == 1 and loss.safe is False)
+    return words
 
 
 def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
-    """What `safe_lines` says, as plain JSON values, and every place."""
-    pods = state.pods
+    """What `safe_answer` says, as plain JSON values, and every place."""
+    titles = [pod.title for pod in state.pods]
     return {
         "losses": [
             {
@@ -80,98 +199,15 @@ def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
                 "pods": len(loss.pods),
                 "fit": len(loss.arrivals),
                 "fit_at_most": loss.upper_bound,
-                "places": {pods[n].title: name for n, name in loss.arrivals.items()},
-                "without_place": [pods[n].title for n in loss.left],
-                "reasons": {pods[n].title: why for n, why in loss.reasons.items()},
+                "places": {titles[n]: name for n, name in loss.arrivals.items()},
+                "without_place": [titles[n] for n in loss.left],
+                "reasons": {titles[n]: why for n, why in loss.reasons.items()},
                 "enough": {"nodes": loss.spare, "like": loss.like} if loss.spare else None,
             }
             for loss in found
         ],
         "lost_with_their_node": _lost(state),
-        **_warnings(state),
-    }
-
-
-def rolling_lines(state: ClusterState, found: Rolling) -> list[str]:
-    """The order in which nodes are emptied, or the first that stays."""
-    plans = {step.node: step.advice for _, step in found.steps if step.advice is not None}
-    moves = sum(len(advice.targets) for advice in plans.values())
-    waves = sum(len(advice.order.waves) for advice in plans.values())
-    like = f", with {counted(len(found.spares), state.host_noun)} more" if found.spares else ""
-    order = some([f"{name} ({len(plans[name].targets)})" for name in plans], 12)
-    if found.failed is None:
-        lines = [f"emptied one after the other, each back empty before the next{like}: "
-                 f"{counted(moves, 'move')} in {counted(waves, 'wave')}.",
-                 f"  order (moves): {order}"]  # fmt: skip
-        return warned(state, lines)
-    lines = [f"no order was found in which {some(found.left)} can be emptied{like}."]
-    lines += [f"  before that (moves): {order}"] * bool(plans)
-    first, *rest = drain_lines(*found.failed)[len(warned(state, ())) :]
-    return warned(state, [*lines, f"  {first}", *(f"  {line}" for line in rest)][:9])
-
-
-def rolling_document(found: Rolling) -> dict[str, Any]:
-    """What `rolling_lines` says, as plain JSON values, with every move."""
-    return {
-        "steps": [{"node": step.node, "waves": step.advice.document()["waves"]}
-                  for _, step in found.steps if step.advice is not None],
-        "spares": list(found.spares),
-        "left": list(found.left),
-        "failed": found.failed and drain_document(*found.failed),
-    }  # fmt: skip
-
-
-def repair_lines(found: Repair) -> list[str]:
-    """What is broken, and the moves that repair it."""
-    state, advice = found.state, found.advice
-    noun = state.workload_noun
-    if not found.broken:
-        return warned(
-            state,
-            [f"nothing to do: no rule is broken now (proved: room, anti-affinity, affinity, host "
-             f"ports and spreads of every {noun} that runs)."],
-        )  # fmt: skip
-    begin = f"{counted(len(found.broken), 'rule')} {'is' if len(found.broken) == 1 else 'are'}"
-    begin += " broken now; "
-    if advice is None and found.impossible:
-        lines = [f"{begin}they cannot all be repaired {found.impossible}."]
-    elif advice is None:
-        lines = [f"{begin}no repair was found in time, but there may be one."]
-    elif not advice.targets:
-        lines = [f"{begin}no plan repairs them, as no such rule is modelled."]
-    else:
-        moves, least = len(advice.targets), advice.moves_lower_bound_pinned
-        sure = "fewest, proved" if moves == advice.moves_lower_bound else "fewest while the "
-        if moves != advice.moves_lower_bound:
-            sure += f"pinned {noun}s stay, proved; at least {advice.moves_lower_bound} in any case"
-        if moves > least:
-            sure = f"at least {least}, proved"
-        verb = "repairs" if moves == 1 else "repair"
-        what = "some of them" if found.left else "all" if len(found.broken) > 1 else "it"
-        lines = [f"{begin}{counted(moves, 'move')} {verb} {what} ({sure}) in "
-                 f"{counted(len(advice.order.waves), 'wave')}."]  # fmt: skip
-        steps = [f"{state.pods[n].title} to {name}" for n, name in advice.targets.items()]
-        lines.append(f"  moves: {some(steps)}")
-        if advice.order.stuck:
-            titles = [state.pods[n].title for n in advice.order.stuck]
-            lines.append(f"  no order of moves was found for: {some(titles)}")
-    lines.append(f"  broken now: {some(found.broken)}")
-    if found.left and advice is not None:
-        lines.append(f"  left broken: {some(found.left)} (not modelled, or pinned)")
-    if advice is not None and advice.targets and not advice.order.stuck:
-        means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
-        lines.append(f"  how to do it: --emit {means.get(state.platform, 'csv')}")
-    return warned(state, lines)
-
-
-def repair_document(found: Repair) -> dict[str, Any]:
-    """What `repair_lines` says, as plain JSON values."""
-    return {
-        "broken": list(found.broken),
-        "left_broken": list(found.left),
-        "impossible": found.impossible,
-        "plan": None if found.advice is None else found.advice.document(),
-        **_warnings(found.state),
+        "warnings": [asdict(each) for each in state.warnings],
     }
 
 
@@ -180,5 +216,46 @@ def _lost(state: ClusterState) -> list[str]:
     return [pod.title for pod in state.pods if pod.role is Role.FIXED and not starts_again(pod)]
 
 
-def _warnings(state: ClusterState) -> dict[str, Any]:
-    return {"warnings": [asdict(each) for each in state.warnings]}
+def repair_answer(found: Repair) -> Answer:
+    """What is broken, and the moves that repair it."""
+    state, advice, number, lines = found.state, found.advice, len(found.broken), []
+    first = f"{plural(number, 'rule')} {'is' if number == 1 else 'are'} broken now; "
+    if not found.broken:
+        first = "nothing to do: no rule is broken now (proved: room, anti-affinity, affinity, host "
+        first += f"ports and spreads of every {state.workload_noun} that runs)."
+    elif advice is None and found.impossible:
+        first += f"they cannot all be repaired {found.impossible}."
+    elif advice is None:
+        first += "no repair was found in time, but there may be one."
+    elif not advice.targets:
+        first += "no plan repairs them, as no such rule is modelled."
+    else:
+        verb = "repairs" if len(advice.targets) == 1 else "repair"
+        what = "some of them" if found.left else "all" if number > 1 else "it"
+        first += f"{plural(len(advice.targets), 'move')} {verb} {what} {sure_of_moves(advice)}."
+        steps = [f"{state.pods[n].title} to {name}" for n, name in advice.targets.items()]
+        lines.append(Line("moves", steps, title="Moves"))
+        lines += map(Line, ordering(advice))
+    if found.broken:
+        lines.append(Line("broken now", found.broken, title="Broken now"))
+    if found.left and advice is not None:
+        lines.append(Line("left broken, not modelled or pinned", found.left, title="Left broken"))
+    why = "no repair of it all was found" if found.broken else "nothing is broken"
+    return Answer(
+        state, f"Repair {state.name.rpartition('/')[2]}",
+        f"Which rules are broken as it stands, and the fewest moves that repair them; no "
+        f"{state.host_noun} is emptied.",
+        (Line(first, number=f"{number} broken" if number else ""), *lines), found.complete, advice,
+        "" if advice is not None else f"there is no plan, as {why}",
+    )  # fmt: skip
+
+
+def repair_document(found: Repair) -> dict[str, Any]:
+    """What `repair_answer` says, as plain JSON values."""
+    return {
+        "broken": list(found.broken),
+        "left_broken": list(found.left),
+        "impossible": found.impossible,
+        "plan": found.advice and found.advice.document(),
+        "warnings": [asdict(each) for each in found.state.warnings],
+    }

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -51,6 +53,9 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
 narrow terminal leaves out the last ones. Costs are there where nodes have prices, `needed` where
 a bound on the nodes is known.
 """
+
+PATIENCE = 5.0
+"""Seconds for which an entry waits while another process adds to the series."""
 
 _BEGINS = '{"cotenant-series":1,'
 _Entry = pydantic.create_model(  # type: ignore[call-overload]
@@ -125,17 +130,37 @@ def read_series(path: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], str
     return entries, "".join(f"{line}\n" for line in lines)
 
 
-def append_entry(path: str | os.PathLike[str], entry: dict[str, Any]) -> None:
+def append_entry(
+    path: str | os.PathLike[str], entry: dict[str, Any], patience: float = PATIENCE
+) -> None:
     """Add an entry to a series: whole or not at all, after whole lines.
+
+    Parameters
+    ----------
+    patience : seconds in which another process that adds to it may end.
 
     Raises
     ------
     InvalidFile
-        The file holds something else, cannot be written, or another process adds to it just now.
+        The file holds something else, cannot be written, or another process adds to it still.
     """
-    with locked(path, "--series"):
+    end = time.monotonic() + patience
+    with ExitStack() as lock:
+        while True:
+            try:
+                lock.enter_context(locked(path, "--series"))
+                break
+            except InvalidFile:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(0.2)
         whole = read_series(path)[1] if os.path.exists(path) else ""
-        write_text(path, f"{whole}{_BEGINS}{json.dumps(entry, separators=(',', ':'))[1:]}\n")
+        write_text(path, f"{whole}{line_of(entry)}\n")
+
+
+def line_of(entry: dict[str, Any]) -> str:
+    """An entry as the line of a series."""
+    return f"{_BEGINS}{json.dumps(entry, separators=(',', ':'))[1:]}"
 
 
 def prometheus_text(entry: dict[str, Any]) -> str:

@@ -1,103 +1,241 @@
-"""Advice in words: what a person reads, in lines of at most 80 letters."""
+"""Answers about a cluster in words: the decision in ten lines of a terminal, what it rests on, and
+all that is said of a plan.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from ..analysis.frontier import PricePoint
-from ..instances.problem.text import sanitize_for_terminal
-from .draining import Draining
+from .answer_page import PagePart, PlanPart
 from .plan import Advice
 from .scheduler_filters import Scheduler
-from .state import GATES, NOMINATED, ClusterState, Pod, Role
+from .state import GATES, NOMINATED, ClusterState, Role
+from .wording import NAMED, amount, fewest, grouped, plural, qualified, some, tally, wrapped
 
-WIDTH = 80
 GIVEN = ("usage", "assumed-requests", "kept-free")
 """Assumptions that the user gave: they stand before the answer."""
-NAMED = 5
-"""Names in a list before the rest is a number."""
-LINES = 10
-"""Lines of an answer after its warnings, without details: of many nodes that can go some names are
-left out.
+LINES, LEAST_LINES = 10, 8
+"""Lines of an answer with its warnings, and after them, without details: of longer lists some items
+are left out, of which no more than `WIDEST` are tried.
 """
+WIDEST = 100
 
 
-def advice_lines(advice: Advice, details: bool = False) -> list[str]:
-    """What to do and how sure it is; `details`: and what it rests on, what is reported only."""
-    state = advice.state
-    first, *rest = decision(advice)
-    before, after = [first[1]], [f"  {words}" for kind, words in rest if kind != "money"]
-    before += [f"  {words}" for kind, words in rest if kind == "money"]
-    idle, freed, host = still_idle(advice), advice.freed, state.host_noun
-    if idle:
-        own = f"  {len(idle)} idle, with nothing but {'its' if len(idle) == 1 else 'their'} own"
-        before.append(_named(f"{own} {state.workload_noun}s", idle, 0 if details else 1))
-    means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
-    how = f"how to do it: --emit {means.get(state.platform, 'csv')}"
-    if details:
-        after += [f"  {words}" for words in (*detail_sentences(advice), *[how] * bool(freed))]
-    else:
-        after.append(f"  what it rests on: --details{f'; {how}' if freed else ''}")
-    if freed:
-        lines = [qualified(state, line) for line in (*before, *after)]
-        room = max(1, LINES - len(wrapped(lines)))
-        free = f"  {'would free' if advice.order.stuck else 'free'} {len(freed)} {host}"
-        free += "s" * (len(freed) != 1)
-        before.append(_named(free, freed, 0 if details else room))
-    return warned(state, [*before, *after])
+@dataclass(frozen=True)
+class Line:
+    """A sentence of an answer, or a list.
 
-
-def decision(advice: Advice) -> list[tuple[str, str]]:
-    """What to do, and how sure it is: what each sentence is about, and the sentence, without the
-    names of nodes.
+    Attributes
+    ----------
+    words : the sentence; of names what they are, of rows what one is called.
+    names, rows : the list: names, or each with what is said of it. Both are cut in a terminal.
+    title : of the list on a page.
+    number : the number that the sentence is about, on a page.
     """
-    found = [("nodes", _first(advice))]
-    if advice.cost is not None:
-        found.append(("money", _saving(advice)))
-    if advice.total is not None:
-        found.append(("money", _sum(advice)))
-    if advice.freed or advice.targets:
-        found.append(("moves", _moving(advice)))
-        found += [("order", words) for words in _ordering(advice)]
+
+    words: str
+    names: Sequence[str] = ()
+    rows: Sequence[tuple[str, str]] = ()
+    title: str = ""
+    number: str = ""
+
+    def texts(self, shown: int) -> Iterator[str]:
+        """The line as it is printed, with so many items of its list."""
+        rest = len(self.names or self.rows) - shown
+        if self.names:
+            names = some(self.names, shown) if shown else ""
+            yield f"{self.words}: {names}{': ' * (bool(names and rest))}{'--details' * bool(rest)}"
+        elif self.rows:
+            yield from (f"{name}: {what}" for name, what in self.rows[:shown])
+            if rest:
+                more = f"and {rest} more {self.words}s" if shown else plural(rest, self.words)
+                yield f"{more}: --details"
+        else:
+            yield self.words
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer about a state as people read it, in a terminal and on a page.
+
+    Attributes
+    ----------
+    state, title, about : what was asked, and of what.
+    lines : the answer; the first decides.
+    complete : whether it is what was hoped for.
+    advice : the plan whose moves it shows, if any.
+    no_plan : why nothing of it can be carried out; "" where it can.
+    fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
+    plan : the moves of several plans, in the place of those of one.
+    parts : what the page has besides.
+    """
+
+    state: ClusterState
+    title: str
+    about: str
+    lines: tuple[Line, ...]
+    complete: bool = True
+    advice: Advice | None = None
+    no_plan: str = ""
+    fewer_nodes: bool = False
+    plan: PlanPart | None = None
+    parts: tuple[PagePart, ...] = ()
+
+
+def answer_lines(answer: Answer, details: bool = False) -> list[str]:
+    """An answer in lines of 80 letters after its warnings; `details`: every name, and what it rests
+    on.
+    """
+    before, after = warning_lines(answer.state), []
+    plan, sentences = answer.advice, detail_sentences(answer.state, answer.advice)
+    if details:
+        after = sentences
+    elif sentences:
+        after = ["what it rests on: --details"]
+    if plan is not None and plan.targets and not answer.no_plan and not plan.order.stuck:
+        means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
+        how = f"how to do it: --emit {means.get(answer.state.platform, 'csv')}"
+        after = [*after, how] if details else ["; ".join([*after, how])]
+    shown = [len(line.names or line.rows) for line in answer.lines]
+
+    def whole() -> list[str]:
+        pairs = zip(answer.lines, shown, strict=True)
+        first, *rest = (text for line, number in pairs for text in line.texts(number))
+        lines = [first, *(f"  {words}" for words in (*rest, *after))]
+        return wrapped(qualified(answer.state, words) for words in lines)
+
+    if not details:
+        shown = [min(number, WIDEST) for number in shown]
+        room = max(LEAST_LINES, LINES - len(before))
+        rows = [place for place, line in enumerate(answer.lines) if line.rows]
+        names = [place for place, line in enumerate(answer.lines) if line.names]
+        for places, least, most in ((rows, 1, room), (names, 0, room), (rows, 0, LINES)):
+            while len(whole()) > most and any(shown[place] > least for place in places):
+                shown[max(places, key=shown.__getitem__)] -= 1
+    return before + whole()
+
+
+def warning_lines(state: ClusterState) -> list[str]:
+    """What stands before an answer: warnings, and what was given beside the state."""
+    lines = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
+    lines += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
+    return wrapped(lines)
+
+
+def nodes_answer(advice: Advice, asked_why: bool = False) -> Answer:
+    """The plan for fewer nodes in words; `asked_why`: and what holds pods in place."""
+    state, order, moves = advice.state, advice.order, len(advice.targets)
+    host, one = state.host_noun, state.workload_noun
+    enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes_found, host)}"
+    lines = [Line(_enough(advice), number=enough)]
+    if advice.cost is not None and advice.cost_now is not None:
+        paid = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost)}"
+        lines.append(Line(_saving(advice, advice.cost, advice.cost_now), number=paid))
+    if advice.total is not None and advice.disruption is not None:
+        lines.append(Line(_sum(advice, advice.total, advice.disruption)))
+    if idle := still_idle(advice):
+        words = f"{len(idle)} idle, with nothing but {'its' if len(idle) == 1 else 'their'} own"
+        title = f"Idle {host}s, with nothing but their own {one}s"
+        lines.append(Line(f"{words} {one}s", idle, title=title))
+    if advice.freed:
+        words = f"{'would free' if order.stuck else 'free'} {plural(len(advice.freed), host)}"
+        title = f"{host.capitalize()}s that {'would' if order.stuck else 'can'} go"
+        lines.append(Line(words, advice.freed, title=title))
+    if advice.freed or moves:
+        move = f"{one}s move" if moves != 1 else f"{one} moves"
+        budgets = ", no disruption budget broken" * bool(state.budgets)
+        words = f"{moves} {move} {sure_of_moves(advice)}{budgets}."
+        lines += [Line(words, number=plural(moves, "move")), *map(Line, ordering(advice))]
     if any(advice.left_pending.values()):
-        found.append(("scheduler", _default_scheduler(advice)))
-    if advice.arrivals or advice.waiting:
-        found.append(("pending", _pending(advice)))
+        lines.append(Line(_default_scheduler(advice)))
+    if pending := len(advice.arrivals) + len(advice.waiting):
+        number = f"{len(advice.arrivals)} of {pending} pending"
+        lines.append(Line(_pending(advice), number=number))
     if advice.frontier:
-        found.append(("frontier", _trade(advice)))
-    return found + [("time", words) for words in _cut(advice)]
+        lines.append(Line(_trade(advice)))
+    lines += map(Line, cut_short(advice))
+    if advice.why_not:
+        title = f"What the reasons cost that hold {one}s in place"
+        lines.append(
+            Line("reason", rows=[_pin(advice, pin) for pin in advice.why_not], title=title)
+        )
+    elif asked_why:
+        lines.append(Line(f"no {one} is held in place by a reason that could be let go"))
+    about = f"How many {host}s hold everything in this file, which can go, with which moves, and "
+    about += "what is proved of it."
+    title = f"{host.capitalize()}s of {Path(state.name).name}"
+    return Answer(state, title, about, tuple(lines), advice=advice, fewer_nodes=True)
 
 
-def detail_sentences(advice: Advice) -> list[str]:
-    """What a decision rests on, and what is reported only."""
-    state = advice.state
-    found = []
-    if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
-        found.append(_default_scheduler(advice))
-    found.append(_counted(advice))
-    found += [f"{title} {words}" for title, words in pending_places(advice, NAMED)]
-    if advice.repaired_rules:
-        found.append(f"mended by the plan: {_some(advice.repaired_rules)} (broken now)")
-    elif advice.translation.violated_rules:
-        found.append(f"broken now, and left so: {_some(advice.translation.violated_rules)}")
-    if not advice.proved and advice.dropped:
-        found.append(f"not in the bound: {_some(advice.dropped)}")
-    found += [f"not counted: {words}" for words in _not_counted(state)]
-    if soft := _soft(state):
-        found.append(f"not enforced: {soft}")
+def sure_of_moves(advice: Advice) -> str:
+    """How surely a plan has the fewest moves, and its waves."""
+    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
+    bounds = advice.moves_lower_bound, advice.moves_lower_bound_pinned
+    sure = fewest(len(advice.targets), *bounds, stay)
+    return f"({sure}) in {plural(len(advice.order.waves), 'wave')}"
+
+
+def detail_sentences(state: ClusterState, advice: Advice | None) -> list[str]:
+    """What an answer and its plan rest on, and what is reported only."""
+    texts = [] if advice is None else list(_plan_details(advice))
+    over = "finished" if state.platform == "kubernetes" else "not running"
+    for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted")):
+        if number := sum(pod.role is role for pod in state.pods):
+            texts.append(f"not counted: {number} {words}")
+    soft = grouped(
+        (words, pod.title)
+        for pod in state.pods
+        if pod.placed and pod.role is not Role.RESIDENT
+        for words in pod.soft
+    )
+    if soft:
+        parts = (f"{words}: {some(names)}" for words, names in soft.items())
+        texts.append(f"not enforced: {'; '.join(parts)}")
     if state.ignored:
-        kinds = [f"{number} {kind}" for kind, number in state.ignored.items()]
-        found.append(f"not read: {_some(kinds)}")
-    return found + [
-        f"note: {each.sentence}" for each in state.assumptions if each.code not in GIVEN
+        texts.append(f"not read: {some([f'{n} {kind}' for kind, n in state.ignored.items()])}")
+    return [
+        *texts,
+        *(f"note: {one.sentence}" for one in state.assumptions if one.code not in GIVEN),
     ]
+
+
+def _plan_details(advice: Advice) -> Iterator[str]:
+    """What a plan rests on."""
+    state, stays = advice.state, reasons_to_stay(advice)
+    if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
+        yield _default_scheduler(advice)
+    movable = sum(pod.role is Role.MOVABLE for pod in state.pods) - len(advice.pinned)
+    counted = f"counted: {movable} movable {state.workload_noun}{'s' * (movable != 1)}"
+    for title, reasons in stays.items():
+        names = (f"{some(names)}: {why}" for why, names in reasons.items())
+        counted += f"; {title}: {sum(map(len, reasons.values()))} ({'; '.join(names)})"
+    yield counted
+    yield from (f"{title} {words}" for title, words in pending_places(advice, NAMED))
+    if advice.repaired_rules:
+        yield f"mended by the plan: {some(advice.repaired_rules)} (broken now)"
+    elif broken := advice.translation.violated_rules:
+        yield f"broken now, and left so: {some(broken)}"
+    if not advice.proved and advice.dropped:
+        yield f"not in the bound: {some(advice.dropped)}"
+
+
+def reasons_to_stay(advice: Advice) -> dict[str, dict[str, list[str]]]:
+    """Pods that are pinned, and that stay in any case, by reason; only where there are some."""
+    pods = advice.state.pods
+    kinds = {
+        "pinned": grouped(
+            (", ".join(words for _, words in why), pods[n].title)
+            for n, why in advice.pinned.items()
+        ),
+        "staying": grouped((pod.reason, pod.title) for pod in pods if pod.role is Role.FIXED),
+    }
+    return {title: reasons for title, reasons in kinds.items() if reasons}
 
 
 def is_carried_out(advice: Advice) -> bool:
@@ -112,68 +250,45 @@ def still_idle(advice: Advice) -> tuple[str, ...]:
     return tuple(name for name in advice.idle if name not in used)
 
 
-def amount(money: Fraction, rounded: Callable[[Fraction], int] = round) -> str:
-    """An amount of money in the unit of its prices, with at most four digits after the point."""
-    digits = 2 if abs(money) >= 100 else 4
-    number = rounded(money * 10**digits)
-    whole, part = divmod(abs(number), 10**digits)
-    return f"{'-' * (number < 0)}{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
-
-
-def _named(begin: str, names: Sequence[str], lines: int) -> str:
-    """Names after some words: as many as so many lines hold, all of them with 0."""
-    whole = f"{begin}: {', '.join(names)}"
-    if not lines or len(wrapped([whole])) <= lines:
-        return whole
-    for number in range(len(names) - 1, 0, -1):
-        text = f"{begin}: {', '.join(names[:number])} and {len(names) - number} more: --details"
-        if len(wrapped([text])) <= lines:
-            return text
-    return f"{begin}: --details"
-
-
-def _first(advice: Advice) -> str:
-    state = advice.state
-    place = f"{'worker ' * (state.platform == 'kubernetes')}{state.host_noun}"
-    used = len(advice.in_use)
-    begin = f"{used} {place}{'s' * (used != 1)} {'is' if used == 1 else 'are'} in use; "
-    what = (
-        f"{advice.nodes_found} {'is' if advice.nodes_found == 1 else 'are'} enough"
-        if advice.freed
-        else "none can go"
-    )
-    if advice.nodes_found > used:
-        what = f"{advice.nodes_found} hold all and the pending {state.workload_noun}s"
-    if advice.order.stuck:
-        what = f"{advice.nodes_found} would hold all, but no order of moves was found for some"
-        if advice.order.cut:
-            what = f"{advice.nodes_found} would hold all, but the order of moves is not finished"
+def _enough(advice: Advice) -> str:
+    """How many nodes are enough, and how sure it is that no fewer are."""
+    state, order, number = advice.state, advice.order, advice.nodes_found
+    used, place = len(advice.in_use), f"{'worker ' * (state.platform == 'kubernetes')}"
+    begin = f"{plural(used, f'{place}{state.host_noun}')} {'is' if used == 1 else 'are'} in use; "
+    if order.stuck:
+        begin += f"{number} would hold all, but "
+        begin += "the order of moves is not finished" if order.cut else "no order of moves was "
+        begin += "found for some" * (not order.cut)
+    elif number > used:
+        begin += f"{number} hold all and the pending {state.workload_noun}s"
+    elif advice.freed:
+        begin += f"{number} {'is' if number == 1 else 'are'} enough"
+    else:
+        begin += "none can go"
     if advice.cost is not None:
-        return f"{begin}{what}."
+        return f"{begin}."
     if advice.proved:
-        return f"{begin}{what} and no fewer can do (proved: {advice.reason})."
-    if advice.nodes_found == advice.nodes_lower_bound_pinned:
+        return f"{begin} and no fewer can do (proved: {advice.reason})."
+    stay = f"while the pinned {state.workload_noun}s stay"
+    if number == advice.nodes_lower_bound_pinned:
         return (
-            f"{begin}{what}; no fewer while the pinned {state.workload_noun}s stay and every rule "
-            f"is kept (proved); at least {advice.nodes_lower_bound} in any case (proved)."
+            f"{begin}; no fewer {stay} and every rule is kept (proved); at least "
+            f"{advice.nodes_lower_bound} in any case (proved)."
         )
     return (
-        f"{begin}{what}; at least {advice.nodes_lower_bound} are needed in any case, and at least "
-        f"{advice.nodes_lower_bound_pinned} while the pinned {state.workload_noun}s stay (both "
-        "proved)."
+        f"{begin}; at least {advice.nodes_lower_bound} are needed in any case, and at least "
+        f"{advice.nodes_lower_bound_pinned} {stay} (both proved)."
     )
 
 
-def _saving(advice: Advice) -> str:
+def _saving(advice: Advice, cost: Fraction, now: Fraction) -> str:
     """What the plan saves of what all nodes cost, and the most that any plan does."""
-    cost, now, least = advice.cost, advice.cost_now, advice.cost_lower_bound
-    pinned = advice.cost_lower_bound_pinned
-    assert cost is not None
-    assert now is not None
+    state, least, pinned = advice.state, advice.cost_lower_bound, advice.cost_lower_bound_pinned
     gone = {*advice.freed, *still_idle(advice)}
-    paid = sum(node.committed and node.name in gone for node in advice.state.nodes)
+    paid = sum(node.committed and node.name in gone for node in state.nodes)
+    running = " that run" * bool(state.hosts_off)
     saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
-    saves += f"{amount(now)}, the price of all {advice.state.host_noun}s"
+    saves += f"{amount(now)}, the price of all {state.host_noun}s{running}"
     if paid:
         saves += f" ({paid} of those that can go {'is' if paid == 1 else 'are'} paid anyway)"
     if cost == least:
@@ -184,128 +299,95 @@ def _saving(advice: Advice) -> str:
     if pinned is None or pinned <= least:
         return f"{saves}; no plan saves {most} (proved)."
     more = "more" if cost == pinned else f"more than {amount(now - pinned, math.ceil)}"
-    return (
-        f"{saves}; no plan saves {more} while the pinned {advice.state.workload_noun}s stay, nor "
-        f"{most} in any case (proved)."
-    )
+    stay = f"while the pinned {state.workload_noun}s stay"
+    return f"{saves}; no plan saves {more} {stay}, nor {most} in any case (proved)."
 
 
-def _sum(advice: Advice) -> str:
+def _sum(advice: Advice, total: Fraction, price: Fraction) -> str:
     """What nodes and moves cost together."""
-    total, least = advice.total, advice.total_lower_bound
-    assert total is not None
-    assert advice.disruption is not None
-    words = f"with {amount(advice.disruption)} for each move it sums up to {amount(total)}"
-    if not least:
+    words = f"with {amount(price)} for each move it sums up to {amount(total)}"
+    if not (least := advice.total_lower_bound):
         return f"{words}."
     stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
     less = "less" if least == total else f"less than {amount(least, math.floor)}"
     return f"{words}; no plan sums up to {less}{stay} (proved)."
 
 
-def _moving(advice: Advice) -> str:
-    moves, waves = len(advice.targets), len(advice.order.waves)
-    one = advice.state.workload_noun
-    if moves == advice.moves_lower_bound:
-        sure = "fewest, proved"
-    elif moves == advice.moves_lower_bound_pinned:
-        sure = "fewest"
-        if advice.pinned:
-            sure += f" while the pinned {one}s stay"
-        sure += f", proved; at least {advice.moves_lower_bound} in any case"
-    else:
-        least = max(advice.moves_lower_bound, advice.moves_lower_bound_pinned)
-        sure = f"at least {least}, proved"
-    move = f"{one}s move" if moves != 1 else f"{one} moves"
-    budgets = ", no disruption budget broken" * bool(advice.state.budgets)
-    return f"{moves} {move} ({sure}) in {waves} wave{'s' * (waves != 1)}{budgets}."
-
-
 def _pending(advice: Advice) -> str:
     """How many pending pods fit together now and after the plan."""
-    arrive, wait = len(advice.arrivals), len(advice.waiting)
-    number, now, one = arrive + wait, advice.fit_now, advice.state.workload_noun
-    planned = is_carried_out(advice)
-    begin = f"{number} pending {one}{'s' * (number != 1)}"
+    arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fit_now
+    number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
+    begin = plural(number, f"pending {one}")
     if number == now == arrive:
         return f"{begin}: room now{', and after the plan' * planned}."
     sure = " (no more do, proved)" * (now == advice.fit_now_upper_bound < number)
     text = f"{begin}: {now} fit now{sure}" + f", {arrive} after the plan" * planned
-    if not wait:
-        return f"{text}."
-    text += f", {wait} wait{'s' * (wait == 1)}"
-    least = advice.waiting_lower_bound_pinned
-    if wait == advice.waiting_lower_bound:
-        return f"{text} (no plan places more, proved)."
-    return (
-        f"{text} (at least {least} while the pinned {one}s stay, proved)." if least else f"{text}."
-    )
+    if wait:
+        text += f", {wait} wait{'s' * (wait == 1)}"
+        if wait == advice.waiting_lower_bound:
+            text += " (no plan places more, proved)"
+        elif least := advice.waiting_lower_bound_pinned:
+            text += f" (at least {least} while the pinned {one}s stay, proved)"
+    return f"{text}."
 
 
 def pending_places(advice: Advice, most: int) -> list[tuple[str, str]]:
     """Of each pending pod its name, and the node it has after the plan, or why it waits; of each
     kind so many, and how many there are besides.
     """
-    state = advice.state
-    found = [
-        (state.pods[n].title, f"has room on {name}{' after the plan' * is_carried_out(advice)}")
-        for n, name in advice.arrivals.items()
+    state, after = advice.state, " after the plan" * is_carried_out(advice)
+    where = {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
+    final = Scheduler(state, where | ({} if advice.order.stuck else dict(advice.arrivals)))
+    staying = [node.name for node in state.nodes if node.name not in set(advice.freed)]
+    rooms = [
+        (state.pods[n].title, f"has room on {name}{after}")
+        for n, name in [*advice.arrivals.items()][:most]
     ]
-    if len(found) > most:
-        found = [
-            *found[:most],
-            (f"{len(found) - most} more pending {state.workload_noun}s", "have room"),
-        ]
-    final = Scheduler(
-        state,
-        {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
-        | (dict(advice.arrivals) if not advice.order.stuck else {}),
-    )
-    freed = set(advice.freed)
-    kept = [node.name for node in state.nodes if node.name not in freed]
+    waits = []
     for n in advice.waiting[:most]:
-        pod = state.pods[n]
-        kinds = (GATES, NOMINATED)
+        kinds, pod = (GATES, NOMINATED), state.pods[n]
         why = ", ".join(w for kind, w in pod.unsupported_constraints if kind in kinds)
-        found.append((pod.title, f"waits: {why or _why_not(final, n, kept)}"))
-    if len(advice.waiting) > most:
-        found.append((f"{len(advice.waiting) - most} more pending {state.workload_noun}s", "wait"))
-    return found
+        why = why or tally(final.refusals(n, name) for name in staying)
+        waits.append((pod.title, f"waits: {why}"))
+    for rows, number, verb in (
+        (rooms, advice.arrivals, "have room"),
+        (waits, advice.waiting, "wait"),
+    ):
+        if len(number) > most:
+            rows.append((f"{len(number) - most} more pending {state.workload_noun}s", verb))
+    return rooms + waits
 
 
-def _ordering(advice: Advice) -> list[str]:
+def ordering(advice: Advice) -> Iterator[str]:
+    """What is to be said of the order of the moves."""
     state, order = advice.state, advice.order
-    found = []
-    aside = [m for wave in order.waves for m in wave if m.temporary]
+    aside = [state.pods[m.pod].title for wave in order.waves for m in wave if m.temporary]
     if aside:
-        names = [state.pods[move.pod].title for move in aside]
-        found.append(f"moved aside for a time, or nothing else fits: {_some(names)}")
+        yield f"moved aside for a time, or nothing else fits: {some(aside)}"
     if order.stuck and not order.cut:
         names = [f"{state.pods[n].title} ({', '.join(why)})" for n, why in order.stuck.items()]
-        found.append(f"no order was found for: {_some(names)}")
-    return found
+        yield f"no order was found for: {some(names)}"
 
 
-def _cut(advice: Advice) -> list[str]:
-    if not advice.cut:
-        return []
-    by = "an interrupt" if advice.interrupted else "--time-limit"
-    return [f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."]
+def cut_short(advice: Advice) -> Iterator[str]:
+    """What the time limit or an interrupt ended."""
+    if advice.cut:
+        by = "an interrupt" if advice.interrupted else "--time-limit"
+        yield f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."
 
 
 def _trade(advice: Advice) -> str:
     """Pods that move by nodes left in use."""
     parts = []
     for point in advice.frontier:
-        if point.value is None:
-            moves = "no plan was found"
-        elif point.value == point.bound:
-            moves = f"{point.value:.0f} (proved)"
-        else:
-            moves = f"{point.value:.0f} (at least {point.bound or 0:.0f})"
+        moves = "no plan was found"
+        if point.value is not None:
+            proved = point.value == point.bound
+            sure = "proved" if proved else f"at least {point.bound or 0:.0f}"
+            moves = f"{point.value:.0f} ({sure})"
         parts.append(f"{limit_words(advice, point)}: {moves}")
-    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
     one = advice.state.workload_noun
+    stay = f" while the pinned {one}s stay" * bool(advice.pinned)
     by = f"{advice.state.host_noun}s in use" if advice.cost is None else "what is paid"
     return f"fewest {one}s that move, by {by}{stay}: {'; '.join(parts)}."
 
@@ -323,199 +405,10 @@ def _default_scheduler(advice: Advice) -> str:
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
 
-def _counted(advice: Advice) -> str:
-    state = advice.state
-    movable = sum(pod.role is Role.MOVABLE for pod in state.pods) - len(advice.pinned)
-    parts = [f"counted: {movable} movable {state.workload_noun}{'s' * (movable != 1)}"]
-    if advice.pinned:
-        parts.append(f"pinned: {len(advice.pinned)} ({_by_reason(state, advice)})")
-    fixed = {n: (pod.reason,) for n, pod in enumerate(state.pods) if pod.role is Role.FIXED}
-    if fixed:
-        parts.append(f"staying: {len(fixed)} ({_grouped(state.pods, fixed)})")
-    return "; ".join(parts)
-
-
-def _by_reason(state: ClusterState, advice: Advice) -> str:
-    reasons = {n: tuple(words for _, words in why) for n, why in advice.pinned.items()}
-    return _grouped(state.pods, reasons)
-
-
-def _grouped(pods: Sequence[Pod], reasons: Mapping[int, tuple[str, ...]]) -> str:
-    """Names by reason."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for number, words in reasons.items():
-        groups.setdefault(words, []).append(pods[number].title)
-    return "; ".join(f"{_some(names)}: {', '.join(words)}" for words, names in groups.items())
-
-
-def _not_counted(state: ClusterState) -> list[str]:
-    over = "finished" if state.platform == "kubernetes" else "not running"
-    numbers = {
-        words: sum(pod.role is role for pod in state.pods)
-        for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted"))
-    }
-    return [f"{number} {words}" for words, number in numbers.items() if number]
-
-
-def _why_not(scheduler: Scheduler, number: int, names: Iterable[str] | None = None) -> str:
-    """Reasons of all nodes, as the scheduler's events count them."""
-    tally: Counter[str] = Counter()
-    for name in scheduler.nodes if names is None else names:
-        tally.update(set(scheduler.refusals(number, name)))
-    return ", ".join(f"{count} {why}" for why, count in tally.most_common())
-
-
-def _soft(state: ClusterState) -> str:
-    groups: dict[str, list[str]] = {}
-    for pod in state.pods:
-        if pod.placed and pod.role is not Role.RESIDENT:
-            for words in pod.soft:
-                groups.setdefault(words, []).append(pod.title)
-    return "; ".join(f"{words}: {_some(names)}" for words, names in groups.items())
-
-
-def drain_lines(state: ClusterState, found: Draining, details: bool = False) -> list[str]:
-    """What stands in the way of emptying a node, pod by pod, and the moves that do it; `details`:
-    every pod, however many there are.
-    """
-    first, *rest = drain_sentences(state, found)
-    remarks = [f"  {title}: {remark}" for title, remark in drain_remarks(state, found)]
-    after = [f"  {words}" for words in rest]
-    lines = warned(state, [first, *remarks, *after])
-    if details or len(lines) <= LINES:
-        return lines
-    # what blocks it first
-    remarks.sort(key=lambda line: ": blocks: " not in line)
-    for number in range(len(remarks), 0, -1):
-        more = f"  and {len(remarks) - number} more pods: --details"
-        lines = warned(state, [first, *remarks[:number], more, *after])
-        if len(lines) <= LINES:
-            break
-    return lines
-
-
-def drain_sentences(state: ClusterState, found: Draining) -> list[str]:
-    """Whether a node can be emptied, and how sure it is."""
-    pods = [n for n in found.pods if state.pods[n].role in (Role.MOVABLE, Role.FIXED)]
-    one = len(found.nodes) == 1
-    it = "it" if one else "they"
-    own = f" besides {'its' if one else 'their'} own" if state.platform == "kubernetes" else ""
-    begin = f"{found.node} hold{'s' * one} {len(pods)} {state.workload_noun}"
-    begin += f"{'s' * (len(pods) != 1)}{own}; "
-    advice = found.advice
-    if found.empties and advice is not None:
-        moves = len(advice.targets)
-        fewest = moves == advice.moves_lower_bound_pinned
-        sure = "fewest, proved" if fewest else f"at least {advice.moves_lower_bound_pinned}, proved"
-        lines = [f"{begin}{it} can be emptied: {moves} move{'s' * (moves != 1)} ({sure})."]
-    elif found.blocked:
-        number = len(found.blocked)
-        lines = [
-            f"{begin}{number} {'blocks' if number == 1 else 'block'} {'it' if one else 'that'}."
-        ]
-        if found.impossible:
-            lines.append(f"nor can all the others leave {found.impossible}.")
-    elif advice is not None:
-        lines = [f"{begin}no order of moves was found."]
-    elif found.impossible:
-        lines = [f"{begin}they cannot all leave {found.impossible}."]
-    else:
-        lines = [f"{begin}no way to do that was found in time, but there may be one."]
-    if advice is not None:
-        names = [
-            f"{state.pods[n].title} ({state.pods[n].node} to {target})"
-            for n, target in advice.targets.items()
-            if n not in found.pods
-        ]
-        if names:
-            lines.append(f"to make room: {_some(names)}")
-        lines += [*_ordering(advice), *_cut(advice)]
-        if advice.repaired_rules:
-            lines.append(f"mended by the plan: {_some(advice.repaired_rules)} (broken now)")
-    return lines
-
-
-def drain_remarks(state: ClusterState, found: Draining) -> list[tuple[str, str]]:
-    """Of each pod on a node its name, and where it goes or what stands in its way."""
-    targets = {} if found.advice is None else found.advice.targets
-    remarks = []
-    for number in found.pods:
-        pod = state.pods[number]
-        if number in found.blocked:
-            remark = f"blocks: {', '.join(found.blocked[number])}"
-        elif pod.role is Role.RESIDENT:
-            remark = f"belongs to the {state.host_noun}: {pod.reason}"
-        elif pod.role is Role.LEAVING:
-            remark = "is being deleted"
-        elif number in targets:
-            remark = f"to {targets[number]}"
-        elif found.open_to.get(number):
-            remark = f"could go to {_some(found.open_to[number])}, if it were alone"
-        else:
-            why = Counter(w for all_ in found.refused[number].values() for w in set(all_))
-            remark = ", ".join(f"{count} {words}" for words, count in why.most_common())
-            remark = f"no {state.host_noun} takes it now: {remark}"
-        remarks.append((pod.title, remark))
-    return remarks
-
-
-def drain_document(state: ClusterState, found: Draining) -> dict[str, Any]:
-    """What `drain_lines` says, as plain JSON values."""
-    pods = state.pods
-    return {
-        "node": found.node,
-        "empties": found.empties,
-        "impossible": found.impossible,
-        "blocked": {pods[n].title: list(why) for n, why in found.blocked.items()},
-        "open_to": {pods[n].title: list(names) for n, names in found.open_to.items()},
-        "refused": {
-            pods[n].title: {name: list(why) for name, why in by.items() if why}
-            for n, by in found.refused.items()
-        },
-        "plan": None if found.advice is None else found.advice.document(),
-        "warnings": [asdict(each) for each in state.warnings],
-    }
-
-
-_PROVED = re.compile(r"(?<![\w/.-])proved(?![\w/.-])(?! of )")
-
-
-def warned(state: ClusterState, lines: Iterable[str]) -> list[str]:
-    """Printable lines about a state, after its warnings and what was given beside it; what is
-    proved says of what.
-    """
-    before = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
-    before += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
-    return wrapped(before + [qualified(state, line) for line in lines])
-
-
-def qualified(state: ClusterState, words: str) -> str:
-    """A sentence about a state: what is proved says of what."""
-    of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
-    of += f", {state.counted}" if state.counted else ""
-    return _PROVED.sub(f"proved{of}", words, count=1)
-
-
-def as_sentence(state: ClusterState, words: str) -> str:
-    """Words about a state as a sentence of a page."""
-    words = qualified(state, words)
-    return words[:1].upper() + words[1:]
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first few of some names, and how many there are besides."""
-    text = ", ".join(names[:NAMED])
-    return text if len(names) <= NAMED else f"{text} and {len(names) - NAMED} more"
-
-
-def wrapped(lines: Iterable[str]) -> list[str]:
-    """Printable lines of at most 80 letters, what does not fit indented below."""
-    found = []
-    for line in lines:
-        line = sanitize_for_terminal(line)
-        indent = len(line) - len(line.lstrip())
-        found += textwrap.wrap(
-            line, WIDTH, initial_indent="", subsequent_indent=" " * (indent + 2),
-            break_on_hyphens=False, break_long_words=False,
-        )  # fmt: skip
-    return found
+def _pin(advice: Advice, pin: Mapping[str, Any]) -> tuple[str, str]:
+    """A reason that holds pods in place, and what would be saved without it."""
+    saved = pin.get("cost", pin["nodes"])
+    what = f" {advice.state.host_noun}{'s' * (saved != 1)}" * ("cost" not in pin)
+    pods = plural(len(pin["pods"]), advice.state.workload_noun)
+    sure = f"({'' if pin['proved'] else 'not '}proved)"
+    return f"without {pin['reason']} ({pin['kind']}, {pods})", f"{saved:g}{what} less {sure}"

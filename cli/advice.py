@@ -11,12 +11,13 @@ import typer
 
 from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
-from .advice_options import PageOptions, PlanOptions, ShowOptions, StateOptions, States, read, show
+from .advice_options import PlanOptions
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
 from .resilience import FurtherOptions
 from .series import SeriesOptions
+from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
     from ..advice.state import ClusterState
@@ -24,18 +25,14 @@ if TYPE_CHECKING:
 
 @options_of(StateOptions)
 @options_of(PlanOptions, without_pending=None, disruption=None, frontier=None)
-@options_of(PageOptions)
 @options_of(SeriesOptions)
-@options_of(FurtherOptions)
-@options_of(ShowOptions, instance=None, fail_above=None)
+@options_of(FurtherOptions, instance=None, fail_above=None)
 def nodes(
     states: States,
     source: StateOptions,
-    planned: PlanOptions,
-    paged: PageOptions,
+    shown: PlanOptions,
     tracked: SeriesOptions,
     further: FurtherOptions,
-    shown: ShowOptions,
     without_pending: Annotated[
         bool,
         typer.Option(
@@ -69,52 +66,39 @@ def nodes(
 
     Prints the moves too, and what is proved of each answer.
     """
-    from ..advice.nodes_page import nodes_page
     from ..advice.plan import advise
-    from ..advice.text_report import advice_lines
+    from ..advice.text_report import nodes_answer
     from ..instances.problem import write
 
     most = None if fail_above is None else share_of(fail_above)
     tracked.require()
-    outputs = [instance, tracked.series, tracked.prometheus]
-    state = read(states, source, planned, outputs, paged)
+    state = shown.read(states, source, [instance, tracked.series, tracked.prometheus])
     state = further.keeping(state)
-    asked = {
+    asked: dict[str, Any] = {
         "pending": not without_pending,
         "disruption": None if disruption is None else price_of_move(disruption),
     }
-    limit = source.time_limit / (1 + further.why_not)
+    limits = source.limits | {"time_limit": source.time_limit / (1 + further.why_not)}
     with waiting("finding the fewest nodes and moves") as say:
-        advice = advise(
-            state, time_limit=limit, released=source.released, frontier=frontier, say=say,
-            **asked,  # type: ignore[arg-type]
-        )  # fmt: skip
-        advice = further.added(advice, limit, source.released, say, asked)
+        advice = advise(state, frontier=frontier, say=say, **limits, **asked)
+        advice = further.added(advice, say, limits, asked)
     tracked.write(advice)
     if instance is not None:
         write(advice.translation.instance, instance)
-    show(
-        shown, advice.document,
-        lambda: [*advice_lines(advice, paged.details), *further.lines(advice)], plan=planned,
-        advice=advice, page=paged, content=lambda: nodes_page(advice),
-    )  # fmt: skip
+    shown.show(nodes_answer(advice, further.why_not), advice.document)
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
 
 
 @options_of(StateOptions)
 @options_of(PlanOptions)
-@options_of(PageOptions)
-@options_of(ShowOptions)
 def drain(
     states: Annotated[
         list[str],
         typer.Argument(metavar="STATE... NODE...", help="Files of the state, and nodes to empty."),
     ],
     source: StateOptions,
-    planned: PlanOptions,
-    paged: PageOptions,
-    shown: ShowOptions,
+    shown: PlanOptions,
     pool: Annotated[
         str | None,
         typer.Option(metavar="LABEL=VALUE", help="Empty all nodes with this value of a label."),
@@ -136,41 +120,32 @@ def drain(
     """
     from ..advice.draining import drain as draining
     from ..advice.draining import roll
-    from ..advice.nodes_page import drain_page
-    from ..advice.resilience_report import rolling_document, rolling_lines
-    from ..advice.text_report import drain_document, drain_lines
-    from ..instances.problem.errors import NoSolution
+    from ..advice.resilience_report import (
+        drain_answer,
+        drain_document,
+        rolling_answer,
+        rolling_document,
+    )
 
-    files, nodes = _states_and_nodes(states, pool)
-    state = read(files, source, planned, page=paged)
-    nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
-    settings: dict[str, Any] = {"released": source.released}
-    several = surge is not None or len(nodes) > 1
-    with waiting(f"looking for places for the pods of {', '.join(nodes)}") as say:
-        limit = source.time_limit / (1 + several)
-        found = draining(state, *nodes, time_limit=limit, say=say, **settings)
-        rolling = None
-        if several and (surge is not None or not found.empties):
-            rolling = roll(state, nodes, surge or 0, time_limit=limit, say=say, **settings)
-    if (planned.emit or planned.plan) and (rolling or not found.empties):
-        how = " together: give them one by one" if rolling and not rolling.left else ""
-        raise NoSolution(
-            f"{found.node} cannot be emptied{how}; leave out --emit and --plan to see the reasons"
+    if surge is not None and (shown.emit or shown.plan):
+        raise InvalidOption(
+            "surge is given beside emit or plan; expected one of them, as nodes that are emptied "
+            "one after the other have a plan each: give one node, and the next with a new state"
         )
-    if rolling is not None:
-        show(
-            shown, lambda: drain_document(state, found) | {"rolling": rolling_document(rolling)},
-            lambda: rolling_lines(state, rolling), page=paged,
-            content=lambda: drain_page(state, found),
-        )  # fmt: skip
+    files, nodes = _states_and_nodes(states, pool)
+    state = shown.read(files, source)
+    nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
+    several, rolling = surge is not None or len(nodes) > 1, None
+    limits = source.limits | {"time_limit": source.time_limit / (1 + several)}
+    with waiting(f"looking for places for the pods of {', '.join(nodes)}") as say:
+        found = draining(state, *nodes, say=say, **limits)
+        if several and (surge is not None or not found.empties):
+            rolling = roll(state, nodes, surge or 0, say=say, **limits)
+    if rolling is None:
+        shown.show(drain_answer(state, found), lambda: drain_document(state, found))
     else:
-        show(
-            shown, lambda: drain_document(state, found),
-            lambda: drain_lines(state, found, paged.details), plan=planned, advice=found.advice,
-            page=paged, content=lambda: drain_page(state, found),
-        )  # fmt: skip
-    if bool(rolling.left) if rolling else not found.empties:
-        raise typer.Exit(NO_ANSWER)
+        together, order = drain_document(state, found), rolling_document(rolling)
+        shown.show(rolling_answer(state, rolling), lambda: together | {"rolling": order})
 
 
 def _in_pool(state: ClusterState, pool: str) -> list[str]:

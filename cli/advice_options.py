@@ -12,23 +12,112 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import console, print_json, require_writable, say
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.errors import InvalidOption, NoSolution
 from .arguments import Json
-from .state_options import StateOptions, States
+from .codes import NO_ANSWER
+from .state_options import StateOptions
 
 if TYPE_CHECKING:
     from ..advice.answer_page import AnswerPage
-    from ..advice.plan import Advice
     from ..advice.state import ClusterState
-
-__all__ = [
-    "PageOptions", "PlanOptions", "ShowOptions", "StateOptions", "States", "read", "show",
-]  # fmt: skip
+    from ..advice.text_report import Answer
 
 
 @dataclass(frozen=True)
-class PlanOptions:
-    """Where a plan goes, and what to run for it."""
+class ShowOptions:
+    """How an answer is shown."""
+
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
+    ] = None
+    details: Annotated[
+        bool, typer.Option("--details", help="Print what the answer rests on, and every name.")
+    ] = False
+    as_json: Json = False
+
+    @property
+    def outputs(self) -> tuple[Path | None, ...]:
+        """Files that are written beside the page."""
+        return ()
+
+    @property
+    def form(self) -> str | None:
+        """The form of what to run, where it is asked for."""
+        return None
+
+    def read(
+        self, states: list[str], source: StateOptions, outputs: Iterable[Path | None] = ()
+    ) -> ClusterState:
+        """The state in some files, once what else is asked for is known to be right.
+
+        Parameters
+        ----------
+        states : names of the files, of bundled states, or "-".
+        source : how they are read.
+        outputs : other files that the command will write.
+        """
+        from ..advice.emit import require_form
+        from ..advice.plan import require_kinds
+        from ..advice.text_report import warning_lines
+        from ..solvers.outcome import validate_time_limit
+
+        require_form(self.form)
+        if self.form is not None and source.usage is not None and source.count == "used":
+            raise InvalidOption(
+                "emit is given with --count used; expected a plan by requests, which are what the "
+                "scheduler counts. Change the requests and export again, or leave out --count"
+            )
+        require_kinds(source.released)
+        validate_time_limit(source.time_limit)
+        for path in (*self.outputs, *outputs):
+            require_writable(path, *states)
+        if self.report is not None:
+            from ..analysis.report.page import require_report
+
+            require_report(self.report, *states)
+        state = source.read(states)
+        require_form(self.form, state.platform)
+        if self.form == "csv":  # a table has no comments
+            for line in warning_lines(state):
+                say(line)
+        return state
+
+    def show(self, answer: Answer, document: Callable[[], Any]) -> None:
+        """Print an answer in the form that is asked for, after its plan and page are written.
+
+        Exits where the answer is not what was hoped for, or an interrupt cut its plan short.
+        """
+        from ..advice.text_report import answer_lines
+        from ..solvers.interrupts import exit_code
+
+        text = self.write_plan(answer)
+        if self.report is not None:
+            from ..advice.nodes_page import answer_page
+
+            write_report(answer_page(answer), self.report)
+        if text is not None:
+            typer.echo(text, nl=False)
+        elif self.as_json:
+            print_json(document())
+        else:
+            screen = console()
+            for line in answer_lines(answer, self.details):
+                screen.print(line, highlight=False, soft_wrap=True)
+        if answer.advice is not None and answer.advice.interrupted:
+            say("interrupted: the best plan so far is kept, checked")
+            raise typer.Exit(exit_code())
+        if not answer.complete:
+            raise typer.Exit(NO_ANSWER)
+
+    def write_plan(self, answer: Answer) -> str | None:
+        """What to run for the answer, where it is asked for."""
+        return None
+
+
+@dataclass(frozen=True)
+class PlanOptions(ShowOptions):
+    """How an answer with a plan is shown, where the plan goes, and what to run for it."""
 
     plan: Annotated[
         Path | None,
@@ -43,114 +132,40 @@ class PlanOptions:
         ),
     ] = None
 
+    @property
+    def outputs(self) -> tuple[Path | None, ...]:
+        """The file of the plan."""
+        return (self.plan,)
 
-@dataclass(frozen=True)
-class ShowOptions:
-    """How an answer is shown."""
+    @property
+    def form(self) -> str | None:
+        """The form of what to run, where it is asked for."""
+        return self.emit
 
-    as_json: Json = False
+    def write_plan(self, answer: Answer) -> str | None:
+        """What to run for the answer, where it is asked for, once its plan is written.
 
+        Raises
+        ------
+        NoSolution
+            A plan is asked for, and nothing can be carried out.
+        """
+        from ..advice.emit import emit
+        from ..instances.problem.files import write_text
 
-@dataclass(frozen=True)
-class PageOptions:
-    """Where the page of an answer goes, and how much is printed."""
-
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
-    ] = None
-    details: Annotated[
-        bool, typer.Option("--details", help="Print what the answer rests on, and every name.")
-    ] = False
-
-
-def read(
-    states: list[str],
-    source: StateOptions,
-    plan: PlanOptions | None = None,
-    outputs: Iterable[Path | None] = (),
-    page: PageOptions | None = None,
-) -> ClusterState:
-    """The state in some files, once what else is asked for is known to be right.
-
-    Parameters
-    ----------
-    states : names of the files, of bundled states, or "-".
-    source : how they are read.
-    plan : where a plan goes, for commands that have one.
-    outputs : other files that the command will write.
-    page : where its page goes, for commands that have one.
-    """
-    from ..advice.emit import require_form
-    from ..advice.plan import require_kinds
-    from ..advice.text_report import warned
-    from ..solvers.outcome import validate_time_limit
-
-    plan = plan or PlanOptions()
-    require_form(plan.emit)
-    if plan.emit is not None and source.usage is not None and source.count == "used":
-        raise InvalidOption(
-            "emit is given with --count used; expected a plan by requests, which are what the "
-            "scheduler counts. Change the requests and export again, or leave out --count"
-        )
-    require_kinds(source.released)
-    validate_time_limit(source.time_limit)
-    for path in (plan.plan, *outputs):
-        require_writable(path, *states)
-    if page is not None and page.report is not None:
-        from ..analysis.report.page import require_report
-
-        require_report(page.report, *states)
-    state = source.read(states)
-    require_form(plan.emit, state.platform)
-    if plan.emit == "csv":  # a table has no comments
-        for line in warned(state, ()):
-            say(line)
-    return state
+        if self.plan is None and self.emit is None:
+            return None
+        if answer.advice is None or answer.no_plan:
+            raise NoSolution(f"{answer.no_plan}; leave out --emit and --plan")
+        text = None if self.emit is None else emit(answer.advice, self.emit)
+        if self.plan is not None:
+            words = json.dumps(answer.advice.document(), allow_nan=False, indent=2)
+            write_text(self.plan, words + "\n")
+        return text
 
 
-def show(
-    options: ShowOptions,
-    document: Callable[[], Any],
-    lines: Callable[[], Iterable[str]],
-    *,
-    plan: PlanOptions | None = None,
-    advice: Advice | None = None,
-    page: PageOptions | None = None,
-    content: Callable[[], AnswerPage] | None = None,
-) -> None:
-    """Print an answer in the form that is asked for, after its plan is written.
+def write_report(page: AnswerPage, path: Path) -> None:
+    """Write the page of an answer, with the command that is running, and say so."""
+    from ..advice.answer_page import write_page
 
-    Parameters
-    ----------
-    options : how it is shown.
-    document, lines : the answer as plain JSON values, and for people.
-    plan, advice : where the plan goes, and the plan, where the answer has one. What an interrupt
-        left of it is said at the end, and the command leaves.
-    page, content : where the page goes, and what it shows, for commands that have one.
-    """
-    from ..advice.emit import emit as emitted
-    from ..instances.problem.files import write_text
-    from ..solvers.interrupts import exit_code
-
-    text = None
-    if plan is not None and advice is not None:
-        text = None if plan.emit is None else emitted(advice, plan.emit)
-        if plan.plan is not None:
-            words = json.dumps(advice.document(), allow_nan=False, indent=2)
-            write_text(plan.plan, words + "\n")
-    if page is not None and content is not None and page.report is not None:
-        from ..advice.answer_page import write_page
-
-        say(f"{write_page(content(), page.report, ['cotenant', *sys.argv[1:]])} written")
-    if text is not None:
-        typer.echo(text, nl=False)
-    elif options.as_json:
-        print_json(document())
-    else:
-        screen = console()
-        for line in lines():
-            screen.print(line, highlight=False, soft_wrap=True)
-    if advice is not None and advice.interrupted:
-        say("interrupted: the best plan so far is kept, checked")
-        raise typer.Exit(exit_code())
+    say(f"{write_page(page, path, ['cotenant', *sys.argv[1:]])} written")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..analysis.report.console import waiting
-from ..instances.problem.errors import InvalidOption, NoSolution
-from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
-from .codes import NO_ANSWER
+from ..instances.problem.errors import InvalidOption
+from .advice_options import PlanOptions, ShowOptions
 from .derived import options_of
+from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
     from ..advice.state import ClusterState
@@ -66,12 +66,10 @@ class NewOptions(StateOptions):
 
 @options_of(NewOptions)
 @options_of(PlanOptions, types=None, like=None)
-@options_of(ShowOptions)
 def fit(
     states: States,
     source: NewOptions,
-    planned: PlanOptions,
-    shown: ShowOptions,
+    shown: PlanOptions,
     types: Types = None,
     like: Annotated[
         str | None, typer.Option(metavar="NODE", help="Or new nodes are like this one.")
@@ -83,26 +81,18 @@ def fit(
     do not all fit, even after moves.
     """
     from ..advice.capacity import fit as fitting
-    from ..advice.capacity import fit_lines
+    from ..advice.capacity_report import fit_answer
     from ..advice.node_types import read_types, type_like
 
     if types is not None and like is not None:
         raise InvalidOption("like is given beside types; expected one of them")
-    state = read(states, source, planned)
+    state = shown.read(states, source)
     buys = () if types is None else read_types(state, types)
+    if like is not None:
+        buys = (type_like(state, like),)
     with waiting("looking for places") as say:
-        found = fitting(
-            state, types=buys if like is None else [type_like(state, like)],
-            released=source.released, time_limit=source.time_limit, say=say,
-        )  # fmt: skip
-    if (planned.emit or planned.plan) and found.advice is None:
-        raise NoSolution(
-            f"there is no plan of moves: {'none are needed' if found.fits else 'none help'}; "
-            "leave out --emit and --plan"
-        )
-    show(shown, found.document, lambda: fit_lines(found), plan=planned, advice=found.advice)
-    if not found.fits:
-        raise typer.Exit(NO_ANSWER)
+        found = fitting(state, types=buys, say=say, **source.limits)
+    shown.show(fit_answer(found), found.document)
 
 
 @options_of(NewOptions, types=None, instead=None)
@@ -125,22 +115,13 @@ def buy(
     Exit 1 when some pods fit nowhere.
     """
     from ..advice.buying import buy as buying
-    from ..advice.capacity import buy_lines
+    from ..advice.capacity_report import buy_answer, buy_document
     from ..advice.node_types import read_types
 
     if types is None or (not states and source.add is None):
         what = "types" if types is None else "add"
         raise InvalidOption(f"{what} is not given; expected --types TYPES.csv, and STATE or --add")
-    state = read(states or [], source)
+    state = shown.read(states or [], source)
     with waiting("looking for the cheapest nodes") as say:
-        found = buying(
-            state, read_types(state, types), instead=instead, released=source.released,
-            time_limit=source.time_limit, say=say,
-        )  # fmt: skip
-    show(
-        shown,
-        lambda: found.document() | {"warnings": [asdict(each) for each in state.warnings]},
-        lambda: buy_lines(found),
-    )
-    if found.waiting:
-        raise typer.Exit(NO_ANSWER)
+        found = buying(state, read_types(state, types), instead=instead, say=say, **source.limits)
+    shown.show(buy_answer(found), lambda: buy_document(found))

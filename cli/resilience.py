@@ -9,10 +9,10 @@ import typer
 
 from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
-from .advice_options import PlanOptions, ShowOptions, StateOptions, States, read, show
+from .advice_options import PlanOptions, ShowOptions
 from .arguments import share_of
-from .codes import NO_ANSWER
 from .derived import options_of
+from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
     from ..advice.plan import Advice
@@ -52,24 +52,18 @@ class FurtherOptions:
         return with_reserve(state, share)
 
     def added(
-        self, advice: Advice, limit: float, released: tuple[str, ...], say: Any, asked: Any
+        self, advice: Advice, say: Any, limits: dict[str, Any], asked: dict[str, Any]
     ) -> Advice:
         """The plan with the nodes that stay as spares, and with what pins cost."""
         from ..advice.pins import dearest_pins
         from ..advice.safety import surviving
 
         if self.why_not and not advice.interrupted:
-            pins = dearest_pins(advice, time_limit=limit, released=released, say=say, **asked)
+            pins = dearest_pins(advice, say=say, **limits, **asked)
             advice = replace(advice, why_not=pins)
-        return surviving(advice, limit, released) if self.keep == "node" else advice
-
-    def lines(self, advice: Advice) -> list[str]:
-        """What pins cost, in lines."""
-        from ..advice.pins import pin_sentences
-        from ..advice.text_report import qualified, wrapped
-
-        lines = [f"  {words}" for words in pin_sentences(advice)] if self.why_not else []
-        return wrapped(qualified(advice.state, line) for line in lines)
+        if self.keep != "node":
+            return advice
+        return surviving(advice, limits["time_limit"], limits["released"])
 
 
 @options_of(StateOptions)
@@ -92,41 +86,27 @@ def safe(
     All pods of each have places on the others while nothing else moves, or which have not and what
     would be enough. Exit 1 when some loss is not known to be safe.
     """
-    from ..advice.resilience_report import safe_document, safe_lines
+    from ..advice.resilience_report import safe_answer, safe_document
     from ..advice.safety import safe as losses
 
-    state = read(states, source)
+    state = shown.read(states, source)
     with waiting("looking for places") as say:
-        found = losses(
-            state, by=by or (), time_limit=source.time_limit, released=source.released, say=say
-        )
-    show(shown, lambda: safe_document(state, found), lambda: safe_lines(state, found))
-    if not all(loss.safe for loss in found):
-        raise typer.Exit(NO_ANSWER)
+        found = losses(state, by=by or (), say=say, **source.limits)
+    shown.show(safe_answer(state, found), lambda: safe_document(state, found))
 
 
 @options_of(StateOptions)
 @options_of(PlanOptions)
-@options_of(ShowOptions)
-def repair(states: States, source: StateOptions, planned: PlanOptions, shown: ShowOptions) -> None:
+def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
     """Say what is broken now, and how to repair it.
 
     The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
     broken.
     """
     from ..advice.repairing import repair as repairing
-    from ..advice.resilience_report import repair_document, repair_lines
-    from ..instances.problem.errors import NoSolution
+    from ..advice.resilience_report import repair_answer, repair_document
 
-    state = read(states, source, planned)
+    state = shown.read(states, source)
     with waiting("looking for what is broken") as say:
-        found = repairing(state, time_limit=source.time_limit, released=source.released, say=say)
-    if (planned.emit or planned.plan) and found.advice is None:
-        why = "no repair of it all was found" if found.broken else "nothing is broken"
-        raise NoSolution(f"there is no plan, as {why}; leave out --emit and --plan")
-    show(
-        shown, lambda: repair_document(found), lambda: repair_lines(found), plan=planned,
-        advice=found.advice,
-    )  # fmt: skip
-    if not found.complete:
-        raise typer.Exit(NO_ANSWER)
+        found = repairing(state, say=say, **source.limits)
+    shown.show(repair_answer(found), lambda: repair_document(found))

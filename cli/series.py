@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analysis.report.console import print_json, print_tables, say
+from .advice_options import write_report
 from .arguments import As, Form, Json
 
 if TYPE_CHECKING:
@@ -45,12 +45,17 @@ class SeriesOptions:
 
     def write(self, advice: Advice) -> None:
         """Write the numbers of an answer."""
-        from ..advice.series import append_entry, entry_of, prometheus_text
+        from ..advice.series import append_entry, entry_of, line_of, prometheus_text
+        from ..instances.problem.errors import InvalidFile
         from ..instances.problem.files import write_text
 
         entry = entry_of(advice, self.name)
         if self.series is not None:
-            append_entry(self.series, entry)
+            try:
+                append_entry(self.series, entry)
+            except InvalidFile:
+                say(f"not added to {self.series}; add this line by hand: {line_of(entry)}")
+                raise
         if self.prometheus is not None:
             write_text(self.prometheus, prometheus_text(entry))
 
@@ -64,7 +69,6 @@ def series(
     as_json: Json = False,
 ) -> None:
     """Show the answers of `advise nodes --series` over time."""
-    from ..advice.answer_page import write_page
     from ..advice.series import read_series, series_page, series_table
     from ..analysis.report.page import require_report
     from ..instances.problem.errors import InvalidFile
@@ -74,8 +78,7 @@ def series(
     if not entries:
         raise InvalidFile(f"{file} has no entry yet; `advise nodes STATE --series` adds one")
     if report is not None:
-        command = ["cotenant", *sys.argv[1:]]
-        say(f"{write_page(series_page(entries), report, command)} written")
+        write_report(series_page(entries), report)
     if as_json:
         print_json(entries)
     else:

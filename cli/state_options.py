@@ -102,6 +102,11 @@ class StateOptions:
         return tuple(self.release or ())
 
     @property
+    def limits(self) -> dict[str, Any]:
+        """What every question is asked with: kinds that hold nothing in place, and seconds."""
+        return {"released": self.released, "time_limit": self.time_limit}
+
+    @property
     def additions(self) -> dict[str, Any]:
         """What else is read into the state."""
         return {}
@@ -116,7 +121,7 @@ class StateOptions:
         """
         from ..advice.completeness import accepted
         from ..advice.reading import CPU_RATIO, effort, read_state
-        from ..advice.text_report import warned
+        from ..advice.text_report import warning_lines
         from ..instances.problem.errors import NoSolution
 
         if words := effort(states):
@@ -130,7 +135,7 @@ class StateOptions:
             )  # fmt: skip
         state = replace(state, warnings=accepted(state, self.accept or ()))
         if self.strict and state.warnings:
-            for line in warned(state, ()):
+            for line in warning_lines(state):
                 say(line)
             codes = " ".join(
                 f"--accept {code}" for code in dict.fromkeys(each.code for each in state.warnings)

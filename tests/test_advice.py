@@ -27,6 +27,7 @@ from support.advice_states import (
     spread,
     state,
 )
+from support.advice_words import advice_lines, drain_lines
 from support.measured import DATA
 from support.messages import approved, refused
 from support.terminal import run
@@ -40,15 +41,9 @@ from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
 from cotenant.advice.state import COMPARED, NOT_COMPARED, ClusterState, Pod, require_every_field
-from cotenant.advice.text_report import (
-    LINES,
-    WIDTH,
-    advice_lines,
-    amount,
-    drain_lines,
-    still_idle,
-)
+from cotenant.advice.text_report import LINES, still_idle
 from cotenant.advice.to_packing import translate
+from cotenant.advice.wording import WIDTH, amount
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidInstance,

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from support.advice_states import ZONE, apart, listed, node, pod, state
+from support.advice_words import buy_lines, fit_lines
 from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.advice.buying import buy
-from cotenant.advice.capacity import buy_lines, fit, fit_lines
+from cotenant.advice.capacity import fit
 from cotenant.advice.new_pods import new_pods, with_shape
 from cotenant.advice.node_types import read_types, type_like
 from cotenant.advice.reading import read_state

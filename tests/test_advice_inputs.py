@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.advice_states import budget, listed, node, pod, state
+from support.advice_words import advice_lines, drain_lines
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -18,8 +19,8 @@ from cotenant.advice.draining import drain
 from cotenant.advice.emit import emit
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import bundled_states, read_state
+from cotenant.advice.resilience_report import drain_document
 from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.text_report import advice_lines, drain_document, drain_lines
 from cotenant.advice.usage import Count, assume_requests
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 

@@ -23,16 +23,18 @@ from cotenant.advice.nodes_page import (
     MOVES,
     PINNED,
     TIGHTEST,
-    drain_page,
+    answer_page,
     nodes_page,
     plan_part,
 )
 from cotenant.advice.order import Ordered
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.reading import read_state
+from cotenant.advice.resilience_report import drain_answer
 from cotenant.advice.scheduler_filters import Move
 from cotenant.advice.state import StateWarning
-from cotenant.advice.text_report import amount, limit_words
+from cotenant.advice.text_report import limit_words
+from cotenant.advice.wording import amount
 from cotenant.analysis.report.picture import Chart
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
@@ -262,7 +264,7 @@ def test_the_frontier_is_in_the_money_that_the_plan_costs(
 def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> None:
     read = read_state(["state/shop"])
     found = drain(read, node_name, time_limit=20)
-    page = drain_page(read, found)
+    page = answer_page(drain_answer(read, found))
     text = Tags(write_page(page, tmp_path / "x.html")).text
     approved(
         [*page.decision, *(f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)]

@@ -28,6 +28,7 @@ from support.advice_states import (
     spread,
     state,
 )
+from support.advice_words import advice_lines, drain_lines
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -38,7 +39,6 @@ from cotenant.advice.plan import advise
 from cotenant.advice.reading import bundled_states, read_state
 from cotenant.advice.scheduler_filters import Scheduler
 from cotenant.advice.state import Pod, Role
-from cotenant.advice.text_report import advice_lines, drain_lines
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
 from cotenant.instances.problem.quantities import amount, quantity

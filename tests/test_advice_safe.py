@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 from support.advice_cases import resilience
 from support.advice_states import HOST, apart, budget, listed, node, pod, spread, state
+from support.advice_words import advice_lines, drain_lines, repair_lines, rolling_lines, safe_lines
 from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.advice.draining import drain, roll
-from cotenant.advice.pins import dearest_pins, pin_sentences
+from cotenant.advice.pins import dearest_pins
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.repairing import repair
-from cotenant.advice.resilience_report import repair_lines, rolling_lines, safe_lines
 from cotenant.advice.safety import safe, surviving, with_reserve
 from cotenant.advice.scheduler_filters import check_waves
-from cotenant.advice.text_report import advice_lines, drain_lines
 from cotenant.instances.problem.errors import InvalidOption, NoSolution
 
 
@@ -168,7 +167,7 @@ def test_each_reason_that_holds_pods_in_place_has_what_it_costs() -> None:
     wide = [*items[:3], *items[3:5], pod("x-1-a", "n1", 3), pod("alone", "n2", 2, owner="")]
     advice = advise(state(*wide))
     pins = dearest_pins(advice, time_limit=20)
-    approved("\n".join(pin_sentences(replace(advice, why_not=pins))))
+    approved("\n".join(advice_lines(replace(advice, why_not=pins))))
     assert replace(advice, why_not=pins).document()["why_not"] == list(pins)
 
 

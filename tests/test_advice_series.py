@@ -137,7 +137,7 @@ def test_a_line_is_added_under_the_lock(tmp_path: Path) -> None:
     path = series_of(tmp_path, entry(1))
     with locked(path, "--series"):
         with pytest.raises(InvalidFile, match="--series"):
-            append_entry(path, entry(2))
+            append_entry(path, entry(2), patience=0)
         done = run("advise", "nodes", "missing.json", "--series", str(path))
     assert (done.returncode, "another --series" in done.stderr) == (2, True)  # before any work
     assert read_series(path)[0] == [entry(1)]

@@ -1,0 +1,49 @@
+"""What a terminal shows of the answers about a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cotenant.advice.buying import Purchase
+from cotenant.advice.capacity import Fit
+from cotenant.advice.capacity_report import buy_answer, fit_answer
+from cotenant.advice.draining import Draining, Rolling
+from cotenant.advice.plan import Advice
+from cotenant.advice.repairing import Repair
+from cotenant.advice.resilience_report import (
+    drain_answer,
+    repair_answer,
+    rolling_answer,
+    safe_answer,
+)
+from cotenant.advice.safety import Loss
+from cotenant.advice.state import ClusterState
+from cotenant.advice.text_report import answer_lines, nodes_answer
+
+
+def advice_lines(advice: Advice, details: bool = False) -> list[str]:
+    return answer_lines(nodes_answer(advice), details)
+
+
+def drain_lines(state: ClusterState, found: Draining, details: bool = False) -> list[str]:
+    return answer_lines(drain_answer(state, found), details)
+
+
+def rolling_lines(state: ClusterState, found: Rolling) -> list[str]:
+    return answer_lines(rolling_answer(state, found))
+
+
+def safe_lines(state: ClusterState, found: Sequence[Loss], details: bool = False) -> list[str]:
+    return answer_lines(safe_answer(state, found), details)
+
+
+def repair_lines(found: Repair) -> list[str]:
+    return answer_lines(repair_answer(found))
+
+
+def fit_lines(found: Fit) -> list[str]:
+    return answer_lines(fit_answer(found))
+
+
+def buy_lines(found: Purchase) -> list[str]:
+    return answer_lines(buy_answer(found))

@@ -112,6 +112,8 @@ def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
         for most in (0, 1, 3):
             least = mean_of(blocking_program(instance, most, alpha).program, "cp-sat", instance)
             assert same(least, expected.penalty_within(most)), instance.name
+        one = stable_program(instance, alpha, one=True).program
+        assert same(mean_of(one, "highs", instance), expected.penalty_within(1)), instance.name
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
@@ -204,6 +206,8 @@ def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleTyp
                 assert counted.program.objective(counted.point(pairing)) == pytest.approx(count)
             stable = stable_program(instance)
             assert stable.program.holds(stable.point(pairing)) == (count == 0), instance.name
+            one = stable_program(instance, one=True)
+            assert one.program.holds(one.point(pairing)) == (count <= 1), instance.name
 
 
 def test_gain_sets_are_the_first_of_one_order(reference: ModuleType) -> None:
@@ -271,3 +275,8 @@ def test_splitting_a_type_into_equal_agents_changes_nothing() -> None:
 def test_blocking_program_refuses_what_it_does_not_know(most: int, objective: Any) -> None:
     with pytest.raises(InvalidOption):
         blocking_program(Colocation([[0.1]], [2]), most, objective=objective)
+
+
+def test_one_possibly_blocking_pair_has_no_linear_program() -> None:
+    with refused(InvalidOption):
+        stable_program(Colocation([[0.1]], [2]), uncertainty="possible", one=True)

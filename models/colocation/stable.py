@@ -20,6 +20,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers
 from ...instances.colocation.stability import AlphaMode, Uncertainty
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..program import ProgramBuilder
 from .assignment import Assignment, PairingProgram
@@ -34,8 +35,9 @@ def stable_program(
     *,
     uncertainty: Uncertainty = "none",
     objective: bool = True,
+    one: bool = False,
 ) -> PairingProgram:
-    """Least total penalty among the pairings without a blocking pair.
+    """Least total penalty among the pairings without a blocking pair, or with one at most.
 
     With z = 1 where s > 0 (a 0/1 chain along the nested sets): z[a, G(a, c)] + z[c, G(c, a)] <= 1
     for every two types that could block, and at most one a-agent would leave for another a-agent.
@@ -49,10 +51,15 @@ def stable_program(
     uncertainty : which gains count, as in `blocking_pairs`; with "possible" the pairings are those
         that are stable for every matrix within the intervals.
     objective : False leaves the objective zero: is there any?
+    one : one blocking pair is allowed, not where `uncertainty` is "possible". A column e of two
+        types is then 1 where both are flagged, at most one e is 1, and there W is at most 1 on both
+        sides; within a type W is then at most 2.
     """
+    if one and uncertainty == "possible":
+        raise InvalidOption("one is True; expected False where uncertainty is 'possible'")
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
-    chains = _Chains(shared, sets, at_most_one_of_own=True)
+    chains = _Chains(shared, sets, at_most_one_of_own=not one)
     flags = [_flags(shared.builder, chain, chains.shared(chain)) for chain in chains.chains]
     flag = chains.value_of_pair([columns for columns, _ in flags]).astype(np.int64)
     several = chains.own_most > 1
@@ -63,7 +70,23 @@ def stable_program(
         0.0, (chains.own_column[several], 1.0), (own_flags, -chains.own_most[several])
     )
     a, c = np.nonzero(np.triu(sets.blocks, 1))
-    shared.builder.at_most(1.0, (flag[a, c], 1.0), (flag[c, a], 1.0))
+    inside = np.flatnonzero(np.diag(sets.blocks)) if one else np.zeros(0, dtype=np.int64)
+    blocked = shared.builder.columns((len(a) if one else 0) + len(inside), upper=1.0, integer=True)
+    if one:
+        across, within = blocked[: len(a)], blocked[len(a) :]
+        column = chains.value_of_pair([chain.s for chain in chains.chains]).astype(np.int64)
+        most = chains.value_of_pair([chain.most for chain in chains.chains])
+        shared.builder.at_most(1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (across, -1.0))
+        for here, there in ((a, c), (c, a)):
+            wide = most[here, there] > 1
+            upto, e = most[here, there][wide], across[wide]
+            shared.builder.at_most(upto, (column[here, there][wide], 1.0), (e, upto - 1.0))
+            # not needed, but the relaxation is far from whole numbers without
+            shared.builder.at_most(0.0, (across, 1.0), (flag[here, there], -1.0))
+        shared.builder.at_most(1.0, (column[inside, inside], 1.0), (within, -1.0))
+        shared.builder.row(blocked, np.ones(len(blocked)), upper=1.0)
+    else:
+        shared.builder.at_most(1.0, (flag[a, c], 1.0), (flag[c, a], 1.0))
 
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)
@@ -74,9 +97,16 @@ def stable_program(
         parts += [
             (s[needed] > 0.5).astype(float) for s, (_, needed) in zip(sums, flags, strict=True)
         ]
-        return np.concatenate([*parts, (own[several] > 0.5).astype(float)])
+        parts.append((own[several] > 0.5).astype(float))
+        if one:
+            w = chains.value_of_pair(sums)
+            each = np.minimum(w[a, c], w[c, a]) > 0.5, w[inside, inside] > 1.5
+            parts += [side.astype(float) for side in each]
+        return np.concatenate(parts)
 
     program = shared.finish(shared.cost if objective else np.zeros(0), others)
+    if one:  # shares of agents know no single pair
+        return program
     pairs = [(z[new], chain.s[new]) for chain, (z, new) in zip(chains.chains, flags, strict=True)]
     pairs.append((own_flags, chains.own_column[several]))
     flag, flagged = (np.concatenate(side) for side in zip(*pairs, strict=True))

@@ -106,13 +106,14 @@ def at_most_blocking(
     uncertainty : as in `find_stable`.
     penalty : False asks only whether there is one (no bound then); deciding is much quicker than
         minimizing.
-    engine : "cp-sat", or "highs" where all agents are different; whichever can when not given.
+    engine : "cp-sat", or "highs" for K at most 1 and where all agents are different; whichever can
+        when not given.
     others : as in `find_stable`, whose answer this is for K = 0.
     """
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
-    if most == 0:
+    if most == 0 or (most == 1 and engine == "highs" and uncertainty != "possible"):
         program = stable_program(
-            instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty
+            instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty, one=most == 1
         )
     else:
         # for agents all different both are the same but for prefix sums, which are far sparser

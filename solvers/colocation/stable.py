@@ -85,6 +85,8 @@ class StableLimits:
         agents.
     exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
         when the fewest is not zero.
+    one_types : the same when the fewest is one and agents are of more than `few_types` types: then
+        a linear program over types says it.
     listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
         the second level may use, take for each ordered pair of them; they look at no clock.
     programs, shares : limits of programs over pairs of types, and of many agents of a type.
@@ -110,6 +112,7 @@ class StableLimits:
     child_terms: int = 20_000
     child_pairs: int = 25_000
     exact_penalty: int = 60
+    one_types: int = 150
     listed_pair: float = 2e-7
     forgiven_pair: float = 1e-6
     programs: ProgramLimits = PROGRAM_LIMITS
@@ -563,7 +566,8 @@ class _Search(Incumbent[Pairing, int]):
     def _cheapest_general(self) -> None:
         if self.clock.expired:
             return
-        if self.proved and self.value > 0 and self.instance.types <= self.limits.exact_penalty:
+        exact = self._one_by_rows or self.instance.types <= self.limits.exact_penalty
+        if self.proved and self.value > 0 and exact:
             self._cheapest_exact()
         elif self.value == 0 and self.penalty_bound is None:
             self._zero_over_types()
@@ -572,7 +576,8 @@ class _Search(Incumbent[Pairing, int]):
         """Least penalty among all pairings with as few blocking pairs."""
         stop = self.stop
         found = at_most_blocking(
-            self.instance, self.value, **self.counted.options, engine="cp-sat", start=self.best,
+            self.instance, self.value, **self.counted.options, start=self.best,
+            engine="highs" if self._one_by_rows else "cp-sat",
             time_limit=self._second_level_time(), limits=self.limits.shares,
         )  # fmt: skip
         self.accept_outcome(found, "least penalty")
@@ -582,6 +587,12 @@ class _Search(Incumbent[Pairing, int]):
             self.certificate["second_level"] = (
                 "least penalty among all pairings with as few blocking pairs"
             )
+
+    @property
+    def _one_by_rows(self) -> bool:
+        """Whether the pairings with one blocking pair are those of a linear program over types."""
+        some = self.limits.few_types < self.instance.types <= self.limits.one_types
+        return self.value == 1 and some and self.counted.uncertainty != "possible"
 
     def _second_level_time(self) -> float | None:
         return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)

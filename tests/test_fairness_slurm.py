@@ -95,6 +95,50 @@ def test_what_a_real_slurm_did_is_judged_as_its_simulation(
     assert (said.returncode, "bio owes" in said.stdout) == (0, True)
 
 
+# account, GPUs, type, seconds; the last holds none
+GPU_JOBS = [("bio", 2, "a100", 8)] * 2 + [("bio", 2, "v100", 8), ("phy", 2, "a100", 6)] + [
+    ("chem", 0, "", 4)
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+def test_gpus_that_a_real_slurm_gave_are_judged_at_their_width(tmp_path: Path) -> None:
+    with lab(tmp_path) as command:
+        ids = []
+        for account, gpus, kind, seconds in GPU_JOBS:
+            held = [f"--gres=gpu:{kind}:{gpus}"] * bool(gpus)
+            ids.append(
+                command(
+                    "sbatch", "--hold", "--parsable", f"--account={account}", "--ntasks=1",
+                    "--mem=100", "--time=5", "--chdir=/tmp", "--output=/dev/null", *held,
+                    f"--wrap=sleep {seconds}",
+                ).strip()
+            )  # fmt: skip
+        command("scontrol", "release", ",".join(ids))
+        over = time.monotonic() + 240
+        while command("squeue", "-h"):
+            assert time.monotonic() < over, "the jobs did not end"
+            time.sleep(1)
+        time.sleep(3)
+        export, nodes = tmp_path / "sacct.txt", tmp_path / "nodes.txt"
+        export.write_text(command(*COMMAND.removeprefix("TZ=UTC ").split()))
+        nodes.write_text(command("scontrol", "show", "node", "-o"))
+    work = {
+        unit: fairness(str(export), Source(nodes=str(nodes), unit=unit), ties=0)
+        for unit in ("gpu", "gpu:a100", "cpu")
+    }
+    assert [work[unit].machines.sum() for unit in ("gpu", "gpu:a100")] == [6, 4]
+    assert work["gpu"].names == ("bio", "phy")
+    widths = {unit: sorted(each.audits[0].instance.width.tolist()) for unit, each in work.items()}
+    assert widths["gpu"] == [2, 2, 2, 2]
+    assert widths["gpu:a100"] == [2, 2, 2]
+    assert work["gpu"].work[0] == pytest.approx(3 * 2 * 8 / 3600, rel=0.5)
+    assert (work["cpu"].names, len(widths["cpu"])) == (("bio", "chem", "phy"), 5)
+    priced = Source(nodes=str(nodes), unit="gpu", prices="a100=2,v100=1")
+    assert fairness(str(export), priced, ties=0).machines.sum() == 10
+
+
 def _takes_what_is_emitted(command: Command, found: Fairness, monkeypatch: Any) -> None:
     """Slurm accepts the weights and the QOS, and gives new jobs of an account its QOS."""
     assert emit_slurm(found).count("# ") > 5

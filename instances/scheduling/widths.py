@@ -14,13 +14,10 @@ from ..problem.errors import InvalidOption
 from .log import Log, of_jobs
 from .units import GPU, Amounts, Unit, amount_of, summed
 
-MOST_WIDE = 50_000_000
-"""Machines that all jobs take, one job after the other; where they would take more, amounts are
-rounded up to a coarser grain.
+MOST_UNITS = 1_000_000
+"""Machines of the game at most; where there would be more, amounts are rounded up to a coarser
+grain.
 """
-
-MOST_UNITS = 5_000_000
-"""Machines in all."""
 
 
 def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
@@ -44,7 +41,8 @@ def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
     waiting = [(job, unit.whole(job.resources)) for job in log.waiting]
     kept = np.flatnonzero(width > 0)
     if not len(kept):
-        cure = "" if log.queues else ". GPUs need AccountingStorageTRES=gres/gpu in slurm.conf"
+        gpus = unit.resource.startswith(GPU) and not log.queues
+        cure = ". They need AccountingStorageTRES=gres/gpu in slurm.conf" * gpus
         raise InvalidOption(
             f"unit is {unit.resource}, of which no job of {log.name} held any; the file has: "
             f"{shortened(', '.join(sorted(summed(log.resources))) or 'no AllocTRES')}{cure}"
@@ -53,9 +51,7 @@ def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
     numbers += [unit.whole(queue.nominal) for queue in log.queues]
     # at most one of the unit, so that shares can divide what there is
     whole = grain = gcd(unit.parts, *numbers)
-    grain *= max(
-        1, -(-int(width.sum()) // (MOST_WIDE * grain)), -(-capacity // (MOST_UNITS * grain))
-    )
+    grain *= max(1, -(-max(capacity, int(width.max())) // (MOST_UNITS * grain)))
     rounded = -(-width[kept] // grain)
     notes = []
     if without := len(width) - len(kept):

@@ -164,7 +164,7 @@ def simulate(
     )
     # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
-    wide = None if instance.sequential else _wide(instance, game)
+    wide = None if instance.sequential else _wide(instance, game, rule == "DIRECTCONTR")
     decided, stop = _play(
         instance, jobs, game, state, wide, output, uniform, clock, partial, limits.steps
     )
@@ -304,8 +304,12 @@ def _jobs(instance: Scheduling, share: Integers, level: Integers) -> game_kernel
     )
 
 
-def _wide(instance: Scheduling, game: game_kernels.Coalitions) -> parallel_kernels.Wide:
-    """What the loop needs beyond sequential jobs on like machines."""
+def _wide(
+    instance: Scheduling, game: game_kernels.Coalitions, chooses: bool
+) -> parallel_kernels.Wide:
+    """What the loop needs beyond sequential jobs on like machines; with room for all machines of
+    each job where the rule chooses them.
+    """
     from . import parallel_kernels
 
     need = instance.width[instance.order]
@@ -327,7 +331,7 @@ def _wide(instance: Scheduling, game: game_kernels.Coalitions) -> parallel_kerne
         mark=np.zeros(max(1, int(game.slot[-1])), dtype=np.int64),
         taken=np.zeros(instance.jobs, dtype=np.int64),
         runs=np.full(instance.total_machines, -1, dtype=np.int64),
-        others=np.full(int((need - 1).sum()) + 1, -1, dtype=np.int64),
+        others=np.full(chooses * int((need - 1).sum()) + 1, -1, dtype=np.int64),
         others_at=np.concatenate([[0], np.cumsum(need - 1)[:-1]]).astype(np.int64),
     )
 
@@ -341,9 +345,9 @@ def _as_given(
     start, others = output.start[place], np.zeros(0, dtype=np.int64)
     if wide is None:
         return start, output.machine[place], others, None
-    if instance.processors is not None:
+    if len(wide.others) > 1:
         jobs = np.flatnonzero(start >= 0)
-        more = instance.processors[jobs] - 1
+        more = instance.width[jobs] - 1
         within = np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)
         others = wide.others[np.repeat(wide.others_at[place[jobs]], more) + within]
     speed = None if instance.speed is None else wide.speed[wide.taken[place]]

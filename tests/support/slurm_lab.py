@@ -20,6 +20,8 @@ from pathlib import Path
 ACCOUNTS = {"bio": 1, "phy": 2, "chem": 1}
 NODES = ("n1", "n2")
 CPUS = 4
+GPUS = {"n1": "a100:4", "n2": "v100:2"}
+"""Pretended GPUs of each node: files that nobody opens."""
 _PROGRAMS = (
     "slurmctld slurmd slurmdbd sacctmgr sbatch sacct scontrol sshare munged mariadbd "
     "mariadb-install-db mariadb"
@@ -110,15 +112,24 @@ def _configure(folder: Path) -> list[int]:
         "PriorityType=priority/basic", "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStoragePort={dbd}", "AccountingStorageHost=localhost",
         "AccountingStorageEnforce=associations", "SlurmdParameters=config_overrides",
+        "GresTypes=gpu", "AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:v100",
         f"PartitionName=batch Nodes={','.join(NODES)} Default=YES MaxTime=60 State=UP",
         *(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} "
-            f"CoresPerSocket={CPUS} RealMemory=1000"
+            f"CoresPerSocket={CPUS} RealMemory=1000 Gres=gpu:{GPUS[name]}"
             for name, port in zip(NODES, nodes, strict=True)
         ),
     ]  # fmt: skip
     # nodes come before the partition that names them
     (folder / "slurm.conf").write_text("\n".join([*lines[:-3], *lines[-2:], lines[-3]]) + "\n")
+    lines = []
+    for name, gpus in GPUS.items():
+        kind, _, number = gpus.partition(":")
+        for place in range(int(number)):
+            (folder / f"{name}-gpu{place}").touch()
+        files = f"{folder}/{name}-gpu[0-{int(number) - 1}]"
+        lines.append(f"NodeName={name} Name=gpu Type={kind} File={files}")
+    (folder / "gres.conf").write_text("\n".join(lines) + "\n")
     (folder / "slurmdbd.conf").write_text(
         f"AuthType=auth/munge\nDbdHost=localhost\nDbdPort={dbd}\nSlurmUser=root\n"
         f"LogFile={folder}/dbd.log\nPidFile={folder}/run/dbd.pid\n"

@@ -114,7 +114,7 @@ def test_flow_time_counts_waiting_until_the_horizon() -> None:
 def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() -> None:
     nothing = Scheduling([1], [0], [9], [1], horizon=3)
     assert "unfairness" not in metrics(nothing, Schedule([-1], [-1]))
-    many = workload(organizations=20, jobs=50, rng=np.random.default_rng(0))
+    many = workload(organizations=24, jobs=50, rng=np.random.default_rng(0))
     assert not affordable(many)
     schedule = simulate(many, "FIFO").schedule
     assert "unfairness" not in metrics(many, schedule)

@@ -322,9 +322,10 @@ def test_options_are_refused_before_any_work(options: dict[str, object]) -> None
 
 
 def test_too_many_organizations_are_refused_with_a_cure() -> None:
-    instance = workload(organizations=14, jobs=30, rng=np.random.default_rng(0))
-    with refused(InvalidOption):
-        solve_ref(instance)
+    instance = workload(organizations=24, jobs=30, horizon=100, rng=np.random.default_rng(0))
+    for time_limit in (None, 1.0):
+        with refused(InvalidOption):
+            solve_ref(instance, time_limit=time_limit)
     with refused(InvalidOption):
         solve_ref(
             workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization"
@@ -364,3 +365,79 @@ def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
     played = simulate(instance, "FAIRSHARE")
     cotenant.check(instance, played.schedule)
     assert game_kernels.LAST_BIT == 62
+
+
+def followed(instance: Scheduling, values: np.ndarray, mask: int) -> tuple[list[int], list[int]]:
+    """A coalition's starts and its value at every time, by equation 1 as it is printed: `values` has
+    the value of every coalition, by mask, at every time.
+    """
+    inside = [u for u in range(instance.organizations) if mask >> u & 1]
+    size, whole = len(inside), factorial(len(inside))
+    subsets = np.array([s for s in range(mask + 1) if s & ~mask == 0])
+    taken = np.bitwise_count(subsets).astype(np.int64)
+    weight = np.array([factorial(s) * factorial(max(0, size - s - 1)) for s in range(size + 1)])
+    queues = {
+        u: [j for j in instance.order.tolist() if instance.organization[j] == u] for u in inside
+    }
+    start, machines = [-1] * instance.jobs, int(instance.machines[inside].sum())
+
+    def psi(jobs: list[int], t: int) -> int:
+        done = [
+            (t - start[j], min(t - start[j], int(instance.processing[j])))
+            for j in jobs
+            if 0 <= start[j] <= t
+        ]
+        return sum(age * ran - ran * (ran - 1) // 2 for age, ran in done)
+
+    for t in range(instance.horizon):
+        running = sum(
+            0 <= t - start[j] < instance.processing[j]
+            for u in inside
+            for j in queues[u]
+            if start[j] >= 0
+        )
+        while running < machines:
+            heads = {u: next((j for j in queues[u] if start[j] < 0), None) for u in inside}
+            ready = [u for u in inside if heads[u] is not None and instance.release[heads[u]] <= t]
+            if not ready:
+                break
+            owed = {}
+            for u in ready:
+                without = subsets[subsets >> u & 1 == 0]
+                gain = (values[without | 1 << u, t] - values[without, t]).tolist()
+                phi = sum(
+                    int(weight[s]) * g
+                    for s, g in zip(taken[subsets >> u & 1 == 0].tolist(), gain, strict=True)
+                )
+                owed[u] = psi(queues[u], t) * whole - phi
+            u = min(ready, key=lambda u: (owed[u], u))
+            start[heads[u]] = t
+            running += 1
+    return start, [sum(psi(queues[u], t) for u in inside) for t in range(instance.horizon + 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [8, 14])
+def test_many_organizations_follow_equation_1_as_it_is_printed(k: int) -> None:
+    instance = workload(
+        organizations=k,
+        machines=k,
+        jobs=6 * k,
+        horizon=30,
+        batch=4,
+        load=3.0,
+        rng=np.random.default_rng(k),
+    )
+    played = play_ref(instance, samples=np.arange(31))
+    values = np.zeros((1 << k, 31), dtype=np.int64)
+    values[played.masks] = played.values
+    assert played.contended >= 3
+    everyone = (1 << k) - 1
+    for mask in [
+        everyone,
+        *(everyone & ~(1 << u) for u in range(k)),
+        *range(3, 1 << k, (1 << k) // 20),
+    ]:
+        start, worth = followed(instance, values, mask)
+        assert worth == values[mask].tolist()
+        assert mask != everyone or start == played.start.tolist()

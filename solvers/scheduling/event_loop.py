@@ -177,7 +177,7 @@ def simulate(
         machine=machine,
         others=others,
         speed=speed,
-        masks=np.array(masks, dtype=np.int64),
+        masks=masks,
         times=times,
         values=output.sample_value,
         own=output.sample_own,
@@ -232,19 +232,19 @@ def _validate(
 
 def _playing(
     instance: Scheduling, rule: str, sampling: Sampling | None
-) -> tuple[list[int], list[int]]:
+) -> tuple[Integers, list[int]]:
     """Masks of the coalitions in order of size, the wanted one last, and the rule each plays."""
     from .game_kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
     if rule.startswith("REF"):
-        masks = sorted(
-            range(1, 1 << instance.organizations), key=lambda mask: (mask.bit_count(), mask)
-        )
+        masks = np.arange(1, 1 << instance.organizations)
+        masks = masks[np.argsort(np.bitwise_count(masks), kind="stable")]
         return masks, [code] * len(masks)
     everyone = (1 << min(instance.organizations, LAST_BIT + 1)) - 1
     others = [] if sampling is None else list(sampling.masks)
-    return [*others, everyone], [FIFO] * len(others) + [code]
+    masks = np.array([*others, everyone], dtype=np.int64)
+    return masks, [FIFO] * len(others) + [code]
 
 
 def _play(
@@ -356,7 +356,7 @@ def _as_given(
 
 def _coalitions(
     instance: Scheduling,
-    masks: Sequence[int],
+    masks: Integers,
     rules: Sequence[int],
     sampling: Sampling | None,
     shapley: bool,
@@ -364,22 +364,20 @@ def _coalitions(
     from . import game_kernels
 
     players = instance.organizations
-    members = np.zeros((len(masks), players), dtype=np.int64)
-    sizes = np.zeros(len(masks), dtype=np.int64)
-    for index, mask in enumerate(masks):
-        inside = [u for u in range(players) if mask >> min(u, game_kernels.LAST_BIT) & 1]
-        members[index, : len(inside)] = inside
-        sizes[index] = len(inside)
+    inside = _inside(instance, masks)
+    sizes = inside.sum(axis=1)
+    members = np.argsort(~inside, axis=1, kind="stable")  # those inside first
+    members[np.arange(players) >= sizes[:, None]] = 0
     weight, scale = kernel_weights(players if shapley else 1)
     coefficients = (
         np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
     )
     return game_kernels.Coalitions(
-        mask=np.array(masks, dtype=np.int64),
+        mask=masks,
         rule=np.array(rules, dtype=np.int64),
         size=sizes,
         members=members,
-        slot=_slots(instance, np.array(masks, dtype=np.int64)),
+        slot=_slots(instance, masks),
         weight=weight,
         scale=scale,
         sampled=coefficients,
@@ -391,13 +389,19 @@ def _slots(instance: Scheduling, masks: Integers) -> Integers:
     """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its
     jobs if fewer.
     """
-    from .game_kernels import LAST_BIT
-
-    bit = np.minimum(np.arange(instance.organizations), LAST_BIT)
-    inside = (masks[:, None] >> bit[None, :]) & 1
+    inside = _inside(instance, masks)
     jobs = np.bincount(instance.organization, minlength=instance.organizations)
     room = np.minimum(inside @ instance.machines, inside @ jobs)
     return np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+
+
+def _inside(instance: Scheduling, masks: Integers) -> npt.NDArray[np.bool_]:
+    """(n, k) whether an organization is in a coalition."""
+    from .game_kernels import LAST_BIT
+
+    bits = 1 << np.minimum(np.arange(instance.organizations), LAST_BIT)
+    inside: npt.NDArray[np.bool_] = (masks[:, None] & bits) != 0
+    return inside
 
 
 def _state(
@@ -410,10 +414,7 @@ def _state(
         [[0], np.cumsum(np.bincount(instance.organization, minlength=players))]
     ).astype(np.int64)
     subsets = 1 << players if shapley else 1
-    free = np.array(
-        [instance.machines[game.members[c, : game.size[c]]].sum() for c in range(number)],
-        dtype=np.int64,
-    )
+    free = _inside(instance, game.mask) @ instance.machines
 
     def zeros(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)

@@ -23,8 +23,8 @@ from .event_loop import LIMITS, LoopLimits, Simulation, memory_needed, simulate
 from .ref_reference import Reading, plain_ref
 from .shapley import scale, scaled_shares
 
-MOST_ORGANIZATIONS = 13
-"""REF's work grows with 3^k: 13 organizations take minutes."""
+MOST_WORK = 1e12
+"""Steps that REF begins without a time limit; at worst they take half an hour."""
 
 _PLAIN_ORGANIZATIONS = 6
 Memory = Annotated[float, Above(0, "gigabytes", infinite=True)]
@@ -98,7 +98,8 @@ def ref(
     Raises
     ------
     InvalidOption
-        Too many organizations, too little memory, or numbers beyond int64, with the cure.
+        Too much work without a time limit, too little memory, or numbers beyond int64, with the
+        cure.
 
     Notes
     -----
@@ -113,7 +114,7 @@ def ref(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.0
     """
-    validate_ref(instance, reading, memory)
+    validate_ref(instance, reading, memory, time_limit)
     if utility != "throughput":
         return _plain(instance, utility, reading, time_limit)
     if report is not None:
@@ -174,7 +175,7 @@ def play_ref(
     InvalidOption
         See `validate_ref`.
     """
-    validate_ref(instance, reading, memory)
+    validate_ref(instance, reading, memory, time_limit)
     return simulate(
         instance,
         _READINGS[reading],
@@ -201,21 +202,16 @@ def reference_of(played: Simulation) -> Reference:
 
 
 @validate_options
-def validate_ref(instance: Scheduling, reading: Reading, memory: Memory) -> None:
+def validate_ref(
+    instance: Scheduling, reading: Reading, memory: Memory, time_limit: float | None = None
+) -> None:
     """Refuse what REF cannot do, before any work starts."""
     k = instance.organizations
-    if k > MOST_ORGANIZATIONS:
+    if time_limit is None and steps(instance) > MOST_WORK:
         raise InvalidOption(
-            f"REF keeps a schedule of each of the 2^{k} coalitions of {k} organizations; it "
-            f"takes at most {MOST_ORGANIZATIONS}. "
-            "Merge organizations, or use RAND"
-        )
-    needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
-    if needed > memory:
-        raise InvalidOption(
-            f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give "
-            "more with memory=, "
-            "merge organizations, or use RAND"
+            f"REF takes up to {steps(instance):.1e} steps for the 2^{k} coalitions of {k} "
+            f"organizations; without a time limit it takes at most {MOST_WORK:.0e}. "
+            "Give time_limit=, merge organizations, or use RAND"
         )
     if (
         scale(k) * instance.most_utility >= 2**61
@@ -225,6 +221,22 @@ def validate_ref(instance: Scheduling, reading: Reading, memory: Memory) -> None
             f"{instance.most_utility:.1e}; "
             "measure time in a coarser unit, shorten the horizon, or use RAND"
         )
+    needed = 40 * k * 2.0**k / 1e9  # at least
+    if needed <= memory:
+        needed = memory_needed(instance, np.arange(1, 1 << k)) / 1e9
+    if needed > memory:
+        raise InvalidOption(
+            f"REF needs {needed:.2f} GB for {2**k - 1} coalitions; memory is {memory:g}. Give "
+            "more with memory=, "
+            "merge organizations, or use RAND"
+        )
+
+
+def steps(instance: Scheduling) -> float:
+    """How many steps REF takes at worst: 3^k for each job, ten times as many for jobs of several
+    processors and machines of different speeds.
+    """
+    return 3.0**instance.organizations * instance.jobs * (1 if instance.sequential else 10)
 
 
 _WORK = 2e9
@@ -308,7 +320,7 @@ def _plain(
 
 
 __all__ = [
-    "MOST_ORGANIZATIONS",
+    "MOST_WORK",
     "Reference",
     "affordable",
     "play_ref",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import listed, node, pod, state
+from support.advice_states import apart, listed, node, pod, state
 from support.messages import approved
 from support.terminal import run
 
@@ -296,6 +296,41 @@ def test_the_command_writes_the_page_beside_its_answer(tmp_path: Path) -> None:
     taken = run("advise", "nodes", str(read), "--report", str(read))
     assert taken.returncode == 2
     approved(taken.stderr.replace(str(tmp_path), "FOLDER"))
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (("fit", "--shape", "cpu=3", "--replicas", "2"), {"where-they-go", "nodes", "moves"}),
+        (("buy", "--types", "types.csv"), {"where-they-go", "what-to-buy"}),
+        (("safe",), {"what-cannot-be-lost-or-is-not-known", "every-loss"}),
+        (("repair",), {"nodes", "moves"}),
+        (("drain", "n-1"), {"nodes", "moves", "on-n-1"}),
+        (("drain", "n-1", "n-2", "--surge", "1"), {"moves"}),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_every_question_has_its_page(
+    tmp_path: Path, question: tuple[str, ...], parts: set[str]
+) -> None:
+    (tmp_path / "types.csv").write_text("type,cpu,memory,price\nsmall,8,32Gi,0.1\n")
+    together = {"labels": {"app": "a"}, "affinity": apart("a")}
+    items = [node(f"n-{n}", "4") for n in (1, 2)]
+    items += [pod(f"a-{n}", "n-1", **together) for n in (1, 2)] + [pod("b-1", "n-2")]
+    if question[0] != "repair":
+        items += [pod("c-1", cpu=3), pod("x-1", "n-2", "2", owner="")]
+        items[2:4] = [pod(f"a-{n}", "n-1") for n in (1, 2)]
+    if question[0] == "drain":
+        items.append(node("n-3"))
+    read, path = tmp_path / "state.json", tmp_path / "page.html"
+    read.write_text(json.dumps(listed(*items)))
+    name, *words = question
+    others = [str(tmp_path / word) if word == "types.csv" else word for word in words]
+    run("advise", name, str(read), *others, "--report", str(path))
+    page = Tags(path)
+    assert parts <= {attributes.get("id") for tag, attributes in page.tags if tag == "section"}
+    assert "No disruption budgets" in page.text
 
 
 def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Advice) -> None:

@@ -21,6 +21,7 @@ from cotenant.advice.reading import read_state
 from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, surviving, with_reserve
 from cotenant.advice.scheduler_filters import check_waves
+from cotenant.advice.text_report import LINES
 from cotenant.instances.problem.errors import InvalidOption, NoSolution
 
 
@@ -73,6 +74,9 @@ def test_a_lost_zone_still_counts_for_a_spread() -> None:
 
 def test_the_command_says_what_can_be_lost() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
+    assert len(run("advise", "safe", "state/shop").stdout.splitlines()) <= LINES
+    whole = run("advise", "safe", "state/shop", "--details").stdout
+    assert whole.count("without ") == 7 == sum(not x.safe for x in safe(read_state(["state/shop"])))
     document = json.loads(
         run("advise", "safe", "state/shop", "--release", "volumes", "--json").stdout
     )
@@ -124,6 +128,9 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
         run("advise", "drain", "state/shop", "--pool", f"{label}=a", "--json").stdout
     )
     assert document["rolling"]["left"] == ["n-1"]
+    done = run("advise", "drain", "state/shop", "n-2", "--surge", "1", "--emit", "kubectl")
+    assert (done.returncode, done.stdout) == (2, "")
+    approved(done.stderr)
     for given in ("zone", f"{label}=z"):
         approved(run("advise", "drain", "state/shop", "--pool", given).stderr)
 
@@ -174,6 +181,7 @@ def test_each_reason_that_holds_pods_in_place_has_what_it_costs() -> None:
 def test_the_command_keeps_room_and_says_what_pins_cost() -> None:
     done = run("advise", "nodes", "state/shop", "--keep", "15%", "--why-not")
     approved(done.stdout.splitlines()[-5:])
+    assert len(done.stdout.splitlines()) <= LINES
     for wrong in ("half", "100%"):
         approved(run("advise", "nodes", "state/shop", "--keep", wrong).stderr)
 

@@ -24,6 +24,7 @@ from cotenant.advice.reading import read_state
 from cotenant.advice.series import FIELDS, append_entry, entry_of, prometheus_text, read_series
 from cotenant.analysis.run.lock import locked
 from cotenant.cli.kubectl import RESOURCES, main
+from cotenant.cli.series import SeriesOptions
 from cotenant.instances.problem.errors import InvalidFile
 from cotenant.solvers.compiled import cache_folder
 
@@ -141,6 +142,16 @@ def test_a_line_is_added_under_the_lock(tmp_path: Path) -> None:
         done = run("advise", "nodes", "missing.json", "--series", str(path))
     assert (done.returncode, "another --series" in done.stderr) == (2, True)  # before any work
     assert read_series(path)[0] == [entry(1)]
+
+
+def test_a_line_that_cannot_be_added_is_not_lost(
+    tmp_path: Path, shop: Advice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InvalidFile):
+        SeriesOptions(series=tmp_path / "gone" / "x.jsonl").write(shop)
+    printed = capsys.readouterr().err
+    line = json.loads(printed[printed.index("{") :])
+    assert {"cotenant-series": 1, **entry_of(shop), "date": ""} == line | {"date": ""}
 
 
 # the command

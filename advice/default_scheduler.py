@@ -57,26 +57,28 @@ class _Played:
 
     Attributes
     ----------
-    asked : (pods, 2 + r) CPU and memory as scores count them, and what is asked for of every
-        resource.
+    asked : (2 + r,) of each pod that moves, CPU and memory as scores count them, and what it asks
+        for of every resource.
     room, free : (nodes, 2 + r) what nodes have of these, and what is left.
-    kind : of each pod that moves, its place among those of equal requests.
+    kind : of each pod that moves, its place among those of equal requests that suit the same nodes.
+    suits : (kinds, nodes) whether a node may take pods of a kind: not the cordoned ones, and none
+        of which the filters said that it never does.
     scores : (kinds, nodes) of each node for a pod of a kind; -1 where it has too little left, or
-        takes no pods. A pod that comes or goes changes those of one node.
+        does not suit. A pod that comes or goes changes those of one node.
     """
 
     def __init__(
         self, state: ClusterState, cordoned: Collection[str], scoring: Scoring,
         moved: Sequence[int],
     ) -> None:  # fmt: skip
-        self.scheduler, self.scoring = Scheduler(state), scoring
+        from .scoring_kernel import score_node
+
+        self.scheduler, self.packs = Scheduler(state), scoring == "MostAllocated"
+        self._score_node = score_node
         self.names = [node.name for node in state.nodes]
         self.place = {name: number for number, name in enumerate(self.names)}
-        self.open = [name not in cordoned for name in self.names]
         names = sorted({name for pod in state.pods for name in pod.requests})
-        self.asked: Integers = np.array(
-            [[*_counted(pod), *(pod.requests.get(r, 0) for r in names)] for pod in state.pods]
-        ).reshape(len(state.pods), -1)
+        self.asked = {n: np.array(_amounts(state.pods[n], names), dtype=np.int64) for n in moved}
         self.room: Integers = np.array(
             [
                 [node.allocatable.get(each, 0) for each in _UNSAID]
@@ -84,15 +86,23 @@ class _Played:
                 for node in state.nodes
             ]
         ).reshape(len(state.nodes), -1)
-        self.free = self.room.copy()
-        there = self.scheduler.where
-        places = np.array([self.place[name] for name in there.values()], dtype=np.int64)
-        np.subtract.at(self.free, places, self.asked[list(there)])
-        kinds, kind = np.unique(self.asked[list(moved)], axis=0, return_inverse=True)
+        self.free = self.room - np.array(
+            [[used[each] for each in (*_UNSAID, *names)] for used in self.scheduler.used.values()]
+        ).reshape(self.room.shape)
+        for number, name in self.scheduler.where.items():
+            for column, (each, unsaid) in enumerate(_UNSAID.items()):
+                if not state.pods[number].requests.get(each):
+                    self.free[self.place[name], column] -= unsaid
+        table = np.array([[*self.asked[n], self.scheduler.alike[n]] for n in moved], dtype=np.int64)
+        table = table.reshape(len(moved), self.room.shape[1] + 1)
+        kinds, kind = np.unique(table, axis=0, return_inverse=True)
         self.kind = dict(zip(moved, kind.reshape(-1).tolist(), strict=True))
-        self._counts, asked = kinds[:, : len(_UNSAID)], kinds[:, len(_UNSAID) :]
-        self._least = np.where(asked > 0, asked, np.iinfo(np.int64).min)
-        self.scores = np.full((len(kinds), len(self.names)), -1, dtype=np.int8)
+        self._counted, self._asked, _ = map(
+            np.ascontiguousarray, np.split(kinds, [len(_UNSAID), -1], axis=1)
+        )
+        closed = [name in cordoned for name in self.names]
+        self.suits = np.repeat(~np.array([closed], dtype=bool), len(kinds), axis=0)
+        self.scores = np.full(self.suits.shape, -1, dtype=np.int8)
         for place in range(len(self.names)):
             self._score(place)
 
@@ -108,32 +118,31 @@ class _Played:
 
     def schedule(self, number: int) -> bool:
         """Put a pod on the node that scores best of those that take it; whether one does."""
-        scores = self.scores[self.kind[number]].copy()
+        kind, scheduler = self.kind[number], self.scheduler
+        scores = self.scores[kind].copy()
         while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
-            if self.scheduler.takes(number, self.names[place]):
-                self._put(number, self.names[place], 1)
-                self.scheduler.come(number, self.names[place])
-                self.scheduler.leave(number)
+            name = self.names[place]
+            if scheduler.takes(number, name, has_room=True):
+                self._put(number, name, 1)
+                scheduler.arrive(number, name)
                 return True
             scores[place] = -1
+            if scheduler.unsuited(number, name):
+                self.suits[kind, place], self.scores[kind, place] = False, -1
         return False
 
     def _score(self, place: int) -> None:
         """What a node scores for a pod of each kind, now."""
-        if not self.open[place]:
-            return
-        room, free, wide = self.room[place], self.free[place], len(_UNSAID)
-        there = np.flatnonzero(room[:wide])
-        share = free[there] - self._counts[:, there]
-        if self.scoring == "MostAllocated":
-            share = np.where(share >= 0, room[there] - share, 0)
-        score = (np.maximum(share, 0) * 100 // room[there]).sum(axis=1) // max(len(there), 1)
-        self.scores[:, place] = np.where((self._least <= free[wide:]).all(axis=1), score, -1)
+        self._score_node(
+            place, self.room, self.free, self._counted, self._asked, self.suits, self.packs,
+            self.scores,
+        )  # fmt: skip
 
 
-def _counted(pod: Pod) -> list[int]:
-    """What scores count for a pod: CPU and memory."""
-    return [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
+def _amounts(pod: Pod, resources: Sequence[str]) -> list[int]:
+    """CPU and memory as scores count them, and what a pod asks for of each resource."""
+    scored = [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
+    return scored + [pod.requests.get(name, 0) for name in resources]
 
 
 def _room_unsaid(resource: str) -> int:

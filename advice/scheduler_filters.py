@@ -64,14 +64,16 @@ class Scheduler:
         self._group_rules()
         self._domains: dict[str, dict[str, set[str]]] = {}
         self._suits: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._counted: dict[object, dict[str, str]] = {}
         self._totals: dict[object, _Tally] = {}
+        self._own_totals: dict[int, list[_Tally]] = {}
         self._tallied: dict[int, list[_Tally]] = defaultdict(list)
 
     def _group_rules(self) -> None:
         """What does not change when pods move, worked out once for pods of equal labels."""
         labels, pods = self._labels, self.state.pods
         asked: dict[object, int] = {}
-        self._asks = [
+        self.alike = [  # pods of one number suit the same nodes
             asked.setdefault((pod.affinity, pod.volume_node_affinity, pod.tolerations), len(asked))
             for pod in pods
         ]
@@ -161,9 +163,9 @@ class Scheduler:
         """
         return list(self._reasons(number, name))
 
-    def takes(self, number: int, name: str) -> bool:
-        """Whether the scheduler would put a pod on a node now: no filter refuses."""
-        return next(self._reasons(number, name), None) is None
+    def takes(self, number: int, name: str, *, has_room: bool = False) -> bool:
+        """Whether the scheduler would put a pod on a node now; that it has room may be known."""
+        return next(self._reasons(number, name, has_room), None) is None
 
     def _short(self, name: str, loads: Mapping[str, int]) -> Iterator[tuple[str, int]]:
         """The resources of which a node has less than some amounts, and by how much."""
@@ -177,14 +179,14 @@ class Scheduler:
             if load > room:
                 yield resource, load - room
 
-    def _reasons(self, number: int, name: str) -> Iterator[str]:
+    def _reasons(self, number: int, name: str, has_room: bool = False) -> Iterator[str]:
         pod = self.state.pods[number]
-        yield from self._unsuited(number, name)
-        used, own = self.used[name], number in self.on[name]
-        loads = {
-            each: used[each] + amount * (not own) for each, amount in pod.requests.items() if amount
-        }
-        yield from (f"too little {resource}" for resource, _ in self._short(name, loads))
+        yield from self.unsuited(number, name)
+        if not has_room:
+            used, own = self.used[name], number in self.on[name]
+            loads = {each: used[each] + more * (not own) for each, more in pod.requests.items()}
+            short = self._short(name, {each: loads[each] for each in loads if pod.requests[each]})
+            yield from (f"too little {resource}" for resource, _ in short)
         if pod.ports and any(
             _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
         ):
@@ -193,8 +195,8 @@ class Scheduler:
             yield "anti-affinity"
         if pod.pod_affinity and not self._near_friends(number, name):
             yield "affinity"
-        for spread in pod.spread:
-            if not self._evenly(number, name, spread):
+        for spread, total in zip(pod.spread, self.tallies(number), strict=True):
+            if not self._evenly(number, name, spread, total):
                 yield "spread"
 
     def budgets(self, number: int) -> list[Budget]:
@@ -218,9 +220,9 @@ class Scheduler:
         value = self.nodes[name].labels.get(topology)
         return set() if value is None else self._domains[topology][value]
 
-    def _unsuited(self, number: int, name: str) -> tuple[str, ...]:
+    def unsuited(self, number: int, name: str) -> tuple[str, ...]:
         """Why a node does not take a pod whatever else is there; found once for equal pods."""
-        key = (name, self._asks[number])
+        key = (name, self.alike[number])
         if key not in self._suits:
             pod, node = self.state.pods[number], self.nodes[name]
             found = [why for why in (node.not_ready_reason, node.unknown_reason) if why]
@@ -237,8 +239,7 @@ class Scheduler:
         """Whether one of some pods, or what comes of it, is in the domain of a node."""
         places = self.neighbors(topology, name)
         if len(places) <= 1:
-            there = (other for place in places for other in self.on[place])
-            return any(other in members and other != besides for other in there)
+            return any((self.on[place] & members) - {besides} for place in places)
         where, coming = self.where, self.coming
         return any(
             other != besides and (where.get(other) in places or coming.get(other) in places)
@@ -277,23 +278,35 @@ class Scheduler:
                 return False
         return True
 
-    def tally(self, number: int, spread: Spread) -> _Tally:
-        """The pods that a spread of a pod counts, itself among them, by domain."""
+    def tallies(self, number: int) -> list[_Tally]:
+        """Of each spread of a pod the pods that it counts, itself among them, by domain."""
+        if number not in self._own_totals:
+            self._own_totals[number] = [
+                self._total(number, each) for each in self.state.pods[number].spread
+            ]
+        return self._own_totals[number]
+
+    def _total(self, number: int, spread: Spread) -> _Tally:
+        """What a spread of a pod counts; found once for equal pods."""
         pod = self.state.pods[number]
         topologies = tuple(each.topology for each in pod.spread)
-        key = (pod.namespace, spread, topologies, pod.affinity, pod.tolerations)
-        if key not in self._totals:
+        affinity = pod.affinity if spread.honor_affinity else ()
+        tolerations = pod.tolerations if spread.honor_taints else None
+        where = (spread.topology, topologies, affinity, tolerations)
+        key = (pod.namespace, spread, where)
+        if where not in self._counted:
             # it counts on nodes with the topologies of all spreads of its pods
-            self._totals[key] = total = _Tally(
-                {
-                    node.name: node.labels[spread.topology]
-                    for node in self.state.nodes
-                    if node.labels.keys() >= set(topologies)
-                    and (not spread.honor_affinity or node_selected(node, pod.affinity))
-                    and (not spread.honor_taints or not untolerated(pod, node))
-                }
-            )
-            for other in self._meant[pod.namespace, spread]:
+            self._counted[where] = {
+                node.name: node.labels[spread.topology]
+                for node in self.state.nodes
+                if node.labels.keys() >= set(topologies)
+                and node_selected(node, affinity)
+                and (tolerations is None or not untolerated(pod, node))
+            }
+        if key not in self._totals:
+            meant = self._meant[pod.namespace, spread]
+            self._totals[key] = total = _Tally(self._counted[where], meant)
+            for other in meant:
                 self._tallied[other].append(total)
                 self._tally(other, 1, total)
         return self._totals[key]
@@ -317,12 +330,11 @@ class Scheduler:
         """The spreads, by namespace, that count a pod."""
         return self._counting.get(self._labels.kind[number], [])
 
-    def _evenly(self, number: int, name: str, spread: Spread) -> bool:
+    def _evenly(self, number: int, name: str, spread: Spread, total: _Tally) -> bool:
         domain = self.nodes[name].labels.get(spread.topology)
         if domain is None:
             return False
-        total = self.tally(number, spread)
-        own = number in self._meant[self.state.pods[number].namespace, spread]
+        own = number in total.pods
         if own:
             self._tally(number, -1, total)
         found = total.high[domain] + own - total.least(spread.domains) <= spread.most
@@ -358,8 +370,7 @@ class Scheduler:
         seen: set[int] = set()
         for number in self.where:
             pod = self.state.pods[number]
-            for spread in pod.spread:
-                total = self.tally(number, spread)
+            for spread, total in zip(pod.spread, self.tallies(number), strict=True):
                 over = max(total.high.values(), default=0) - total.least(spread.domains)
                 if id(total) not in seen and over > spread.most:
                     found[f"spread of {pod.title} over {spread.topology}"] = over
@@ -413,10 +424,11 @@ class _Tally:
     Attributes
     ----------
     domain_of : the domain of each node that counts.
+    pods : those that it counts.
     """
 
-    def __init__(self, domain_of: Mapping[str, str]) -> None:
-        self.domain_of = domain_of
+    def __init__(self, domain_of: Mapping[str, str], pods: Collection[int]) -> None:
+        self.domain_of, self.pods = domain_of, pods
         self.high = Counter(dict.fromkeys(domain_of.values(), 0))
         self._low = Counter(self.high)
         self._domains_with = Counter(self._low.values())  # by how many pods surely are there

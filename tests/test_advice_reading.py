@@ -334,7 +334,7 @@ def test_a_spread_counts_on_nodes_with_the_keys_of_all_spreads_of_the_pod() -> N
         pod("a-2", "n3", labels={"app": "a"}),
     )  # fmt: skip
     # the pod on n3, which is in no zone, counts nowhere, and n3 is no domain without a pod
-    assert Scheduler(read).tally(0, read.pods[0].spread[1]).high == {"n1": 1, "n2": 0}
+    assert Scheduler(read).tallies(0)[1].high == {"n1": 1, "n2": 0}
 
 
 def test_what_marks_and_holds_is_said() -> None:

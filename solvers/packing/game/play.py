@@ -9,9 +9,13 @@ from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.option_types import validate_options
 from ...outcome import Clock, Outcome, Report, Stop
 from .algorithm_1 import algorithm_1_choice
+from .boxes import Boxes
 from .result import played
-from .states import MOST_STATES, OutOfTime, Space, States
+from .states import OutOfTime, Space, States
 from .strategies import Eta, Game, Overload, game_of
+
+MOST_STATES = 400_000_000
+"""States kept at a time: 8 bytes each in boxes, about 12 in lists."""
 
 
 @validate_options
@@ -31,14 +35,16 @@ def fuga(
 
     A server's utility depends on the others only through the total counts, so what play leads to
     after some moves depends on the counts so far alone: states are (move, counts), polynomially
-    many in the number of servers.
+    many in the number of servers. Where alpha is whole and VM types are few, they are the points of
+    boxes, of which two levels are kept (700 servers and three types at eta 10: 5e9 states, 3 GB);
+    else lists of what can be reached, all of them kept.
 
     Parameters
     ----------
     alpha : weight of fairness (eq. 14), above 1; the paper uses 2 to 5.
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
-    most_states : states that may be listed in all.
+    most_states : states that may be kept at a time, 8 bytes each in boxes and about 12 in lists.
 
     Returns
     -------
@@ -52,7 +58,7 @@ def fuga(
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        An option out of range, or more states than allowed.
+        An option out of range, or more states to keep than allowed.
 
     Notes
     -----
@@ -88,15 +94,27 @@ def equilibrium(
     Raises
     ------
     InvalidOption
-        There are more states than allowed.
+        There are more states to keep than allowed.
     OutOfTime
         The clock ran out.
     """
+    watch, space = clock or Clock(), Space.of(game)
+    boxes = Boxes.of(space)
+    if boxes.fits(most_states):
+        play = boxes.solve(watch)
+        if play is not None:
+            return play, boxes.points
+    levels = space.levels(watch, most_states)
+    return by_lists(space, levels, watch), sum(len(level) for level in levels)
+
+
+def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
+    """(P, s) what each player chooses, by lists of the counts that can be reached, level by
+    level.
+    """
     from .kernels import best_replies
 
-    watch = clock or Clock()
-    space, worths = Space.of(game), game.worths
-    levels = space.levels(watch, most_states)
+    game, worths = space.game, space.game.worths
     value, end = worths.variance(levels[-1]), levels[-1]
     chosen: list[Integers] = []
     for place in range(game.players - 1, -1, -1):
@@ -133,7 +151,7 @@ def equilibrium(
         if watch.expired and place:
             raise OutOfTime
     chosen.reverse()
-    return followed(space, levels, chosen), sum(len(level) for level in levels)
+    return followed(space, levels, chosen)
 
 
 def followed(

@@ -19,7 +19,7 @@ from .worth import Worths
 
 MOST_STATES = 60_000_000
 States = Annotated[int, AtLeast(1, "a number of states")]
-"""Keys of all levels together that are kept, about 12 bytes each."""
+"""Keys of all levels together that are kept, up to 28 bytes each."""
 
 
 class OutOfTime(Exception):

@@ -1,0 +1,273 @@
+"""The exact play on boxes of total counts: one float for each point of a box that holds all counts
+which play can have reached, for two levels at a time.
+
+Combinations that fill a server lie near a plane, so that boxes are taken in coordinates whose
+matrix of whole numbers, of determinant 1, makes them small. Floats of v are made as exact as v at
+the last level (`box_kernels.make_exact`), and are only compared and handed on after that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ....instances.packing.instance import Floats, Integers
+from ...outcome import Clock
+from .states import OutOfTime, Space
+
+KEPT = 20_000_000
+"""Points of all levels of a part of the game up to which all of them are kept."""
+
+SMALL = 100_000
+"""Points of all levels up to which boxes are small."""
+
+MOST_SHEARED = 6
+"""VM types up to which better coordinates are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """The boxes of a game's counts, level by level.
+
+    Attributes
+    ----------
+    space : the game's moves.
+    map, axes : (s, s) the coordinates y = map @ n of counts n, and its inverse, transposed.
+    moves : by class, (e, s) moves in these coordinates, less `low`.
+    low : (P, s) what each player adds to every coordinate at least.
+    width : (P, s) and how much more at most.
+    stays : whether caps may leave a player nothing; the coordinates are then the counts.
+    ends : v of the points of the last level; empty before `solve`.
+    keys : a key by v, of those asked for.
+    """
+
+    space: Space
+    map: Integers
+    axes: Integers
+    moves: tuple[Integers, ...]
+    low: Integers
+    width: Integers
+    stays: bool
+    ends: list[Floats] = field(default_factory=list)
+    keys: dict[float, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, space: Space, small: float = SMALL) -> Boxes:
+        """The boxes of a space; in coordinates that make them small, unless they are."""
+        kind, tables = space.game.kind, [moves.combination for moves in space.by_class]
+        most = np.array([table.max(axis=0) for table in tables])[kind].sum(axis=0)
+        stays = bool((most >= space.game.worths.radix).any())
+        types = len(most)
+        unit = np.eye(types, dtype=np.int64)
+        forward, back = (unit, unit) if stays else _sheared(tables, kind, small)
+        moves = [table @ forward.T for table in tables]
+        low = np.array([np.zeros(types, int) if stays else table.min(axis=0) for table in moves])
+        width = np.array([table.max(axis=0) for table in moves]) - low
+        # long lines are fast
+        axis = np.argsort(width[kind].sum(axis=0), kind="stable")
+        moves = [np.ascontiguousarray(m[:, axis] - own[axis]) for m, own in zip(moves, low)]  # noqa: B905
+        return cls(
+            space, forward[axis], np.ascontiguousarray(back[:, axis].T), tuple(moves),
+            low[kind][:, axis], width[kind][:, axis], stays,
+        )  # fmt: skip
+
+    def sizes(
+        self, place: int = 0, stop: int | None = None, at: Integers | None = None
+    ) -> Integers:
+        """(stop - place + 1, s) the sizes of the boxes from a place on that play from a point can
+        reach.
+        """
+        none = np.zeros((1, len(self.map)), dtype=np.int64)
+        size: Integers = np.concatenate([none, self.width[place:stop].cumsum(axis=0)]) + 1
+        if self.stays:
+            room = (self.map @ self.space.game.worths.radix) - (0 if at is None else at)
+            size = np.minimum(size, room)
+        return size
+
+    @cached_property
+    def points(self) -> int:
+        """Points of all levels."""
+        return sum(map(math.prod, self.sizes().tolist()))
+
+    def fits(self, most_states: int) -> bool:
+        """Whether boxes serve this game: v is exact in whole numbers, the boxes hold little that
+        play does not reach, and at most so many points are kept at a time.
+        """
+        worths, kind = self.space.game.worths, self.space.game.kind
+        kept = 9 * math.prod(self.sizes()[-1].tolist()) // 4
+        if not len(worths.digits) or worths.floor or kept > most_states:
+            return False
+        # no more counts than there are ways to say how often each move was made
+        number, reached = [0] * len(self.moves), 1
+        boxes = self.sizes().tolist()
+        for c, box in zip(kind.tolist(), boxes[1:], strict=True):
+            number[c] += 1
+            ways = math.prod(
+                math.comb(made + len(moves) - 1, made)
+                for made, moves in zip(number, self.moves, strict=True)
+            )
+            reached += min(ways, math.prod(box))
+        return self.points <= max(8 * reached, SMALL)
+
+    def solve(self, clock: Clock, kept: int = KEPT) -> Integers | None:
+        """(P, s) what each player chooses; None where floats are too few to hold v exactly.
+
+        Raises
+        ------
+        OutOfTime
+            The clock ran out.
+        """
+        from .box_kernels import box_variances, make_exact
+
+        worths, size = self.space.game.worths, self.sizes()[-1]
+        origin = self.low.sum(axis=0) @ self.axes
+        value = box_variances(
+            worths.deviation, worths.first, worths.radix, origin, self.axes, size,
+            1.0 / float(worths.alpha),
+        )  # fmt: skip
+        points = np.argsort(value)[: np.count_nonzero(value < np.inf)]
+        if not make_exact(
+            value, points, size, self.axes @ worths.stride, int(origin @ worths.stride),
+            worths.digits, worths.first, worths.stride, worths.radix, worths.slack,
+        ):  # fmt: skip
+            return None
+        del points
+        self.ends[:] = [value]
+        start = np.zeros(len(self.map), dtype=np.int64)
+        chosen, _ = self._play(0, start, self.space.game.players, value, clock, kept)
+        table = [moves.combination for moves in self.space.by_class]
+        result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
+        for place, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
+            result[place] = table[c][a] if a >= 0 else 0
+        return result
+
+    def _play(
+        self, place: int, at: Integers, stop: int, value: Floats, clock: Clock, kept: int
+    ) -> tuple[list[int], Integers]:
+        """The moves of the players from a place on, with coordinates `at` before, up to another,
+        and the coordinates there; `value`: of the box there, what play ends with.
+        """
+        sizes = self.sizes(place, stop, at)
+        if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:
+            # the levels up to the middle, from the one in the middle, then those after it
+            middle = (place + stop) // 2
+            (half,) = self._back(sizes[middle - place :], middle, stop, value, clock, False)
+            first, there = self._play(place, at, middle, half, clock, kept)
+            shift = there - at - self.low[place:middle].sum(axis=0)
+            part = self.sizes(middle, stop, there)[-1]
+            window = tuple(
+                slice(a, a + n) for a, n in zip(shift.tolist(), part.tolist(), strict=True)
+            )
+            inside = np.ascontiguousarray(value.reshape(sizes[-1])[window]).ravel()
+            second, end = self._play(middle, there, stop, inside, clock, kept)
+            return first + second, end
+        levels = self._back(sizes, place, stop, value, clock, True)
+        chosen, point = [], np.zeros_like(at)
+        for row, level in enumerate(reversed(levels[:-1])):
+            a, _ = self._choice(place + row, level.reshape(sizes[row + 1]), point)
+            chosen.append(a)
+            if a >= 0:
+                point = point + self.moves[int(self.space.game.kind[place + row])][a]
+        return chosen, at + point + self.low[place:stop].sum(axis=0)
+
+    def _back(
+        self, sizes: Integers, place: int, stop: int, value: Floats, clock: Clock, all_levels: bool
+    ) -> list[Floats]:
+        """What play ends with by level, from the last one (`value`) back to a place, whose sizes
+        come first; else only the latter.
+        """
+        from .box_kernels import best_values
+
+        levels, work = [value], value.copy()
+        room = sizes[-1] - 1
+        stride = np.append(np.cumprod(sizes[-1][:0:-1])[::-1], 1)
+        whole = np.lib.stride_tricks.as_strided(work, sizes[-1], 8 * stride)
+        for row in range(stop - place - 1, -1, -1):
+            clock.note(None, None, f"the players from {place + row + 1} on")
+            if clock.expired:
+                raise OutOfTime
+            c, size = int(self.space.game.kind[place + row]), sizes[row]
+            own, slack = self.space.by_class[c], self.space.game.worths.slack
+            by_rank = np.argsort(own.rank, kind="stable")
+            is_last = np.diff(own.rank[by_rank], append=-1) != 0
+            moves, uneven = self.moves[c][by_rank], own.uneven[by_rank]
+            lines, line = math.prod(size[:-1].tolist()), 0
+            while line < lines:
+                line, chosen, doubtful = best_values(
+                    work, stride, size, room, moves, is_last, uneven, self.stays, slack, line
+                )
+                if len(doubtful):
+                    lead = np.unravel_index(line, size[:-1]) if len(size) > 1 else ()
+                    for z in doubtful.tolist():
+                        point = np.array([*lead, z], dtype=np.int64)
+                        chosen[z] = self._choice(place + row, whole, point)[1]
+                    whole[(*lead, slice(size[-1]))] = chosen
+                    line += 1
+            part = whole[tuple(map(slice, size))]
+            if all_levels:
+                levels.append(part.copy().ravel())
+        return levels if all_levels else [part.copy().ravel()]
+
+    def _choice(self, place: int, after: Floats, point: Integers) -> tuple[int, float]:
+        """What the player at this place chooses at a point of its box, and the v that follows,
+        given those of the next level; -1 where caps allow nothing.
+        """
+        c, worths = int(self.space.game.kind[place]), self.space.game.worths
+        moves, targets = self.space.by_class[c], point + self.moves[c]
+        possible = np.flatnonzero((targets < after.shape).all(axis=1))
+        if not len(possible):
+            return -1, float(after[tuple(point)])
+        value = after[tuple(targets[possible].T)]
+        worth = value + moves.uneven[possible]
+        near = np.flatnonzero(worth <= worth.min() * (1 + worths.slack))
+        best, ended = int(possible[near[0]]), float(value[near[0]])
+        for a, end in zip(possible[near[1:]].tolist(), value[near[1:]].tolist(), strict=True):
+            in_variance, in_skewness = end - ended, int(moves.rank[a] - moves.rank[best])
+            sign = in_variance or in_skewness
+            if in_variance * in_skewness < 0:
+                one, two = Counter([moves.squared[a]]), Counter([moves.squared[best]])
+                sign = worths.order(self._key(end), one, self._key(ended), two)
+            if sign < 0:
+                best, ended = a, end
+        return best, ended
+
+    def _key(self, value: float) -> int:
+        """A key that has this v."""
+        if value not in self.keys:
+            size, stride = self.sizes()[-1], self.space.game.worths.stride
+            point = np.unravel_index(np.argmax(self.ends[0] == value), size)
+            self.keys[value] = int((self.low.sum(axis=0) + point) @ self.axes @ stride)
+        return self.keys[value]
+
+
+def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Integers, Integers]:
+    """A matrix of whole numbers whose coordinates make boxes small, and its inverse: while it
+    helps, a multiple of one coordinate is added to another.
+    """
+    types = tables[0].shape[1]
+    forward = back = np.eye(types, dtype=np.int64)
+
+    def volume(matrix: Integers) -> float:
+        width = np.array([np.ptp(table @ matrix.T, axis=0) for table in tables])
+        return float((width[kind].cumsum(axis=0) + 1.0).prod(axis=1).sum())
+
+    least = volume(forward)
+    while least > small and types <= MOST_SHEARED:
+        best = None
+        for i in range(types):
+            for j in range(types):
+                for times in (-4, -3, -2, -1, 1, 2, 3, 4) if i != j else ():
+                    step = np.eye(types, dtype=np.int64)
+                    step[i, j] = times
+                    if (found := volume(step @ forward)) < least:
+                        least, best = found, (i, j, times)
+        if best is None:
+            break
+        step, undo = np.eye(types, dtype=np.int64), np.eye(types, dtype=np.int64)
+        step[best[:2]], undo[best[:2]] = best[2], -best[2]
+        forward, back = step @ forward, back @ undo
+    return forward, back

@@ -1,0 +1,103 @@
+"""The game on boxes of total counts against the same on lists of all counts that can be reached."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from support.seeds import numbers
+
+from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing.generators import vm_types
+from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.packing.game.boxes import Boxes
+from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
+from cotenant.solvers.packing.game.states import Space
+from cotenant.solvers.packing.game.strategies import game_of
+
+
+def listed(space: Space) -> list[list[int]]:
+    rows: list[list[int]] = by_lists(space, space.levels(Clock()), Clock()).tolist()
+    return rows
+
+
+def on_boxes(space: Space, kept: int) -> list[list[int]]:
+    rows = Boxes.of(space, small=0).solve(Clock(), kept)
+    assert rows is not None
+    played: list[list[int]] = rows.tolist()
+    return played
+
+
+def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
+    """A game with ties; all utilities may count as too near for floats."""
+    instance = brute.random_game(rng, bool(rng.integers(2)))
+    servers = rng.integers(1, 4, instance.classes).astype(float)
+    options = {"eta": int(rng.integers(1, 7)), "alpha": float(rng.integers(2, 6))}
+    game = game_of(instance.replace(servers=servers), **options)
+    if near:
+        game.__dict__["worths"] = dataclasses.replace(game.worths, slack=1e9)
+    return Space.of(game)
+
+
+@pytest.mark.parametrize("number", numbers(1_500, 25))
+def test_boxes_give_the_play_of_lists_whatever_is_kept(brute: Any, number: int) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(number):
+        space = drawn(brute, rng, near=False)
+        right = listed(space)
+        assert [on_boxes(space, kept) for kept in (1, 50, 10**7)] == [right] * 3
+
+
+@pytest.mark.parametrize("number", numbers(300, 10))
+def test_what_floats_leave_in_doubt_is_compared_exactly_in_boxes(brute: Any, number: int) -> None:
+    rng, asked = np.random.default_rng(6), 0
+    for _ in range(number):
+        space = drawn(brute, rng, near=True)
+        boxes = Boxes.of(space, small=0)
+        play = boxes.solve(Clock(), 1)
+        assert play is not None
+        assert play.tolist() == listed(space)
+        asked += len(boxes.keys)
+    assert asked
+
+
+@pytest.mark.parametrize(
+    ("machines", "types", "eta"),
+    [(60, "Tiny,Medium,Large", 10), (24, "Tiny,Small,Medium,Large", 5), (40, "Tiny,Tiny,Large", 7)],
+)
+def test_coordinates_that_make_boxes_small_keep_the_play(
+    machines: int, types: str, eta: int
+) -> None:
+    instance = vm_types(machines=machines, types=types, resources=2, rng=np.random.default_rng(0))
+    space = Space.of(game_of(instance, eta=eta, alpha=5.0))
+    boxes = Boxes.of(space)
+    identity = np.eye(len(boxes.map), dtype=int)
+    assert (boxes.map @ boxes.axes.T == identity).all()
+    assert boxes.fits(10**7)
+    assert on_boxes(space, 10_000) == listed(space)
+
+
+def test_boxes_that_hold_too_much_and_sums_of_roots_are_left_to_lists() -> None:
+    users = Packing(capacity=[[40], [30]], demand=np.arange(3, 11)[:, None], servers=[9.0, 9.0])  # type: ignore[arg-type]
+    many = game_of(users, eta=3)
+    assert not Boxes.of(Space.of(many)).fits(10**9)
+    assert equilibrium(many)[0].tolist() == listed(Space.of(many))
+    roots = game_of(vm_types(rng=np.random.default_rng(0)), alpha=2.5)
+    assert not Boxes.of(Space.of(roots)).fits(10**9)
+
+
+def test_an_interrupt_between_two_players_gives_the_choices_of_algorithm_1() -> None:
+    instance, heard = vm_types(machines=30, rng=np.random.default_rng(0)), []
+
+    def report(seconds: float, value: float | None, bound: float | None, text: str) -> None:
+        heard.append(text)
+        if len(heard) == 12:
+            raise KeyboardInterrupt
+
+    outcome = fuga(instance, report=report)
+    check(instance, outcome.solution)  # type: ignore[arg-type]
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+    assert "states" not in outcome.certificate
+    assert len(set(heard)) == 12

@@ -37,7 +37,7 @@ class Translation:
     kept_cost : the cost of those control-plane nodes.
     pinned : place of a pod -> why it is pinned; in the bound they are free.
     dropped : constraints that are not in the instance, in words.
-    violated_rules : rules that what runs now breaks, in words.
+    violated_rules, repairs : rules that what runs now breaks, in words; whether it repairs them.
     tightened : whether it keeps a spread over single nodes tighter than is asked for: then its
         bounds are none of the state.
     """
@@ -51,6 +51,7 @@ class Translation:
     pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     violated_rules: tuple[str, ...] = ()
+    repairs: bool = False
     tightened: bool = False
 
     @property

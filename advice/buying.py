@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,16 @@ from ..instances.packing.placement_constraints import rules_of
 from ..instances.problem.errors import InvalidInstance
 from ..solvers.outcome import Clock, Report
 from .assembly import Translation
+from .costs import node_costs
 from .node_types import NodeType, daemon_pods, with_nodes
 from .optimum import cost_needed, run
-from .pending import admitted, arrivals_in_order, can_arrive, standing_still
+from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched
+from .placing import with_waiting
 from .plan import SECONDS, require_kinds
 from .scheduler_filters import Scheduler, check_arrivals
-from .selectors import admits, refers_to, selects
+from .selectors import admits, refers_to
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Pod, Role
+from .state import ClusterState, Pod, Role, change_nodes, change_pods
 from .to_packing import translate
 
 
@@ -86,6 +87,7 @@ def buy(
     InvalidInstance
         No pod is pending.
     """
+    require_kinds(released)
     work, every = SolveBudget(time_limit, say), daemon_pods(state)
     state = vouched(_replaced(state) if instead else standing_still(state), released)
     asked = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
@@ -94,36 +96,32 @@ def buy(
             state.name, f"without a pending {state.workload_noun}", "some to buy nodes for",
             "Give new ones, or ask for nodes in the place of those that there are",
         )  # fmt: skip
-    free = (
-        ()
-        if instead
-        else tuple(
-            replace(node, price=Fraction(0), committed=False, can_be_drained=True)
-            for node in state.nodes
-        )
+    free = change_nodes(
+        state, lambda node: replace(node, price=Fraction(0), committed=False, can_be_drained=True)
     )
-    state = replace(state, nodes=free)
-    market = _Market(state, types, every)
-    plan = market.translated(for_bound=False)
-    answer = work.part(
-        "the cheapest nodes", lambda report: market.cheapest(plan, work.share(2), report), None
-    )
-    final, arrivals, of = market.checked(plan, answer)
+    market = _Market(replace(state, nodes=()) if instead else free, types, every)
     relaxed = market.translated(for_bound=True)
-    if len(arrivals) < len(asked):  # rules that no instance has may allow what the bound does
+    final, arrivals, of = state, dict[int, str](), dict[str, int]()
+    # rules that no instance has may allow what the bound does
+    for words, plan in (
+        ("the cheapest nodes", market.translated(for_bound=False)),
+        ("other nodes", relaxed),
+    ):
         answer = work.part(
-            "other nodes", lambda report: market.cheapest(relaxed, work.share(2), report), None
+            words,
+            lambda words=words, plan=plan: market.cheapest(  # type: ignore[misc]
+                plan, work.share(2), work.report(words)
+            ),
+            None,
         )
-        other = market.checked(relaxed, answer)
-        if len(other[1]) > len(arrivals):
-            final, arrivals, of = other
+        bought = market.checked(plan, answer)
+        if not of or len(bought[1]) > len(arrivals):
+            final, arrivals, of = bought
+        if len(arrivals) == len(asked):
+            break
     waiting = tuple(n for n in asked if n not in arrivals)
     outside = sum(not state.pods[n].schedulable for n in asked)
-    least, bound = work.part(
-        "a bound on the cost",
-        lambda report: market.bounds(relaxed, len(waiting) - outside, work, report),
-        (0, Fraction(0)),
-    )
+    least, bound = market.bounds(relaxed, len(waiting) - outside, work)
     new = [node for node in final.nodes if node.name in of]
     price = sum((node.price or Fraction(0) for node in new), Fraction(0))
     of_each = Counter(types[of[node.name]].node.name for node in new)
@@ -144,60 +142,51 @@ class _Market:
         self, state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]
     ) -> None:
         self.state, self.types, self.every = state, types, every
-        prices = [one.node.price or Fraction(0) for one in types]
-        scale = lcm(*(price.denominator for price in prices))
-        self.unit = Fraction(gcd(*(int(price * scale) for price in prices)) or 1, scale)
         most = _most(state, types, every)
-        # what is free of charge costs 1, and a unit of money more than all of that
-        unpaid = len(state.nodes) + sum(most[n] for n, price in enumerate(prices) if not price)
-        self.step = unpaid + 1
         # two of each type: topologies in which nodes of one type share a domain are seen as such
-        copies = {n: min(2, number) for n, number in most.items()}
-        self.kind = [n for n, number in copies.items() for _ in range(number)]
-        self.copies = copies
-        # of each node: the cost in use, and how many there can be
-        self.cost = [1] * len(state.nodes) + [
-            int(prices[n] / self.unit) * self.step or 1 for n in self.kind
-        ]
-        self.number = [1] * len(state.nodes) + [
-            1 if place and self.kind[place - 1] == n else max(1, most[n] - 1)
-            for place, n in enumerate(self.kind)
-        ]
+        self.copies = {n: min(2, number) for n, number in most.items()}
+        # by node of such a state: its type, -1 for one that is there, and how many there can be
+        self.kind, self.number = [-1] * len(state.nodes), [1] * len(state.nodes)
+        for n, number in most.items():
+            self.kind += [n] * self.copies[n]
+            self.number += [max(1, number - 1), 1][: self.copies[n]]
 
     def translated(self, *, for_bound: bool) -> Translation:
-        """The translation with a few nodes of each type. In the bound nothing but the size of the
-        pods that every node holds counts: those of a node that is not bought forbid nothing.
+        """The translation with as many nodes of each type as there can be. In the bound the pods
+        that every node holds keep none away: those of a node that is not bought forbid nothing.
         """
+
+        def beside(pod: Pod) -> Pod:
+            left = tuple(
+                term
+                for term in pod.pod_anti_affinity
+                if not any(refers_to(term, other) for other in self.every)
+            )
+            return replace(pod, pod_anti_affinity=left)
+
         state, every = self.state, self.every
         if for_bound:
+            state = change_pods(state, beside)
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
-            state = replace(state, pods=tuple(_beside(pod, every) for pod in state.pods))
         grown, _ = with_nodes(state, self.copies, self.types, every)
-        return translate(grown, for_bound=for_bound, pending=True)
-
-    def instance(
-        self, plan: Translation, waiting: int | None = None, scale: int = 1, flat: bool = False
-    ) -> Packing:
-        """Its instance with as many as there can be, and so many servers where pods wait at 1 each;
-        without, one for each pod, each above all nodes together. A flat one has nodes at 1 each.
-        """
-        instance = plan.instance
+        plan = translate(grown, for_bound=for_bound, pending=True)
+        instance, costs = plan.instance, node_costs(grown, self.number)
         number = np.zeros(instance.classes)
-        cost = np.ones(instance.classes, dtype=np.int64)
+        cost = np.full(instance.classes, costs.waiting, dtype=np.int64)
+        number[-1] = plan.waiting_servers
         for n, c in zip(plan.nodes, instance.server_class.tolist(), strict=False):
             number[c] += self.number[n]
-            cost[c] = 1 if flat else self.cost[n] * scale
-        number[-1], cost[-1] = instance.server_count[-1], 1 + int(cost @ number)
-        if waiting is not None:
-            number[-1], cost[-1] = waiting, 1
-        return replace(instance, servers=number, cost=cost, server_names=())
+            cost[c] = costs.of_node[n]
+        instance = replace(instance, servers=number, cost=cost, server_names=())
+        nodes = tuple(n for n in plan.nodes for _ in range(self.number[n]))
+        return replace(plan, instance=instance, costs=costs, nodes=nodes)
 
     def cheapest(
         self, plan: Translation, seconds: float | None, report: Report
     ) -> Placement | None:
         """The best placement that is found, by patterns where every rule is a resource."""
-        clock, whole = Clock(seconds), self.instance(plan)
-        plain = as_resources(self.instance(plan, nowhere(plan)))
+        clock, whole = Clock(seconds), plan.instance
+        plain = as_resources(with_waiting(plan, nowhere(plan)).instance)
         for instance in (plain, whole):
             if instance is not None:
                 outcome = run("min-cost", instance, time_limit=clock.time_slice(), report=report)
@@ -211,31 +200,26 @@ class _Market:
         """The state with the new nodes that are used, pods that every filter lets go there (with
         their nodes), and the types of new nodes.
         """
-        there, of_each = len(self.state.nodes), Counter[int]()
-        slots: list[tuple[int, int, list[int]]] = []
+        rows: list[tuple[int, list[int]]] = []  # a node that is used, and its pods of each type
         if answer is not None:
-            classes = plan.instance.server_class.tolist()
-            members: dict[int, list[int]] = {}
-            for n, c in zip(plan.nodes, classes, strict=False):
-                members.setdefault(c, []).extend([n] * self.number[n])
-            supply = {c: iter(places) for c, places in members.items()}
-            for row, c in zip(answer.count.tolist(), answer.server_class.tolist(), strict=True):
-                if c in supply:
-                    n = next(supply[c])
-                    n = n if n < there else there + self.kind[n - there]
-                    slots.append((n, of_each[n], row))
-                    of_each[n] += 1
-        wanted = {n - there: number for n, number in of_each.items() if n >= there}
+            supply: dict[int, list[int]] = {}
+            for n, c in zip(plan.nodes, plan.instance.server_class.tolist(), strict=False):
+                supply.setdefault(c, []).append(n)
+            classes = answer.server_class.tolist()
+            rows = [
+                (supply[c].pop(0), row)
+                for c, row in zip(classes, answer.count.tolist(), strict=True)
+                if c in supply
+            ]
+        wanted = Counter(self.kind[n] for n, _ in rows if self.kind[n] >= 0)
         grown, of_new = with_nodes(self.state, wanted, self.types, self.every)
-        names = [[node.name] for node in self.state.nodes]
-        names += [[name for name, of in of_new.items() if of == n] for n in range(len(self.types))]
+        new = {kind: [name for name, of in of_new.items() if of == kind] for kind in wanted}
         left = [list(pods) for pods in plan.pods]
-        targets = {
-            left[kind].pop(): names[n][k]
-            for n, k, row in slots
-            for kind, number in enumerate(row)
-            for _ in range(number)
-        }
+        targets: dict[int, str] = {}
+        for n, row in rows:
+            kind = self.kind[n]
+            name = self.state.nodes[n].name if kind < 0 else new[kind].pop(0)
+            targets |= {left[t].pop(): name for t, number in enumerate(row) for _ in range(number)}
         scheduler, able = Scheduler(grown), can_arrive(self.state)
         arrivals = arrivals_in_order(scheduler, {n: targets[n] for n in able if n in targets})
         rest = [n for n in able if n not in arrivals]
@@ -251,20 +235,20 @@ class _Market:
         )
         return final, arrivals, of_new
 
-    def bounds(
-        self, relaxed: Translation, waiting: int, work: SolveBudget, report: Report
-    ) -> tuple[int, Fraction]:
+    def bounds(self, relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
         """How few pods wait at least, and what new nodes cost at least where no more wait than so
         many.
         """
-        least = 0
+        least, instance = 0, relaxed.instance
         if waiting:  # by number alone: sums of money beside what waiting costs lose digits
-            flat = self.instance(relaxed, flat=True)
-            number = cost_needed(flat, work.share(2), report)
-            least = number // int(flat.server_cost[-1])
-        free = cost_needed(self.instance(relaxed, waiting, waiting + 1), work.share(1), report)
-        cost = max(0, -((waiting - free) // (waiting + 1)))
-        return least, cost // self.step * self.unit
+            cost = np.ones(instance.classes, dtype=np.int64)
+            cost[-1] += len(relaxed.nodes)
+            flat = replace(relaxed, instance=replace(instance, cost=cost))
+            number = work.bound("a bound on the pods that wait", 2, cost_needed, flat)
+            least = number // int(cost[-1])
+        free = with_waiting(relaxed, waiting, waiting + 1)
+        total = work.bound("a bound on the cost", 1, cost_needed, free)
+        return least, relaxed.costs.money(max(0, -((waiting - total) // (waiting + 1))))
 
 
 def nowhere(plan: Translation) -> int:
@@ -295,45 +279,6 @@ def as_resources(instance: Packing) -> Packing | None:
         capacity=np.hstack(capacity), demand=np.hstack(demand), request=instance.request,
         servers=instance.servers, cost=instance.cost,
     )  # fmt: skip
-
-
-def _beside(pod: Pod, every: Sequence[Pod]) -> Pod:
-    """A pod without the rules that speak of pods which every node holds."""
-    return replace(
-        pod,
-        pod_anti_affinity=tuple(
-            term
-            for term in pod.pod_anti_affinity
-            if not any(refers_to(term, other) for other in every)
-        ),
-        spread=tuple(
-            spread
-            for spread in pod.spread
-            if not any(
-                other.namespace == pod.namespace and selects(spread.selector, other.labels)
-                for other in every
-            )
-        ),
-    )
-
-
-def vouched(state: ClusterState, released: Collection[str]) -> ClusterState:
-    """The state whose pending pods have no constraint of these kinds."""
-    require_kinds(released)
-    return replace(
-        state,
-        pods=tuple(
-            replace(
-                pod,
-                unsupported_constraints=tuple(
-                    each for each in pod.unsupported_constraints if each[0] not in released
-                ),
-            )
-            if pod.role is Role.PENDING
-            else pod
-            for pod in state.pods
-        ),
-    )
 
 
 def _replaced(state: ClusterState) -> ClusterState:

@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..instances.problem.errors import InvalidInstance
-from .buying import Purchase, buy, nowhere, vouched
+from .buying import Purchase, buy, nowhere
+from .costs import unpriced
 from .node_types import NodeType
 from .optimum import cost_needed, fewest_moves, least_cost, moves_needed
-from .pending import Fitting, most_that_fit
-from .placing import as_it_is, whole_cost, with_waiting
-from .plan import SECONDS, Advice, plan_advice, plans_of
+from .pending import Fitting, most_that_fit, vouched
+from .placing import as_it_is, with_waiting
+from .plan import SECONDS, Advice, fewest, plan_advice, plans_of, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Role
@@ -86,8 +87,8 @@ def fit(
     InvalidInstance
         No pod is pending.
     """
-    nodes = tuple(replace(node, price=None) for node in state.nodes)
-    work, state = SolveBudget(time_limit, say), replace(vouched(state, released), nodes=nodes)
+    require_kinds(released)
+    work, state = SolveBudget(time_limit, say), unpriced(vouched(state, released))
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)
     if not pods:
         raise InvalidInstance(
@@ -96,7 +97,7 @@ def fit(
         )  # fmt: skip
     outside = sum(not state.pods[n].schedulable for n in pods)
     fitting = work.part(
-        "what fits now", lambda _: most_that_fit(state, work.share(5)), Fitting({}, len(pods))
+        "what fits now", lambda: most_that_fit(state, work.share(5)), Fitting({}, len(pods))
     )
     most = len(pods) - outside
     if len(fitting.arrivals) == most:  # the scheduler looks for a node for no other
@@ -119,57 +120,24 @@ def _after_moves(
     any moves make room for.
     """
     relaxed = translate(state, for_bound=True, ignored_pin_reasons=released, pending=True)
-    lower = work.part(
-        "a bound on what fits after moves",
-        lambda report: cost_needed(relaxed.instance, work.share(6), report), 0,
-    )  # fmt: skip
-    least = relaxed.costs.split(max(0, lower - relaxed.kept_cost))[0]
+    lower = work.bound("a bound on what fits after moves", 6, cost_needed, relaxed)
+    wait = least = relaxed.costs.split(lower)[0]
     plans = plans_of(state, released, pending=True)
     for attempt in range(2):
         if attempt:  # not so many: how many then?
-            best = [
-                work.find(
-                    "the most that fit after moves",
-                    lambda report, plan=plan: least_cost(  # type: ignore[misc]
-                        plan.instance, work.share(3), as_it_is(plan), report
-                    ),
-                )
-                for plan in plans
-            ]
-            numbers = [
-                plan.costs.split(one.value - plan.kept_cost)[0]
-                for plan, one in zip(plans, best, strict=True)
-                if one.value is not None
-            ]
+            words = "the most that fit after moves"
+            most = [work.find(words, 3, least_cost, plan, as_it_is(plan)) for plan in plans]
+            numbers = [one.plan.costs.split(one.value)[0] for one in most if one.value is not None]
             wait = min(numbers, default=pods)
-        else:
-            wait = least
-        answers = [
-            (fixed, work.find(
-                "the fewest moves",
-                lambda report, fixed=fixed: fewest_moves(  # type: ignore[misc]
-                    fixed.instance, whole_cost(fixed), work.share(3), None, report
-                ),
-            ))
-            for fixed in (with_waiting(plan, max(wait, nowhere(plan))) for plan in plans)
-        ]  # fmt: skip
-        known = [(one.value, one, plan) for plan, one in answers if one.value is not None]
-        if known:
+        fixed = [with_waiting(plan, max(wait, nowhere(plan))) for plan in plans]
+        best = fewest(work.find("the fewest moves", 3, fewest_moves, plan, None) for plan in fixed)
+        if best is not None:
             break
     else:
         return None, pods - least
-    _, one, plan = min(known, key=lambda each: each[0])
-    assert one.count is not None
-    free = with_waiting(relaxed, plan.waiting_servers)
-    least_moves = work.part(
-        "a bound on the moves",
-        lambda report: moves_needed(free.instance, whole_cost(free), work.share(1), report), 0,
-    )  # fmt: skip
-    advice = plan_advice(
-        state, released, plan, plans[0], one.count, work, pending=True, nodes_lower_bound=0,
-        nodes_lower_bound_pinned=0, moves_lower_bound=least_moves,
-        moves_lower_bound_pinned=one.bound, reason="", dropped=(),
-    )  # fmt: skip
+    free = with_waiting(relaxed, best.plan.waiting_servers)
+    bound = work.bound("a bound on the moves", 1, moves_needed, free, None)
+    advice = plan_advice(state, released, best, work, pending=True, moves_lower_bound=bound)
     # nodes that the moves happen to empty are no aim of it
     return (None if advice.order.stuck else replace(advice, freed=())), pods - least
 

@@ -13,12 +13,11 @@ from ..instances.problem.errors import InvalidInstance, UnknownName
 from ..solvers.outcome import Clock
 from .costs import unpriced
 from .optimum import fewest_moves
-from .placing import whole_cost
 from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds
 from .safety import with_spares
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Role
+from .state import ClusterState, Node, Role, change_nodes
 from .to_packing import translate
 
 
@@ -92,49 +91,23 @@ def drain(
         plans = []
         if not refused:
             raise
-    found = [
-        (
-            plan,
-            work.find(
-                "the fewest moves",
-                lambda report, plan=plan: fewest_moves(  # type: ignore[misc]
-                    plan.instance, whole_cost(plan), work.share(3), None, report
-                ),
-            ),
-        )
-        for plan in plans
-    ]
-    answers = [
-        (sum(n in plan.pinned for n in pods), one.value, place)
-        for place, (plan, one) in enumerate(found)
-        if one.value is not None
-    ]
-    best = min(answers)[2] if answers else -1
-    pins = found[best][0].pinned if plans else translate(state, ignored_pin_reasons=released).pinned
+    tries = [work.find("the fewest moves", 3, fewest_moves, plan, None) for plan in plans]
+    best = min(
+        (one for one in tries if one.count is not None),
+        key=lambda one: (sum(n in one.plan.pinned for n in pods), one.value or 0),
+        default=tries[-1] if tries else None,
+    )
+    pins = (best.plan if best else translate(state, ignored_pin_reasons=released)).pinned
     blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
         n: tuple(words for _, words in pins[n]) for n in pods if n in pins
     }
-    if not answers:
-        sure = all(one.infeasible for _, one in found)
-        impossible = (
-            work.part(
-                "a proof",
-                lambda _: _surely(
-                    state, nodes, released, work.share(1), any(plan.tightened for plan in plans)
-                ),
-                "",
-            )
-            if sure
-            else ""
-        )
+    if best is None or best.count is None:
+        tightened = any(plan.tightened for plan in plans)
+        impossible = work.part(
+            "a proof", lambda: _surely(state, nodes, released, work.share(1), tightened), ""
+        ) if all(one.infeasible for one in tries) else ""  # fmt: skip
         return Draining(nodes, pods, blocked, open_to, refused, None, impossible)
-    plan, one = found[best]
-    assert one.count is not None
-    advice = plan_advice(
-        state, released, plan, plans[0], one.count, work, pending=None, nodes_lower_bound=0,
-        nodes_lower_bound_pinned=0, moves_lower_bound=0,
-        moves_lower_bound_pinned=one.bound, reason="", dropped=(),
-    )  # fmt: skip
+    advice = plan_advice(state, released, best, work, pending=None)
     return Draining(nodes, pods, blocked, open_to, refused, advice)
 
 
@@ -187,47 +160,42 @@ def _rolled(
     on = Counter(pod.node for pod in state.pods if pod.role is Role.MOVABLE)
     left = [*sorted(dict.fromkeys(nodes), key=lambda name: on[name]), *spares]
     steps: list[tuple[ClusterState, Draining]] = []
-    first: tuple[ClusterState, Draining] | None = None
     while left:
-        rest, first = [name for name in left if name not in spares] or left, None
-        for name in rest:
-            step = None
-            for closed in ({*rest} - {name}, set()):
-                now = _closed_to(state, closed)
-                share = clock.time_slice(2 * len(left))
-                step = now, drain(now, name, time_limit=share, **settings)
-                if step[1].empties or not closed:
-                    break
-            first = first or step
-            if step is not None and step[1].empties:
+        rest = frozenset(name for name in left if name not in spares) or frozenset(left)
+        first = None
+        tries = [
+            (name, closed)
+            for name in left
+            if name in rest
+            for closed in dict.fromkeys((rest - {name}, frozenset[str]()))
+        ]
+        for name, closed in tries:
+            now = _closed_to(state, closed)
+            share = clock.time_slice(2 * len(left))
+            step = now, drain(now, name, time_limit=share, **settings)
+            if step[1].empties:
                 break
+            if first is None and not closed:
+                first = step
         else:
-            break
-        advice = step[1].advice
-        assert advice is not None
+            return Rolling(tuple(steps), spares, tuple(left), first)
+        assert step[1].advice is not None
         steps.append(step)
-        left.remove(step[1].node)
-        state = replace(
-            state,
-            pods=tuple(
-                replace(pod, node=advice.targets.get(n, pod.node))
-                for n, pod in enumerate(state.pods)
-            ),
-        )
-    return Rolling(tuple(steps), spares, tuple(left), first if left else None)
+        left.remove(name)
+        where = step[1].advice.targets
+        pods = [replace(pod, node=where.get(n, pod.node)) for n, pod in enumerate(state.pods)]
+        state = replace(state, pods=tuple(pods))
+    return Rolling(tuple(steps), spares, (), None)
 
 
 def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
     """The state where some nodes take no more pods."""
-    return replace(
-        state,
-        nodes=tuple(
-            replace(node, not_ready_reason=node.not_ready_reason or "still to be emptied")
-            if node.name in names
-            else node
-            for node in state.nodes
-        ),
-    )
+
+    def closed(node: Node) -> Node:
+        why = node.not_ready_reason or "still to be emptied"
+        return replace(node, not_ready_reason=why) if node.name in names else node
+
+    return change_nodes(state, closed)
 
 
 def _surely(
@@ -242,7 +210,7 @@ def _surely(
     """
     try:
         plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=nodes)
-        free = not fewest_moves(plan.instance, whole_cost(plan), seconds).infeasible
+        free = not fewest_moves(plan, None, None, seconds).infeasible
     except InvalidInstance:
         free = False
     if free and tightened:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count, islice
 
 from ..instances.problem.errors import InvalidFile, UnknownName, suggest
 from ..instances.problem.tables import LARGEST, CsvTable
@@ -114,22 +115,34 @@ def with_nodes(
     """The state with so many nodes of each type, by its place, each with those of `every` node's
     pods (see `daemon_pods`) that run there; and the type of each new node by its name.
     """
-    taken, of = {node.name for node in state.nodes}, {}
-    nodes: list[Node] = []
-    daemons: list[Pod] = []
+    of: dict[str, int] = {}
     for place, number in numbers.items():
         one = types[place].node
         own = [pod for pod in every if admits(one, pod)]
-        for count in range(1, number + 1):
-            name = f"new-{place + 1}-{count}"
-            while name in taken:
-                name += "x"
-            host = HOST if state.platform == "kubernetes" else "host"
-            nodes.append(replace(one, name=name, labels={**one.labels, host: name}))
-            of[name] = place
-            daemons += [replace(pod, name=f"{pod.name} {name}", node=name) for pod in own]
-    grown = replace(state, nodes=(*state.nodes, *nodes), pods=(*state.pods, *daemons))
-    return grown, of
+        before = len(state.nodes)
+        state = with_copies(state, one, number, f"new-{place + 1}", own)
+        of |= {node.name: place for node in state.nodes[before:]}
+    return state, of
+
+
+def with_copies(
+    state: ClusterState, like: Node, number: int, stem: str, own: Iterable[Pod]
+) -> ClusterState:
+    """The state with so many nodes more that are like one, with its labels (but its name), each
+    with pods of its own.
+    """
+    taken = {node.name for node in state.nodes}
+    free = (name for k in count(1) if (name := f"{stem}-{k}") not in taken)
+    names = list(islice(free, number))
+    host = HOST if state.platform == "kubernetes" else "host"
+    nodes = [
+        replace(like, name=name, labels={
+            key: name if value == like.name else value for key, value in like.labels.items()
+        } | {host: name})
+        for name in names
+    ]  # fmt: skip
+    pods = [replace(pod, name=f"{pod.name} {name}", node=name) for name in names for pod in own]
+    return replace(state, nodes=(*state.nodes, *nodes), pods=(*state.pods, *pods))
 
 
 def daemon_pods(state: ClusterState) -> list[Pod]:

@@ -13,6 +13,8 @@ from ..solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ..solvers.packing.aggregate import aggregate_bound
 from ..solvers.packing.constrained import reduce_ruled
 from ..solvers.packing.moves import moves_bound
+from .assembly import Translation
+from .placing import cost_of, moves_of
 
 
 @dataclass(frozen=True)
@@ -21,16 +23,17 @@ class Found:
 
     Attributes
     ----------
-    value : cost of the servers in use (1 each where nothing else is given), or moves; None without
-        an answer.
+    plan : the translation that is answered.
+    value : what the workers in use and waiting pods cost, or moves; None without an answer.
     bound : no answer is below it.
     count : (servers, types) pods of each type on each server; None without an answer.
     infeasible : whether it is proved that there is none.
     """
 
-    value: int | None
-    bound: int
-    count: Integers | None
+    plan: Translation
+    value: int | None = None
+    bound: int = 0
+    count: Integers | None = None
     infeasible: bool = False
     interrupted: bool = False
 
@@ -42,95 +45,79 @@ it ends with a proof.
 
 
 def cost_needed(
-    instance: Packing, time_limit: float | None = None, report: Report | None = None
+    plan: Translation, time_limit: float | None = None, report: Report | None = None
 ) -> int:
-    """A proved bound on the cost of the servers in use: the least where that is soon known."""
-    if instance.has_constraints and _size(instance) > SMALL:
-        problem, clock = reduce_ruled(instance, costs=True), Clock(time_limit, report)
-        return aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
-    return least_cost(instance, time_limit, None, report).bound
+    """A proved bound on the cost of the workers in use: the least where that is soon known."""
+    if plan.instance.has_constraints and _size(plan) > SMALL:
+        problem, clock = reduce_ruled(plan.instance, costs=True), Clock(time_limit, report)
+        bound = aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
+        return max(0, bound - plan.kept_cost)
+    return least_cost(plan, None, time_limit, report).bound
 
 
 def moves_needed(
-    instance: Packing, cost: int, time_limit: float | None = None, report: Report | None = None
-) -> int:
-    """A proved bound on the VMs that leave their server: the fewest where that is soon known."""
-    if _size(instance) > SMALL:
-        return moves_bound(instance, seconds=time_limit, **_within(instance, cost))
-    return fewest_moves(instance, cost, time_limit, None, report).bound
+    plan: Translation, limit: int | None, time_limit: float | None = None,
+    report: Report | None = None,
+) -> int:  # fmt: skip
+    """A proved bound on the pods that move: the fewest where that is soon known."""
+    if _size(plan) > SMALL:
+        return moves_bound(plan.instance, seconds=time_limit, **_within(plan, limit))
+    return fewest_moves(plan, limit, None, time_limit, report).bound
 
 
-def _size(instance: Packing) -> int:
-    return int(instance.server_count.sum()) * instance.types
+def _size(plan: Translation) -> int:
+    return int(plan.instance.server_count.sum()) * plan.instance.types
 
 
 def _uniform(instance: Packing) -> bool:
     return bool((instance.server_cost == 1).all())
 
 
-def _within(instance: Packing, cost: int) -> dict[str, int]:
-    """The limit on servers, where each costs 1, or on their cost."""
-    return {"servers" if _uniform(instance) else "cost": cost}
+def _within(plan: Translation, limit: int | None) -> dict[str, int]:
+    """The limit on servers, where each costs 1, or on their cost; None forbids nothing."""
+    cost = int(plan.instance.server_count @ plan.instance.server_cost)
+    cost = cost if limit is None else limit + plan.kept_cost
+    return {"servers" if _uniform(plan.instance) else "cost": cost}
 
 
 def least_cost(
-    instance: Packing,
-    time_limit: float | None = None,
+    plan: Translation,
     start: Integers | None = None,
+    time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:
-    """The cheapest servers that hold everything; as few as can be where each costs 1.
-
-    Parameters
-    ----------
-    start : (servers, types) an answer.
+    """The cheapest workers that hold everything, as few as can be where each costs 1; `start` is an
+    answer (servers, types).
     """
-    if not _uniform(instance):
-        return _found(
-            instance,
-            run(
-                "min-cost", instance, time_limit=time_limit, report=report,
-                start=None if start is None else _placement(instance, start),
-            ),
-        )  # fmt: skip
-    clock, size = Clock(time_limit), _size(instance)
-    best: Found | None = None
+    if not _uniform(plan.instance):
+        return _found(plan, "min-cost", time_limit, report, start=start)
+    clock, size, best = Clock(time_limit), _size(plan), Found(plan)
     if size > TINY:
-        share = clock.time_slice(1 if size > SMALL else 2)
-        best = _found(instance, run("min-servers", instance, time_limit=share, report=report))
+        best = _found(plan, "min-servers", clock.time_slice(1 + (size <= SMALL)), report)
         if size > SMALL or best.infeasible or best.value == best.bound or best.interrupted:
             return best
-    exact = _found(instance, run("cp-sat", instance, time_limit=clock.time_slice(), report=report))
-    if best is None or exact.infeasible:
+    exact = _found(plan, "cp-sat", clock.time_slice(), report)
+    if exact.infeasible:
         return exact
-    found = [one for one in (best, exact) if one.value is not None]
-    better = min(found, key=lambda one: one.value or 0, default=best)
+    some = [one for one in (best, exact) if one.value is not None]
+    better = min(some, key=lambda one: one.value or 0, default=best)
     return replace(better, bound=max(best.bound, exact.bound), interrupted=exact.interrupted)
 
 
 def fewest_moves(
-    instance: Packing,
-    cost: int,
+    plan: Translation,
+    limit: int | None,
+    start: Integers | None = None,
     time_limit: float | None = None,
-    known: Found | None = None,
     report: Report | None = None,
 ) -> Found:
-    """As few VMs that leave their server as let the servers in use cost `cost` at most; no more
-    than in an answer that is known.
+    """As few pods that leave their node as let workers in use and waiting pods cost `limit` at most
+    (None: anything); no more than in an answer `start` (servers, types).
     """
-    start = None
-    if known is not None and known.count is not None:
-        start = _placement(instance, known.count)
-    outcome = run(
-        "fewest-moves", instance, time_limit=time_limit, start=start, report=report,
-        **_within(instance, cost),
-    )  # fmt: skip
-    return _found(instance, outcome, moves=True)
-
-
-def _placement(instance: Packing, count: Integers) -> Placement:
-    used = np.flatnonzero(count.any(axis=1))
-    return Placement(count[used], instance.server_class[used])
+    found = _found(plan, "fewest-moves", time_limit, report, start=start, **_within(plan, limit))
+    if found.count is None and start is not None:
+        return replace(found, value=moves_of(plan, start), count=start)
+    return found
 
 
 def run(method: str, instance: Packing, **options: object) -> Outcome:
@@ -140,15 +127,29 @@ def run(method: str, instance: Packing, **options: object) -> Outcome:
     return outcome
 
 
-def _found(instance: Packing, outcome: Outcome, moves: bool = False) -> Found:
-    """An outcome with its answer checked and counted again, on the servers where most stays."""
-    bound = int(outcome.bound or 0)
-    placement, interrupted = outcome.solution, outcome.stop is Stop.INTERRUPTED
+def _found(
+    plan: Translation,
+    method: str,
+    time_limit: float | None,
+    report: Report | None,
+    start: Integers | None = None,
+    **within: int,
+) -> Found:
+    """What a method answers, checked and counted again, on the servers where most stays."""
+    instance, options = plan.instance, dict[str, object](within)
+    if start is not None:
+        used = np.flatnonzero(start.any(axis=1))
+        options["start"] = Placement(start[used], instance.server_class[used])
+    outcome = run(method, instance, time_limit=time_limit, report=report, **options)
+    placement, spent = outcome.solution, 0 if within else plan.kept_cost
+    found = Found(
+        plan, None, max(0, int(outcome.bound or 0) - spent), None,
+        outcome.status is Status.INFEASIBLE, outcome.stop is Stop.INTERRUPTED,
+    )  # fmt: skip
     if not isinstance(placement, Placement):
-        return Found(None, bound, None, outcome.status is Status.INFEASIBLE, interrupted)
+        return found
     check(instance, placement)
     on, left = stays(instance, placement.count, placement.server_class)
     count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     count[on] = placement.count
-    cost = int(instance.server_cost[placement.server_class].sum())
-    return Found(left if moves else cost, bound, count, interrupted=interrupted)
+    return replace(found, value=left if within else cost_of(plan, count), count=count)

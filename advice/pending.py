@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..instances.problem.errors import InvalidInstance
 from .optimum import least_cost
 from .placing import as_it_is, targets_of
 from .scheduler_filters import Scheduler
-from .state import ClusterState, Role
+from .state import ClusterState, Pod, Role, change_pods
 from .to_packing import translate
 
 
@@ -82,9 +82,8 @@ def most_that_fit(state: ClusterState, seconds: float | None = None) -> Fitting:
     except InvalidInstance:  # a pod that asks for nothing of anything
         return Fitting(arrivals, len(pending))
     share = None if seconds is None else seconds / 2
-    bound = least_cost(relaxed.instance, share, as_it_is(relaxed))
-    waiting = bound.bound // relaxed.costs.waiting
-    answer = least_cost(plan.instance, share, as_it_is(plan))
+    waiting = least_cost(relaxed, as_it_is(relaxed), share).bound // relaxed.costs.waiting
+    answer = least_cost(plan, as_it_is(plan), share)
     if answer.count is not None:
         targets = targets_of(still, plan, answer.count)
         scheduler = Scheduler(state)
@@ -109,10 +108,19 @@ def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[
 
 def standing_still(state: ClusterState) -> ClusterState:
     """The same state, where every placed pod belongs to its node."""
-    return replace(
-        state,
-        pods=tuple(
-            replace(pod, role=Role.RESIDENT) if pod.placed and pod.role is not Role.LEAVING else pod
-            for pod in state.pods
-        ),
-    )
+
+    def still(pod: Pod) -> Pod:
+        stays = pod.placed and pod.role is not Role.LEAVING
+        return replace(pod, role=Role.RESIDENT) if stays else pod
+
+    return change_pods(state, still)
+
+
+def vouched(state: ClusterState, released: Collection[str]) -> ClusterState:
+    """The state whose pending pods have no constraint of these kinds."""
+
+    def free(pod: Pod) -> Pod:
+        left = tuple(each for each in pod.unsupported_constraints if each[0] not in released)
+        return replace(pod, unsupported_constraints=left) if pod.role is Role.PENDING else pod
+
+    return change_pods(state, free) if released else state

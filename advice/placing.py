@@ -101,7 +101,8 @@ def with_waiting(plan: Translation, number: int, scale: int = 1) -> Translation:
     servers, cost = instance.server_count.copy(), instance.server_cost.copy()
     servers[-1], cost = number, np.append(cost[:-1] * scale, 1)
     names = instance.server_names[: nodes + number]
-    return replace(plan, instance=replace(instance, servers=servers, cost=cost, server_names=names))
+    instance = replace(instance, servers=servers, cost=cost, server_names=names)
+    return replace(plan, instance=instance, kept_cost=plan.kept_cost * scale)
 
 
 def settled(plan: Translation, count: Integers) -> Integers:

@@ -4,31 +4,31 @@ proved of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..analysis.frontier import PricePoint
 from ..analysis.packing.frontier import price_frontiers
-from ..instances.packing.instance import Integers, Packing
+from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
-from .costs import NodeCosts, price_of
+from .costs import price_of
 from .default_scheduler import SCORINGS, left_pending
-from .disruption import Step, least_sum
-from .optimum import Found, cost_needed, fewest_moves, least_cost, moves_needed
+from .disruption import fewest_within, least_sum
+from .optimum import Found, cost_needed, least_cost, moves_needed
 from .order import Ordered, ordered
-from .pending import Fitting, admitted, arrivals_in_order, can_arrive, most_that_fit
+from .pending import Fitting, admitted, arrivals_in_order, can_arrive, most_that_fit, vouched
 from .placing import (
     as_it_is,
     cost_of,
     idle_nodes,
-    moves_of,
     settled,
     targets_of,
     with_waiting,
@@ -43,7 +43,7 @@ SECONDS = 60.0
 """For everything after reading, when nothing else is said."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Advice:
     """What can be said of a state.
 
@@ -70,17 +70,17 @@ class Advice:
     state: ClusterState
     in_use: tuple[str, ...]
     nodes_found: int
-    nodes_lower_bound: int
-    nodes_lower_bound_pinned: int
+    nodes_lower_bound: int = 0
+    nodes_lower_bound_pinned: int = 0
     freed: tuple[str, ...]
     targets: Mapping[int, str]
-    moves_lower_bound: int
-    moves_lower_bound_pinned: int
+    moves_lower_bound: int = 0
+    moves_lower_bound_pinned: int = 0
     order: Ordered
     translation: Translation
-    dropped: tuple[str, ...]
-    repaired_rules: tuple[str, ...]
-    reason: str
+    dropped: tuple[str, ...] = ()
+    repaired_rules: tuple[str, ...] = ()
+    reason: str = ""
     left_pending: Mapping[str, tuple[int, ...]]
     frontier: tuple[PricePoint, ...] = ()
     """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
@@ -288,145 +288,94 @@ def advise(
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
     work = SolveBudget(time_limit, say, parts=2 if frontier else 1)
-    aim = f"the {'cheapest' if state.priced else 'fewest'} nodes"
     plans = plans_of(state, released, pending=pending)
     relaxed = translate(state, for_bound=True, ignored_pin_reasons=released, pending=pending)
-    lower_bound = work.part(
-        "a bound on the nodes",
-        lambda report: cost_needed(relaxed.instance, work.share(5), report), 0,
-    )  # fmt: skip
-    present = as_it_is(plans[0])
-    answers = [
-        work.find(
-            aim,
-            lambda report, plan=plan, start=start: least_cost(  # type: ignore[misc]
-                plan.instance, work.share(3), start, report
-            ),
-        )
-        for plan, start in zip(plans, (present, None), strict=False)
-    ]
-    # what runs now is an answer of the first plan, whatever else was found
-    now = cost_of(plans[0], present)
-    # plans may differ in the control-plane nodes that count: workers are compared
-    values = [
-        None if one.value is None else one.value - plan.kept_cost
-        for plan, one in zip(plans, answers, strict=True)
-    ]
-    if values[0] is None or now < values[0]:
-        values[0], answers[0] = now, replace(answers[0], value=now, count=present)
-    best = min(value for value in values if value is not None)
-    costs = relaxed.costs
-    waiting, cost = costs.split(best)
-    bounds = _Bounds(
-        waiting,
-        costs.split(max(0, lower_bound - relaxed.kept_cost)),
-        costs.split(
-            max(
-                0,
-                min(
-                    one.bound - plan.kept_cost
-                    for plan, one in zip(plans, answers, strict=True)
-                    if not one.infeasible
-                ),
-            )
-        ),
-        any(plan.tightened for plan in plans),
+    lower = work.bound("a bound on the nodes", 5, cost_needed, relaxed)
+    answers = _cheapest(plans, work, f"the {'cheapest' if state.priced else 'fewest'} nodes")
+    best = min(one.value for one in answers if one.value is not None)
+    costs, (waiting, cost) = relaxed.costs, relaxed.costs.split(best)
+    searched = max(lower, min(one.bound for one in answers if not one.infeasible))
+    tightened = any(plan.tightened for plan in plans)
+    least, proved = _bounds(
+        state, relaxed, waiting, (lower, lower if tightened else searched), work
     )
-    if bounds.relaxed[0] < waiting:  # with so many that wait, what nodes are needed at least?
-        scale = waiting + 1
-        free = with_waiting(relaxed, waiting, scale)
-        least = work.part(
-            "a bound on the nodes",
-            lambda report: cost_needed(free.instance, work.share(4), report), 0,
-        )  # fmt: skip
-        bounds.settle(-((waiting - least) // scale) - relaxed.kept_cost)
-    relaxed = with_waiting(relaxed, waiting)
-    unplaced = sum(pod.role is Role.PENDING for pod in state.pods)
-    outside = unplaced - plans[0].waiting_servers if pending else 0
-    chosen, count, moves_lower_bound_pinned = _least_moves(plans, answers, values, best, work)
-    total: dict[str, Any] = {}
+    chosen = fewest(
+        fewest_within(with_waiting(one.plan, waiting), costs.limit(cost),
+                      settled(one.plan, one.count), work, 2)
+        for one in answers if one.value == best and one.count is not None
+    )  # fmt: skip
+    assert chosen is not None
     if disruption is not None:
         work.say("the least sum of money and moves")
-        first = Step(costs.limit(cost), count, moves_of(chosen, count), moves_lower_bound_pinned)
-        step, least_total = least_sum(
-            chosen, first, bounds.cost_pinned, disruption, work.solving, work.say
-        )  # fmt: skip
-        count, moves_lower_bound_pinned = step.count, step.bound
-        cost = cost_of(chosen, count) - chosen.waiting_servers
-        total = {
-            "disruption": disruption,
-            "total_lower_bound": least_total * (len(plans) == 1 and not bounds.tightened),
-        }
+        chosen, total = least_sum(chosen, costs.limit(cost), least, disruption, work)
+        assert chosen.count is not None
+        cost = cost_of(chosen.plan, chosen.count) - chosen.plan.waiting_servers
+        total *= len(plans) == 1 and not tightened
+        proved |= {"disruption": disruption, "total_lower_bound": total}
     # with every rule dropped, as many nodes cannot be reached with fewer moves
-    unpinned = work.part(
-        "a bound on the moves",
-        lambda report: moves_needed(
-            relaxed.instance, costs.limit(cost) + waiting + relaxed.kept_cost, work.share(1), report
-        ), 0,
-    )  # fmt: skip
-    points: tuple[PricePoint, ...] = ()
+    free, limit = with_waiting(relaxed, waiting), costs.limit(cost) + waiting
+    proved["moves_lower_bound"] = work.bound("a bound on the moves", 1, moves_needed, free, limit)
     if frontier:
-        seconds = work.whole.time_slice(1 / SOLVING)
-        points = work.part(
-            "the frontier", lambda _: _frontier(chosen, waiting, frontier, seconds), ()
+        plan, seconds = chosen.plan, work.whole.time_slice(1 / SOLVING)
+        points: tuple[PricePoint, ...] = ()
+        proved["frontier"] = work.part(
+            "the frontier", lambda: _frontier(plan, waiting, frontier, seconds), points
         )
-    if (waiting, costs.split(best)[1]) > (
-        bounds.searched[0],
-        costs.limit(bounds.searched[1]),
-    ):
+    if best > waiting * costs.waiting + costs.limit(searched - waiting * costs.waiting):
         work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
                         f"{state.host_noun}s")  # fmt: skip
+    if not state.priced:
+        proved["reason"] = _reason(free, waiting, proved["nodes_lower_bound"])
+    if pending:
+        # what the scheduler looks no node for waits whatever the plan
+        outside = sum(pod.role is Role.PENDING for pod in state.pods) - plans[0].waiting_servers
+        for name in ("waiting_lower_bound", "waiting_lower_bound_pinned"):
+            proved[name] += outside
     return plan_advice(
-        state, released, chosen, plans[0], count, work, pending=pending,
-        moves_lower_bound=unpinned, moves_lower_bound_pinned=moves_lower_bound_pinned,
-        reason=_reason(relaxed, waiting, bounds.cost) if not state.priced else "",
-        dropped=relaxed.dropped, frontier=points, **bounds.fields(state, costs, outside), **total,
-    )  # fmt: skip
+        state, released, chosen, work, pending=pending, dropped=relaxed.dropped, **proved
+    )
 
 
-class _Bounds:
-    """What is proved of pods that wait and of the cost of nodes, whatever the plan, and while the
-    pinned pods stay.
+def _cheapest(plans: list[Translation], work: SolveBudget, aim: str) -> list[Found]:
+    """The cheapest answer of each plan; what runs now is one of the first, whatever is found."""
+    present = as_it_is(plans[0])
+    starts = [present, None]
+    answers = [
+        work.find(aim, 3, least_cost, plan, start)
+        for plan, start in zip(plans, starts, strict=False)
+    ]
+    now, first = cost_of(plans[0], present), answers[0]
+    if first.value is None or now < first.value:
+        answers[0] = replace(first, value=now, count=present)
+    return answers
+
+
+def _bounds(
+    state: ClusterState,
+    relaxed: Translation,
+    waiting: int,
+    totals: tuple[int, int],
+    work: SolveBudget,
+) -> tuple[int, dict[str, Any]]:
+    """The least that nodes cost while the pinned pods stay, and the fields of an advice that say
+    what is proved: from bounds on the total of any plan, and of one in which the pinned pods stay.
     """
-
-    def __init__(
-        self, waiting: int, relaxed: tuple[int, int], pinned: tuple[int, int], tightened: bool
-    ) -> None:
-        self.waiting, self.relaxed = waiting, relaxed
-        self.tightened, self.searched = tightened, max(relaxed, pinned)
-        self.best_pinned = relaxed if tightened else self.searched
-        # a bound on the cost holds for plans that leave as many pods waiting
-        self.cost = relaxed[1] if relaxed[0] == waiting else 0
-
-    def settle(self, cost: int) -> None:
-        """A bound on the cost of nodes where no more pods wait than in the plan."""
-        self.cost = max(self.cost, cost)
-
-    @property
-    def cost_pinned(self) -> int:
-        """The bound on the cost while the pinned pods stay."""
-        waiting, cost = self.best_pinned
-        return max(self.cost, cost if waiting == self.waiting else 0)
-
-    def fields(self, state: ClusterState, costs: NodeCosts, outside: int) -> dict[str, Any]:
-        """The fields of an advice that they give, where so many pods wait besides, whatever the
-        plan.
-        """
-        waiting = {
-            "waiting_lower_bound": self.relaxed[0] + outside,
-            "waiting_lower_bound_pinned": self.best_pinned[0] + outside,
-        }
-        if state.priced:
-            return waiting | {
-                "nodes_lower_bound": 0,
-                "nodes_lower_bound_pinned": 0,
-                "cost_lower_bound": costs.money(self.cost),
-                "cost_lower_bound_pinned": costs.money(self.cost_pinned),
-            }
-        return waiting | {
-            "nodes_lower_bound": self.cost,
-            "nodes_lower_bound_pinned": self.cost_pinned,
-        }
+    costs, (lower, _) = relaxed.costs, totals
+    # a bound on the cost is one of the plans that leave as many waiting
+    needed, pinned = (cost if number == waiting else 0 for number, cost in map(costs.split, totals))
+    if costs.split(lower)[0] < waiting:  # with so many that wait, what nodes are needed at least?
+        scale = waiting + 1
+        free = with_waiting(relaxed, waiting, scale)
+        total = work.bound("a bound on the nodes", 4, cost_needed, free)
+        needed = max(needed, -((waiting - total) // scale))
+    pinned = max(needed, pinned)
+    name, amount = ("cost", costs.money) if state.priced else ("nodes", int)
+    return pinned, {
+        "waiting_lower_bound": costs.split(lower)[0],
+        "waiting_lower_bound_pinned": costs.split(totals[1])[0],
+        f"{name}_lower_bound": amount(needed),
+        f"{name}_lower_bound_pinned": amount(pinned),
+    }
 
 
 def _frontier(
@@ -476,46 +425,19 @@ def plans_of(
     return [left, repaired]
 
 
-def _least_moves(
-    plans: list[Translation],
-    answers: list[Found],
-    values: list[int | None],
-    best: int,
-    work: SolveBudget,
-) -> tuple[Translation, Integers, int]:
-    """Of the plans that cost no more the one with the fewest moves, what it puts where, and how
-    many moves each of them needs at least.
-    """
-    waiting, cost = plans[0].costs.split(best)
-    limit = plans[0].costs.limit(cost) + waiting
-    found: list[tuple[Translation, Integers]] = []
-    bounds = []
-    for plan, answer, value in zip(plans, answers, values, strict=True):
-        if value != best or answer.count is None:
-            continue
-        fixed = with_waiting(plan, waiting)
-        known = replace(answer, count=settled(plan, answer.count))
-        one = work.find(
-            "the fewest moves",
-            lambda report, fixed=fixed, known=known: fewest_moves(  # type: ignore[misc]
-                fixed.instance, limit + fixed.kept_cost, work.share(2), known, report
-            ),
-        )
-        bounds.append(one.bound)
-        found += [(fixed, each.count) for each in (one, known) if each.count is not None]
-    plan, count = min(
-        (one for one in found if cost_of(*one) <= limit),
-        key=lambda one: moves_of(*one),
-    )
-    return plan, count, min(bounds)
+def fewest(answers: Iterable[Found]) -> Found | None:
+    """The answer with the fewest moves, of those that are some; its bound is one of them all."""
+    some = [one for one in answers if one.count is not None]
+    if not some:
+        return None
+    best = min(some, key=lambda one: one.value or 0)
+    return replace(best, bound=min(one.bound for one in some))
 
 
 def plan_advice(
     state: ClusterState,
     released: Collection[str],
-    chosen: Translation,
-    left_alone: Translation,
-    count: Integers,
+    answer: Found,
     work: SolveBudget,
     *,
     pending: bool | None,
@@ -525,13 +447,13 @@ def plan_advice(
     then (nothing is said of them where `pending` is None); checked. Where rules are tightened, the
     bound while the pinned pods stay is that of any plan.
     """
+    plan, count = answer.plan, answer.count
+    assert count is not None
     in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
-    places = targets_of(state, chosen, count)
+    places = targets_of(state, plan, count)
     targets = {n: name for n, name in places.items() if state.pods[n].placed}
-    searched = proved["moves_lower_bound_pinned"]
-    if chosen.tightened:
-        proved["moves_lower_bound_pinned"] = proved["moves_lower_bound"]
-    if len(targets) > searched:
+    free = proved.get("moves_lower_bound", 0)
+    if len(targets) > answer.bound:
         work.cut.append("the search for fewer moves")
     moves = f"{len(targets)} move{'s' * (len(targets) != 1)}"
     work.say(f"an order of {moves}")
@@ -539,17 +461,14 @@ def plan_advice(
     where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed} | targets
     unplaced = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
     unplaced = [] if pending is None else unplaced
-    fitting = Fitting({}, 0)
+    fitting, asked = Fitting({}, len(unplaced)), vouched(state, released)
     arrivals: dict[int, str] = {}
     if unplaced:
-        fitting = work.part(
-            "what fits now", lambda _: most_that_fit(state, work.share(1)),
-            Fitting({}, len(unplaced)),
-        )  # fmt: skip
+        fitting = work.part("what fits now", lambda: most_that_fit(asked, work.share(1)), fitting)
         arrivals = (
             dict(fitting.arrivals)
             if order.stuck
-            else _arrivals(state, where, places, bool(pending))
+            else _arrivals(asked, where, places, bool(pending))
         )
     kept = workers_in_use(state, where | arrivals)
     freed = tuple(name for name in in_use if name not in kept)
@@ -559,29 +478,29 @@ def plan_advice(
             state, order.waves, freed=() if order.stuck else freed, released=released
         )  # whatever it takes
         if not order.stuck:
-            check_arrivals(state, where, arrivals, released)
+            check_arrivals(asked, where, arrivals)
         work.interrupted |= order.cut == "interrupted" or put_off.interrupted
     if order.cut:
         work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")
     left_over: dict[str, tuple[int, ...]] = {}
-    if state.platform == "kubernetes" and not state.counted:  # it knows requests only
-        for scoring in SCORINGS:
-            left = work.part(
-                "playing the default scheduler",
-                lambda _, scoring=scoring: left_pending(  # type: ignore[misc]
-                    state, order.waves, freed, scoring, work.whole
-                ),
-                None,
-            )
-            if left is None:
-                work.cut.append(f"playing the default scheduler ({scoring})")
-            else:
-                left_over[scoring] = tuple(left)
+    # it knows requests only
+    for scoring in SCORINGS if state.platform == "kubernetes" and not state.counted else ():
+        left = work.part(
+            "playing the default scheduler",
+            lambda scoring=scoring: left_pending(  # type: ignore[misc]
+                state, order.waves, freed, scoring, work.whole
+            ),
+            None,
+        )
+        if left is None:
+            work.cut.append(f"playing the default scheduler ({scoring})")
+        else:
+            left_over[scoring] = tuple(left)
+    proved["moves_lower_bound_pinned"] = free if plan.tightened else max(free, answer.bound)
     return Advice(
         state=state, in_use=in_use, nodes_found=len(kept), freed=freed, targets=targets,
-        order=order, translation=chosen,
-        repaired_rules=chosen.violated_rules if chosen is not left_alone else (),
-        left_pending=left_over,
+        order=order, translation=plan,
+        repaired_rules=plan.violated_rules if plan.repairs else (), left_pending=left_over,
         arrivals=arrivals, waiting=tuple(n for n in unplaced if n not in arrivals),
         fit_now=len(fitting.arrivals), fit_now_upper_bound=fitting.upper_bound,
         idle=idle_nodes(state), cost=price_of(state, frozenset(kept)),
@@ -628,10 +547,7 @@ def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
 
 def _by_volume(instance: Packing, j: int) -> int:
     """The fewest servers whose capacities of a resource add up to what is wanted of it."""
-    rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
     wanted = int(instance.requested.astype(np.int64) @ instance.demand[:, j])
-    for number, room in enumerate(rooms):
-        if wanted <= 0:
-            return number
-        wanted -= room
-    return len(rooms)
+    rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
+    totals = enumerate(accumulate(rooms, initial=0))
+    return next((number for number, room in totals if room >= wanted), len(rooms))

@@ -9,7 +9,6 @@ from ..instances.problem.errors import InvalidInstance
 from ..instances.problem.option_types import validate_options
 from .costs import unpriced
 from .optimum import fewest_moves
-from .placing import whole_cost
 from .plan import SECONDS, Advice, plan_advice, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
@@ -73,28 +72,19 @@ def repair(
     otherwise = whatever
     try:
         relaxed = translate(state, for_bound=True, repair=True, ignored_pin_reasons=released)
-        free = work.find(
-            "a bound on the moves",
-            lambda report: fewest_moves(
-                relaxed.instance, whole_cost(relaxed), work.share(3), None, report
-            ),
-        )
+        free = work.find("a bound on the moves", 3, fewest_moves, relaxed, None)
         if free.infeasible:
             return whatever
         otherwise = pinned
         plan = translate(state, repair=True, ignored_pin_reasons=released)
     except InvalidInstance:
         return otherwise
-    one = work.find(
-        "the fewest moves",
-        lambda report: fewest_moves(plan.instance, whole_cost(plan), work.share(2), None, report),
-    )
+    one = work.find("the fewest moves", 2, fewest_moves, plan, None)
     if one.count is None:
         return pinned if one.infeasible else replace(pinned, impossible="")
     advice = plan_advice(
-        state, released, plan, relaxed, one.count, work, pending=False, nodes_lower_bound=0,
-        nodes_lower_bound_pinned=0, moves_lower_bound=free.bound,
-        moves_lower_bound_pinned=max(one.bound, free.bound), reason="", dropped=relaxed.dropped,
+        state, released, one, work, pending=False, moves_lower_bound=free.bound,
+        dropped=relaxed.dropped,
     )  # fmt: skip
     where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
     after = Scheduler(state, where | dict(advice.targets)).broken()

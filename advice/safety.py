@@ -11,14 +11,13 @@ from ..instances.problem.errors import InvalidOption, NoSolution
 from ..instances.problem.option_types import validate_options
 from ..solvers.outcome import Clock
 from .costs import price_of, unpriced
+from .node_types import ZONE, with_copies
 from .pending import admitted, can_arrive, most_that_fit
 from .plan import SECONDS, Advice, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Node, Pod, Role, StateWarning, Taint, limitless
 
-ZONE = "topology.kubernetes.io/zone"
-HOST = "kubernetes.io/hostname"
 REASONS = 5
 """Pods of a loss of which it is said why no node takes them."""
 _GONE = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
@@ -118,7 +117,7 @@ def safe(
         loss, share = found[place], work.share(len(open_ones) - number)
         found[place] = work.part(
             f"what a loss of {loss.name} leaves",
-            lambda _, loss=loss, share=share: _exactly(state, loss, released, share),  # type: ignore[misc]
+            lambda loss=loss, share=share: _exactly(state, loss, released, share),  # type: ignore[misc]
             loss,
         )
     return found
@@ -325,19 +324,10 @@ def surviving(advice: Advice, seconds: float | None, released: Collection[str] =
 def with_spares(
     state: ClusterState, like: Node, number: int, before: ClusterState | None = None
 ) -> ClusterState:
-    """The state with so many nodes more that are like a node: with its labels (but its name) and
-    pods of their own as it has them (in a state before it was lost).
+    """The state with so many nodes more that are like a node, with pods of their own as it has them
+    (in a state before it was lost).
     """
-    nodes, pods, names = list(state.nodes), list(state.pods), {node.name for node in state.nodes}
     own = [
         pod for pod in (before or state).pods if pod.role is Role.RESIDENT and pod.node == like.name
     ]
-    free = (f"{like.name}-spare-{k}" for k in range(1, number + len(names) + 1))
-    for name in [name for name in free if name not in names][:number]:
-        labels = {
-            key: name if key == HOST or value == like.name else value
-            for key, value in like.labels.items()
-        }
-        nodes.append(replace(like, name=name, labels=labels))
-        pods += [replace(pod, name=f"{pod.name}-{name}", node=name) for pod in own]
-    return replace(state, nodes=tuple(nodes), pods=tuple(pods))
+    return with_copies(state, like, number, f"{like.name}-spare", own)

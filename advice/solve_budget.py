@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from ..solvers.outcome import Clock, Report
+from ..solvers.outcome import Clock
+from .assembly import Translation
 from .optimum import Found
 
 SOLVING = 0.9
@@ -32,29 +33,47 @@ class SolveBudget:
         """Seconds for one of so many parts of the solving to come."""
         return self.solving.time_slice(parts)
 
-    def part(self, words: str, work: Callable[[Report], _Any], otherwise: _Any) -> _Any:
+    def part(self, words: str, work: Callable[[], _Any], otherwise: _Any) -> _Any:
         """What a part of the work returns; something else after an interrupt."""
         if self.interrupted:
             return otherwise
         self.say(words)
         try:
-            return work(self._reporting(words))
+            return work()
         except KeyboardInterrupt:
             self.interrupted = True
             return otherwise
 
-    def find(self, words: str, work: Callable[[Report], Found]) -> Found:
-        """The same of a search that returns its best answer when it is interrupted."""
-        found = self.part(words, work, Found(None, 0, None))
+    def find(
+        self, words: str, parts: float, search: Callable[..., Found], plan: Translation, *asked: Any
+    ) -> Found:
+        """What a search of `optimum` finds in one of so many parts of the time: its best answer
+        where it is interrupted, none after that.
+        """
+        found: Found = self._search(words, parts, search, Found(plan), plan, *asked)
         self.interrupted |= found.interrupted
         return found
 
-    def _reporting(self, words: str) -> Report:
-        def report(
+    def bound(self, words: str, parts: float, search: Callable[..., int], *asked: Any) -> int:
+        """The same of a search for a bound; 0 after an interrupt."""
+        return self._search(words, parts, search, 0, *asked)
+
+    def _search(
+        self, words: str, parts: float, search: Callable[..., _Any], otherwise: _Any, *asked: Any
+    ) -> _Any:
+        def work() -> _Any:
+            return search(*asked, time_limit=self.share(parts), report=self.report(words))
+
+        return self.part(words, work, otherwise)
+
+    def report(self, words: str) -> Callable[..., None]:
+        """Progress of a search, after a few words."""
+
+        def says(
             seconds: float, objective: float | None, bound: float | None, text: str = ""
         ) -> None:
             value = "none yet" if objective is None else f"{objective:.0f}"
             least = "" if bound is None else f", at least {bound:.0f}"
             self.say(f"{words}: {value}{least}")
 
-        return report
+        return says

@@ -7,8 +7,8 @@ Nothing here decides anything: `to_packing` translates a state for the solvers, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -334,3 +334,13 @@ class ClusterState:
     def priced(self) -> bool:
         """Whether nodes have prices."""
         return any(node.price is not None for node in self.nodes)
+
+
+def change_pods(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState:
+    """The state with what a function makes of each pod."""
+    return replace(state, pods=tuple(map(change, state.pods)))
+
+
+def change_nodes(state: ClusterState, change: Callable[[Node], Node]) -> ClusterState:
+    """The state with what a function makes of each node."""
+    return replace(state, nodes=tuple(map(change, state.nodes)))

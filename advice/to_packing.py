@@ -88,7 +88,7 @@ class _Builder(Kinds):
         pinned = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
         return replace(
             assembled, pinned=pinned, dropped=tuple(self.dropped),
-            violated_rules=tuple(self.broken),
+            violated_rules=tuple(self.broken), repairs=self.repair,
             tightened=any(map(self._tightened, rules)),
         )  # fmt: skip
 

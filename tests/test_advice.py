@@ -535,11 +535,12 @@ def test_an_order_that_is_cut_short_says_so_and_keeps_whole_waves(
 def test_an_interrupt_keeps_the_best_plan_checked(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: Any) -> Any:
+    def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
     checked = []
-    monkeypatch.setattr(f"cotenant.advice.plan.{part}", interrupted)
+    module = "disruption" if part == "fewest_moves" else "plan"
+    monkeypatch.setattr(f"cotenant.advice.{module}.{part}", interrupted)
     monkeypatch.setattr(
         "cotenant.advice.plan.check_waves", lambda *given, **_: checked.append(given)
     )

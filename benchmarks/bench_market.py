@@ -7,11 +7,12 @@ program of the same market.
     python benchmarks/bench_market.py --extremes   # the hard corners: f, cores, work at their ends
     python benchmarks/bench_market.py --grid       # 10,000 and 100,000 jobs, 100 to 10,000 servers
     python benchmarks/bench_market.py --users 300000 --servers 1000 --parts 16   # in parts
+    python benchmarks/bench_market.py --users 100000 --servers 1000 --command    # file to answer
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
-first solve of a process also imports scipy; it is made on a small market and not counted. Memory is
-the process's peak, imports included. Clarabel solves another problem (the most Nash welfare); its
-time is what one program costs, and fisher-convex needs about eight.
+first solve of a process also imports scipy and compiled loops; it is of another market and not
+counted. Memory is the process's peak, imports included. Clarabel solves another problem (the most
+Nash welfare); its time is what one program costs, and fisher-convex needs about eight.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 from form import Rows, Timed, parser, timed
 
+import cotenant
 from cotenant.analysis.market.parts import solve_parts
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Market
@@ -35,6 +37,7 @@ from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
+from cotenant.solvers.market.scaled_market import COMPILED_FROM
 
 
 def line(rows: Rows, label: str, run: Timed, told: dict[str, Any]) -> None:
@@ -80,6 +83,20 @@ def sizes(args: argparse.Namespace, rows: Rows) -> None:
         line(rows, "Eisenberg-Gale, built", built, {})
         run = timed(lambda: solve_convex(built.value.problem))
         line(rows, "Eisenberg-Gale, CVXPY and Clarabel", run, {"status": run.value.message})
+
+
+def by_command(args: argparse.Namespace, rows: Rows) -> None:
+    """`cotenant solve` of the market's file, by itself and with its result written."""
+    with TemporaryDirectory() as scratch:
+        file, out = Path(scratch) / "market.json", Path(scratch) / "result.json"
+        cotenant.write(drawn(args), file)
+        solve = [sys.executable, "-m", "cotenant", "solve", str(file), "--method", "fisher"]
+        for label, options in (("file to answer", []), ("and to its file", ["--out", str(out)])):
+            for repeat in range(args.repeats):
+                run = timed(
+                    partial(subprocess.run, solve + options, check=True, capture_output=True)
+                )
+                line(rows, f"{label}, run {repeat + 1}", run, {})
 
 
 def extremes(args: argparse.Namespace, rows: Rows) -> None:
@@ -149,6 +166,7 @@ def main() -> None:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--peer", action=argparse.BooleanOptionalAction, default=True)
     command.add_argument("--extremes", action="store_true")
+    command.add_argument("--command", action="store_true", help="from a file, by the command")
     command.add_argument("--grid", action="store_true", help="jobs against servers")
     command.add_argument("--servers", type=int, help="as many as users when not given")
     command.add_argument("--parts", type=int, help="a market in so many parts")
@@ -161,9 +179,13 @@ def main() -> None:
     if args.write:
         write_parts(drawn(args), args.write, args.parts)
         return
-    fisher(population(users=20, servers=20, rng=np.random.default_rng(0)))
+    large = args.users * args.jobs >= COMPILED_FROM
+    warm = COMPILED_FROM // 10 if large else 20  # compiled loops are loaded too
+    fisher(population(users=warm, servers=20, rng=np.random.default_rng(0)))
     in_parts = args.parts or args.folder
-    table = extremes if args.extremes else grid if args.grid else parted if in_parts else sizes
+    tables = {"extremes": extremes, "grid": grid, "command": by_command}
+    chosen = [table for name, table in tables.items() if getattr(args, name)]
+    table = chosen[0] if chosen else parted if in_parts else sizes
     table(args, Rows(args.json))
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ..analysis.report.content import Content, InstancePart, PageFigure, ProblemPart
-from ..analysis.report.page import write_content
+from ..analysis.report.content import PageFigure
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
-from ..analysis.run.result import versions
 from ..analysis.scheduling.fairness import HOUR, Fairness
-from ..instances.problem.emitted import command_line
+from .answer_page import AnswerPage, PagePart, write_page
 from .fairness import alone_words, amount, because, headline, known_to, period, rests_on, span
 from .fairness_tables import Further, rules_table
 
@@ -34,30 +32,26 @@ def write_fairness_report(
     InvalidOption
         jinja2 or matplotlib is missing.
     """
-    first = judged[0][1]
-    content = Content(
-        title=f"Who is owed what: {first.found.log.name}",
-        about="What each account contributed by the Shapley value less what it got: who is owed, "
-        "who owes, whose jobs ran while whose waited, and the debts over time.",
-        ran=facts_table(
-            {
-                "log": first.found.log.name,
-                "jobs": sum(each.instance.jobs for _, one, *_ in judged for each in one.audits),
-                "windows": sum(len(one.audits) for _, one, *_ in judged),
-                "coalitions play": ", ".join(
-                    sorted({each.reference for _, one, *_ in judged for each in one.audits})
-                ),
-            },
-            "What was run",
+    about = "What each account contributed by the Shapley value less what it got: who is owed, "
+    about += "who owes, whose jobs ran while whose waited, and the debts over time."
+    parts = [part for each in judged for part in _parts(*each)]
+    log = judged[0][1].found.log.name
+    run = {
+        "log": log,
+        "jobs": sum(each.instance.jobs for _, one, *_ in judged for each in one.audits),
+        "windows": sum(len(one.audits) for _, one, *_ in judged),
+        "coalitions play": ", ".join(
+            sorted({each.reference for _, one, *_ in judged for each in one.audits})
         ),
-        versions=facts_table(dict(versions()), "Versions"),
-        commands=(command_line(command),) if command else (),
-        problems=tuple(_part(*each) for each in judged),
-    )
-    return write_content(content, path)
+    }
+    parts.append(PagePart("What was run", tables=(facts_table(run, "What was run"),), folded=True))
+    decision = [f"{name}: " * (name is not None) + headline(one) for name, one, _ in judged]
+    page = AnswerPage(f"Who is owed what: {log}", about, tuple(decision), parts=tuple(parts))
+    return write_page(page, path, command)
 
 
-def _part(partition: str | None, judged: Fairness, further: Further) -> ProblemPart:
+def _parts(partition: str | None, judged: Fairness, further: Further) -> Iterator[PagePart]:
+    """What is known of a partition: its tables, what they rest on, and the debts over time."""
     seen = further.views
     charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
     tables = [_debts(judged), *further.tables]
@@ -65,16 +59,9 @@ def _part(partition: str | None, judged: Fairness, further: Further) -> ProblemP
         tables.append(rules_table(seen))
     tables += [_causes(judged), _alone(judged)]
     figures = tuple(PageFigure(chart, chart.table(), "") for chart in charts)
-    return ProblemPart(
-        name=f"{judged.found.kind}s" if partition is None else f"partition {partition}",
-        sentences=(headline(judged), period(judged)),
-        tables=tuple(tables) if judged.work.any() else (),
-        pictures=(),
-        instances=(InstancePart("Over time", "", "", None, figures, ()),),
-        failures=None,
-        runs=None,
-        notes=tuple(rests_on(judged)),
-    )
+    name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"
+    tables = tables if judged.work.any() else []
+    yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), figures)
 
 
 def _debts(judged: Fairness) -> Table:

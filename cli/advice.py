@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 from pathlib import Path
@@ -23,44 +24,38 @@ if TYPE_CHECKING:
     from ..advice.state import ClusterState
 
 
+@dataclass(frozen=True)
+class NodesOptions:
+    """What a plan of fewest nodes is asked for besides.
+
+    Attributes
+    ----------
+    without_pending : keep no nodes for pending pods: plan for what runs
+    disruption : of one move, beside the prices of nodes (or in nodes): the least sum of both
+    frontier : also show this many steps from the nodes of now to the fewest, with the moves
+    instance : write the packing instance here, for solve, compare
+    fail_above : exit 1 when more of the nodes can go, such as 10%
+    """
+
+    without_pending: Annotated[bool, "--without-pending"] = False
+    disruption: Annotated[str | None, "PRICE"] = None
+    frontier: Annotated[int, "POINTS"] = 0
+    instance: Annotated[Path | None, "FILE"] = None
+    fail_above: Annotated[str | None, "SHARE"] = None
+
+
 @options_of(StateOptions)
-@options_of(PlanOptions, without_pending=None, disruption=None, frontier=None)
+@options_of(PlanOptions)
+@options_of(NodesOptions)
 @options_of(SeriesOptions)
-@options_of(FurtherOptions, instance=None, fail_above=None)
+@options_of(FurtherOptions)
 def nodes(
     states: States,
     source: StateOptions,
     shown: PlanOptions,
+    wanted: NodesOptions,
     tracked: SeriesOptions,
     further: FurtherOptions,
-    without_pending: Annotated[
-        bool,
-        typer.Option(
-            "--without-pending", help="Keep no nodes for pending pods: plan for what runs."
-        ),
-    ] = False,
-    disruption: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRICE",
-            help="Of one move, beside the prices of nodes (or in nodes): the least sum of both.",
-        ),
-    ] = None,
-    frontier: Annotated[
-        int,
-        typer.Option(
-            metavar="POINTS",
-            help="Also show this many steps from the nodes of now to the fewest, with the moves.",
-        ),
-    ] = 0,
-    instance: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the packing instance here, for solve, compare."),
-    ] = None,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="Exit 1 when more of the nodes can go, such as 10%."),
-    ] = None,
 ) -> None:
     """Say how many nodes are enough, and which can go.
 
@@ -70,21 +65,21 @@ def nodes(
     from ..advice.text_report import nodes_answer
     from ..instances.problem import write
 
-    most = None if fail_above is None else share_of(fail_above)
+    most = None if wanted.fail_above is None else share_of(wanted.fail_above)
     tracked.require()
-    state = shown.read(states, source, [instance, tracked.series, tracked.prometheus])
+    state = shown.read(states, source, [wanted.instance, tracked.series, tracked.prometheus])
     state = further.keeping(state)
     asked: dict[str, Any] = {
-        "pending": not without_pending,
-        "disruption": None if disruption is None else price_of_move(disruption),
+        "pending": not wanted.without_pending,
+        "disruption": None if wanted.disruption is None else price_of_move(wanted.disruption),
     }
     limits = source.limits | {"time_limit": source.time_limit / (1 + further.why_not)}
     with waiting("finding the fewest nodes and moves") as say:
-        advice = advise(state, frontier=frontier, say=say, **limits, **asked)
+        advice = advise(state, frontier=wanted.frontier, say=say, **limits, **asked)
         advice = further.added(advice, say, limits, asked)
     tracked.write(advice)
-    if instance is not None:
-        write(advice.translation.instance, instance)
+    if wanted.instance is not None:
+        write(advice.translation.instance, wanted.instance)
     shown.show(nodes_answer(advice, further.why_not), advice.document)
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """How an answer is shown."""
+    """How an answer is shown.
 
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
-    ] = None
-    details: Annotated[
-        bool, typer.Option("--details", help="Print what the answer rests on, and every name.")
-    ] = False
+    Attributes
+    ----------
+    report : write everything as a page of its own here
+    details : print what the answer rests on, and every name
+    """
+
+    report: Annotated[Path | None, "PAGE.html"] = None
+    details: Annotated[bool, "--details"] = False
     as_json: Json = False
 
     @property
@@ -117,20 +118,17 @@ class ShowOptions:
 
 @dataclass(frozen=True)
 class PlanOptions(ShowOptions):
-    """How an answer with a plan is shown, where the plan goes, and what to run for it."""
+    """How an answer with a plan is shown, where the plan goes, and what to run for it.
 
-    plan: Annotated[
-        Path | None,
-        typer.Option(metavar="PLAN.json", help="Write the plan and its certificate here."),
-    ] = None
-    emit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORM",
-            help="Print what to run, and run nothing: kubectl, patches, descheduler, proxmox, "
-            "openstack, csv.",
-        ),
-    ] = None
+    Attributes
+    ----------
+    plan : write the plan and its certificate here
+    emit : print what to run, and run nothing: kubectl, patches, descheduler, proxmox, openstack,
+        csv
+    """
+
+    plan: Annotated[Path | None, "PLAN.json"] = None
+    emit: Annotated[str | None, "FORM"] = None
 
     @property
     def outputs(self) -> tuple[Path | None, ...]:

@@ -28,20 +28,16 @@ Types = Annotated[
 
 @dataclass(frozen=True)
 class NewOptions(StateOptions):
-    """How a state is read, and the pods that are added to it."""
+    """How a state is read, and the pods that are added to it.
 
-    add: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PODS",
-            help="Add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, "
-            "ReplicaSet, Job, Pod.",
-        ),
-    ] = None
-    shape: Annotated[
-        str | None,
-        typer.Option(metavar="AMOUNTS", help="Add pods of one size: cpu=4,memory=16Gi,gpu=1."),
-    ] = None
+    Attributes
+    ----------
+    add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, ReplicaSet, Job, Pod
+    shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
+    """
+
+    add: Annotated[str | None, "PODS"] = None
+    shape: Annotated[str | None, "AMOUNTS"] = None
     replicas: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Pods of that shape, or of each workload."),

@@ -22,7 +22,8 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
     """Give a command options for the fields of a dataclass, in the place of its `**settings`, or of
     its parameter of that type, which receives them as one.
 
-    Type, default and help are the field's annotation, default and entry in the docstring.
+    Type, default and help are the field's annotation, default and entry in the docstring; a text
+    in the annotation is the metavar or the flag.
 
     Parameters
     ----------
@@ -35,7 +36,10 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True)
         hints = typing.get_type_hints(kind, include_extras=True)
-        meaning = meanings((inspect.getdoc(kind) or "").replace("Attributes\n", "Parameters\n"))
+        meaning: dict[str, str] = {}
+        for base in reversed(kind.__mro__):
+            words = inspect.cleandoc(base.__doc__ or "")
+            meaning |= meanings(words.replace("Attributes\n", "Parameters\n"))
         found = {field.name: field for field in fields(kind)}
         readers: dict[str, Callable[[str], Any]] = {}
         mine = {
@@ -47,7 +51,9 @@ def options_of(kind: type, /, **shown: str | dict[str, Any] | None) -> Callable[
         mine.pop(whole or "", None)
         derived: dict[str, inspect.Parameter] = {}
         complete = [name for name in found if name not in shown and _is_complete(hints[name])]
-        for name, how in (shown | dict.fromkeys(complete)).items():
+        marks = {name: _mark(hints[name]) for name in found if name not in shown}
+        also = {name: mark for name, mark in marks.items() if mark or name in complete}
+        for name, how in (shown | also).items():
             if name in mine:
                 derived[name] = mine[name]
                 continue
@@ -93,6 +99,12 @@ def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
 def _is_complete(hint: Any) -> bool:
     """Whether an annotation says itself how its option is shown."""
     return any(isinstance(mark, OptionInfo) for mark in typing.get_args(hint)[1:])
+
+
+def _mark(hint: Any) -> str | None:
+    """The metavar or flag that stands beside the type in an annotation."""
+    marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
+    return next((mark for mark in marks if isinstance(mark, str)), None)
 
 
 def _settings(how: str | dict[str, Any] | None) -> dict[str, Any]:

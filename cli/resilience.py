@@ -21,24 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FurtherOptions:
-    """What a plan of fewest nodes keeps free, and whether it says what pins cost."""
+    """What a plan of fewest nodes keeps free, and whether it says what pins cost.
 
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Keep a share of each node free, such as 15%, or room for the loss of any one "
-            "node: node.",
-        ),
-    ] = None
-    why_not: Annotated[
-        bool,
-        typer.Option(
-            "--why-not",
-            help="Also say what each reason that holds pods in place costs; half of the time is "
-            "for it.",
-        ),
-    ] = False
+    Attributes
+    ----------
+    keep : keep a share of each node free, such as 15%, or room for the loss of any one node: node
+    why_not : also say what each reason that holds pods in place costs; half of the time is for it
+    """
+
+    keep: Annotated[str | None, "WHAT"] = None
+    why_not: Annotated[bool, "--why-not"] = False
 
     def keeping(self, state: ClusterState) -> ClusterState:
         """The state with what is to be kept of each node taken off."""

@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeriesOptions:
-    """Where the numbers of an answer go that are looked at over time."""
+    """Where the numbers of an answer go that are looked at over time.
 
-    series: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add a line to this file for `advise series`."),
-    ] = None
-    prometheus: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.prom", help="Write metrics for a textfile collector here."),
-    ] = None
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What both call the state in place of its file's name."),
-    ] = None
+    Attributes
+    ----------
+    series : add a line to this file for `advise series`
+    prometheus : write metrics for a textfile collector here
+    name : what both call the state in place of its file's name
+    """
+
+    series: Annotated[Path | None, "FILE"] = None
+    prometheus: Annotated[Path | None, "FILE.prom"] = None
+    name: Annotated[str | None, "NAME"] = None
 
     def require(self) -> None:
         """Refuse, before any work, a series that is something else, or that another one writes."""

@@ -27,74 +27,35 @@ States = Annotated[
 
 @dataclass(frozen=True)
 class StateOptions:
-    """How a state is read, which of its constraints are let go, and how long it may take."""
+    """How a state is read, which of its constraints are let go, and how long it may take.
 
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="Let pods move that are held in place for this reason (check that they can): "
-            "volumes, budget, scheduler, 'resource claims'; repeat for more.",
-        ),
-    ] = None
-    cpu_ratio: Annotated[
-        float | None,
-        typer.Option(metavar="R", help="Virtual CPUs per core, for VMs; 4 when not given."),
-    ] = None
-    assume_request: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AMOUNTS",
-            help="Count pods that request nothing of a resource as cpu=100m,memory=128Mi.",
-        ),
-    ] = None
-    usage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Compare requests with what pods use: `kubectl top pods -A --containers`, VPA "
-            "recommendations as JSON, or a CSV namespace,pod,cpu,memory.",
-        ),
-    ] = None
-    count: Annotated[
-        str,
-        typer.Option(
-            metavar="WHAT",
-            help="With --usage, what pods count as: larger (of request and use), used, requested.",
-        ),
-    ] = "larger"
-    headroom: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Added to what is used; 15% when not given, nothing for VPA's upper bounds.",
-        ),
-    ] = None
-    prices: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPES.csv",
-            help="Prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), "
-            "or node,price.",
-        ),
-    ] = None
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit 1 and answer nothing when a warning says that a file is not whole.",
-        ),
-    ] = False
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODE",
-            help="Leave out this warning, such as no-pdb; repeat for more.",
-        ),
-    ] = None
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="S", help="Seconds for all after reading.")
-    ] = 60.0
+    Attributes
+    ----------
+    release : let pods move that are held in place for this reason (check that they can): volumes,
+        budget, scheduler, 'resource claims'; repeat for more
+    cpu_ratio : virtual CPUs per core, for VMs; 4 when not given
+    assume_request : count pods that request nothing of a resource as cpu=100m,memory=128Mi
+    usage : compare requests with what pods use: `kubectl top pods -A --containers`, VPA
+        recommendations as JSON, or a CSV namespace,pod,cpu,memory
+    count : with --usage, what pods count as: larger (of request and use), used, requested
+    headroom : added to what is used; 15% when not given, nothing for VPA's upper bounds
+    prices : prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), or
+        node,price
+    strict : exit 1 and answer nothing when a warning says that a file is not whole
+    accept : leave out this warning, such as no-pdb; repeat for more
+    time_limit : seconds for all after reading
+    """
+
+    release: Annotated[list[str] | None, "KIND"] = None
+    cpu_ratio: Annotated[float | None, "R"] = None
+    assume_request: Annotated[str | None, "AMOUNTS"] = None
+    usage: Annotated[str | None, "FILE"] = None
+    count: Annotated[str, "WHAT"] = "larger"
+    headroom: Annotated[str | None, "SHARE"] = None
+    prices: Annotated[str | None, "TYPES.csv"] = None
+    strict: Annotated[bool, "--strict"] = False
+    accept: Annotated[list[str] | None, "CODE"] = None
+    time_limit: Annotated[float, "S"] = 60.0
 
     @property
     def released(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def test_amounts_are_read_as_slurm_prints_them() -> None:
     }  # fmt: skip
     assert dict(tres("mem=512")) == {"mem": 2**29}
     assert gres("(null)") == {}
-    assert gres("gpu:1g.5gb:7(S:0),craynetwork:4,gpu:2") == {"gres/gpu": 2}
+    assert gres("gpu:1g.5gb:7(S:0),craynetwork:4,gpu:2") == {"gres/gpu": 9, "gres/gpu:1g.5gb": 7}
     assert gres("gpu:a100:4(S:0-1),gpu:a100:2") == {"gres/gpu:a100": 6, "gres/gpu": 6}
 
 

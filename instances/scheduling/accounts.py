@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -35,9 +34,9 @@ from .log import (
     window,
     with_waiting,
 )
-from .slurm import SlurmNode, read_nodes, read_shares, remarks, shares_given
+from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import Organizations
-from .units import CPUS, Amounts, Unit, summed, unit_named
+from .units import CPUS, Amounts, Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
@@ -228,6 +227,9 @@ class Source:
                 "all jobs are of one account, so nothing can be owed; --by each-user --top 12 "
                 "(audit: -o by=each-user -o top=12) judges its users"
             )
+        kind = self.by.removeprefix("each-")
+        if log.queues:
+            kind = {"account": "queue", "user": "local queue"}.get(kind, kind)
         sizes = Counter(in_machines(unit, node.resources) for node in nodes)
         del sizes[0]
         eligible = released_when_eligible(log)
@@ -250,16 +252,9 @@ class Source:
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
             notes=tuple(notes),
-            kind=self._kind(by_account, bool(log.queues)),
+            kind=kind if by_account else "organization",
             dealt="" if by_account or self.mapping is not None else self.by,
         )
-
-    def _kind(self, by_account: bool, queues: bool) -> str:
-        if not by_account:
-            return "organization"
-        if queues:
-            return "queue" if self.by == "account" else "local queue"
-        return self.by.removeprefix("each-")
 
     def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, Unit, list[str]]:
         """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
@@ -276,14 +271,17 @@ class Source:
     def _parts(self, log: Log, unit: Unit) -> dict[str, float] | None:
         """Each organization's part: as given, what sshare says, or what queues bring."""
         if self.shares is not None:
-            given = "=" in self.shares and not Path(self.shares).exists()
-            return shares_given(self.shares) if given else read_shares(self.shares)
+            if "=" not in self.shares:
+                return read_shares(self.shares)
+            expected = "a file, or a part for each account such as bio=40,astro=30"
+            parts = named_numbers(self.shares, "shares", expected)
+            return {name: float(part) for name, part in parts.items()}
         if not log.queues or self.by != "account" or self.split or self.mapping:
             return None
-        parts = {each.name: float(in_machines(unit, each.nominal)) for each in log.queues}
-        if not any(parts.values()):
+        quotas = {each.name: float(in_machines(unit, each.nominal)) for each in log.queues}
+        if not any(quotas.values()):
             raise InvalidOption(f"unit is {self.unit}, of which no queue has a quota")
-        return parts
+        return quotas
 
     def _shares_from(self, log: Log) -> str:
         if self.shares is None:

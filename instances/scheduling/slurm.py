@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.documents import shortened
-from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.errors import InvalidFile
 from ..problem.reading import read_text, require_few
 from ..problem.tables import LARGEST, CsvTable, PathLike
 from .log import Log, Waiting, labeled
@@ -214,25 +214,6 @@ def read_shares(path: PathLike) -> dict[str, float]:
             f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
         )
     return {name: share / total for name, share in shares.items()}
-
-
-def shares_given(text: str) -> dict[str, float]:
-    """Account -> its part by a text such as bio=40,astro=30; the parts sum to 1. Raises
-    InvalidOption for another text.
-    """
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, value = (word.strip() for word in part.rpartition("="))
-        if not name or name in found or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value):
-            raise InvalidOption(
-                f"shares is {text!r}; expected a file, or a part for each account such as "
-                "bio=40,astro=30"
-            )
-        found[name] = float(value)
-    total = sum(found.values())
-    if not total:
-        raise InvalidOption(f"shares is {text!r}; expected a part above 0")
-    return {name: value / total for name, value in found.items()}
 
 
 def _divide(

@@ -21,13 +21,14 @@ GPU = "gres/gpu"
 
 _AMOUNT = re.compile(r"([0-9]{1,15})(\.[0-9]{1,9})?([KMGTPE]?)")
 _POWERS = {letter: 2 ** (10 * power) for power, letter in enumerate("KMGTPE", 1)}
-_GRES = re.compile(r"(?:^|,)gpu(?::([A-Za-z][^:,(]*))?:([0-9]{1,9})(?=[,(]|$)")
-_PARTS = {"cpu": 1000, "mem": 2**30}
-"""Of what is counted in larger units, how many parts make one."""
-
-_NAMES = {"cpu": "cpu", "gpu": GPU, "memory": "mem", "billing": "billing"}
-_NOUNS = {"cpu": ("CPU", "core hours"), "mem": ("GiB", "GiB hours"), GPU: ("GPU", "GPU hours")}
-_NOUNS["billing"] = ("billing unit", "billing hours")
+_GRES = re.compile(r"(?:^|,)gpu(?::([^:,]+))?:([0-9]{1,9})(?=,|$)")
+_KNOWN = {
+    "cpu": ("cpu", "CPU", "core hours", 1000),
+    "gpu": (GPU, "GPU", "GPU hours", 1),
+    "memory": ("mem", "GiB", "GiB hours", 2**30),
+    "billing": ("billing", "billing unit", "billing hours", 1),
+}
+"""Unit -> its resource, its noun, its hours, and how many of the numbers of `Amounts` make one."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Unit:
     resource : of `Amounts`.
     noun, hours : for people: one of it, and an hour of it.
     prices : type of GPU -> what one of it counts; empty where all count 1.
+    parts : how many of the whole numbers that `whole` gives are one of the noun.
     size : how much of the noun a machine of the game is; amounts are whole numbers of machines.
     """
 
@@ -67,6 +69,7 @@ class Unit:
     noun: str = "CPU"
     hours: str = "core hours"
     prices: Mapping[str, Fraction] = field(default_factory=dict)
+    parts: int = 1000
     size: Fraction = Fraction(1)
 
     @property
@@ -78,13 +81,6 @@ class Unit:
     def plural(self) -> str:
         """Many of it as a name in JSON."""
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
-
-    @property
-    def parts(self) -> int:
-        """How many of the whole numbers that `whole` gives are one of the noun."""
-        if self.prices:
-            return lcm(*(price.denominator for price in self.prices.values()))
-        return _PARTS.get(self.resource, 1)
 
     def whole(self, amounts: Amounts) -> int:
         """How much of it, in `parts`, there is among resources.
@@ -136,34 +132,35 @@ def unit_named(name: str, prices: str | None = None) -> Unit:
     InvalidOption
         There is no such unit, or no such prices; prices for what is no GPU.
     """
-    if name.startswith("gpu:") and len(name) > 4:
-        resource = f"{GPU}:{name[4:]}"
-    elif name in _NAMES or "/" in name:
-        resource = _NAMES.get(name, name)
-    else:
+    kind = name.removeprefix("gpu:")
+    if name not in _KNOWN and "/" not in name and not 0 < len(kind) < len(name):
         raise InvalidOption(
             f"unit is {name!r}; expected cpu, gpu, gpu:TYPE, memory, billing, or a resource with a "
             "slash such as gres/shard"
         )
-    noun, hours = _NOUNS.get(resource, (resource.removeprefix(f"{GPU}:"), ""))
-    if prices is not None:
-        if resource != GPU:
-            raise InvalidOption(f"prices are of types of GPU; give unit=gpu, not {name}")
-        return Unit(GPU, "weighted GPU", "weighted GPU hours", _prices(prices))
-    return Unit(resource, noun, hours or f"{noun} hours")
+    own = name if "/" in name else f"{GPU}:{kind}"
+    resource, noun, hours, parts = _KNOWN.get(name, (own, kind, f"{kind} hours", 1))
+    if prices is None:
+        return Unit(resource, noun, hours, parts=parts)
+    if resource != GPU:
+        raise InvalidOption(f"prices are of types of GPU; give unit=gpu, not {name}")
+    each = named_numbers(prices, "prices", "a number for each type, such as a100=3,v100=1.5")
+    parts = lcm(*(price.denominator for price in each.values()))
+    return Unit(GPU, "weighted GPU", "weighted GPU hours", each, parts)
 
 
-def _prices(text: str) -> dict[str, Fraction]:
+def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
+    """The numbers, 0 or more and one of them above 0, of a text such as bio=40,astro=2.5; raises
+    InvalidOption, which names the option, for another text.
+    """
     found: dict[str, Fraction] = {}
     for part in text.split(","):
-        name, _, value = (word.strip() for word in part.partition("="))
-        if not name or name in found or not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,4})?", value):
-            raise InvalidOption(
-                f"prices is {text!r}; expected a number for each type, such as a100=3,v100=1.5"
-            )
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        if not name or name in found or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", value):
+            raise InvalidOption(f"{option} is {text!r}; expected {expected}")
         found[name] = Fraction(value)
     if not any(found.values()):
-        raise InvalidOption(f"prices is {text!r}; expected one above 0")
+        raise InvalidOption(f"{option} is {text!r}; expected one above 0")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import takewhile
 from pathlib import Path
@@ -16,11 +16,11 @@ from .advice_options import PlanOptions
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
-from .resilience import FurtherOptions
 from .series import SeriesOptions
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
+    from ..advice.plan import Advice
     from ..advice.state import ClusterState
 
 
@@ -35,6 +35,8 @@ class NodesOptions:
     frontier : also show this many steps from the nodes of now to the fewest, with the moves
     instance : write the packing instance here, for solve, compare
     fail_above : exit 1 when more of the nodes can go, such as 10%
+    keep : keep a share of each node free, such as 15%, or room for the loss of any one node: node
+    why_not : also say what each reason that holds pods in place costs; half of the time is for it
     """
 
     without_pending: Annotated[bool, "--without-pending"] = False
@@ -42,20 +44,45 @@ class NodesOptions:
     frontier: Annotated[int, "POINTS"] = 0
     instance: Annotated[Path | None, "FILE"] = None
     fail_above: Annotated[str | None, "SHARE"] = None
+    keep: Annotated[str | None, "WHAT"] = None
+    why_not: Annotated[bool, "--why-not"] = False
+
+    def keeping(self, state: ClusterState) -> ClusterState:
+        """The state with what is to be kept of each node taken off."""
+        from ..advice.safety import with_reserve
+
+        if self.keep in (None, "node"):
+            return state
+        share = share_of(str(self.keep), "keep")
+        if share == 1:
+            raise InvalidOption("keep is 100%, which leaves nothing; expected less, or node")
+        return with_reserve(state, share)
+
+    def added(
+        self, advice: Advice, say: Any, limits: dict[str, Any], asked: dict[str, Any]
+    ) -> Advice:
+        """The plan with the nodes that stay as spares, and with what pins cost."""
+        from ..advice.pins import dearest_pins
+        from ..advice.safety import surviving
+
+        if self.why_not and not advice.interrupted:
+            pins = dearest_pins(advice, say=say, **limits, **asked)
+            advice = replace(advice, why_not=pins)
+        if self.keep != "node":
+            return advice
+        return surviving(advice, limits["time_limit"], limits["released"])
 
 
 @options_of(StateOptions)
 @options_of(PlanOptions)
 @options_of(NodesOptions)
 @options_of(SeriesOptions)
-@options_of(FurtherOptions)
 def nodes(
     states: States,
     source: StateOptions,
     shown: PlanOptions,
     wanted: NodesOptions,
     tracked: SeriesOptions,
-    further: FurtherOptions,
 ) -> None:
     """Say how many nodes are enough, and which can go.
 
@@ -68,19 +95,19 @@ def nodes(
     most = None if wanted.fail_above is None else share_of(wanted.fail_above)
     tracked.require()
     state = shown.read(states, source, [wanted.instance, tracked.series, tracked.prometheus])
-    state = further.keeping(state)
+    state = wanted.keeping(state)
     asked: dict[str, Any] = {
         "pending": not wanted.without_pending,
         "disruption": None if wanted.disruption is None else price_of_move(wanted.disruption),
     }
-    limits = source.limits | {"time_limit": source.time_limit / (1 + further.why_not)}
+    limits = source.limits | {"time_limit": source.time_limit / (1 + wanted.why_not)}
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(state, frontier=wanted.frontier, say=say, **limits, **asked)
-        advice = further.added(advice, say, limits, asked)
+        advice = wanted.added(advice, say, limits, asked)
     tracked.write(advice)
     if wanted.instance is not None:
         write(advice.translation.instance, wanted.instance)
-    shown.show(nodes_answer(advice, further.why_not), advice.document)
+    shown.show(nodes_answer(advice, wanted.why_not), advice.document)
     if most is not None and advice.waste > most:
         raise typer.Exit(NO_ANSWER)
 

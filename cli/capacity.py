@@ -1,4 +1,6 @@
-"""The commands `advise fit` and `advise buy`: room for new pods, and what to buy for them."""
+"""The commands `advise fit`, `buy`, `safe` and `repair`: room for new pods, losses, what to
+buy, and what is broken now.
+"""
 
 from __future__ import annotations
 
@@ -121,3 +123,49 @@ def buy(
     with waiting("looking for the cheapest nodes") as say:
         found = buying(state, read_types(state, types), instead=instead, say=say, **source.limits)
     shown.show(buy_answer(found), lambda: buy_document(found))
+
+
+@options_of(StateOptions)
+@options_of(ShowOptions)
+def safe(
+    states: States,
+    source: StateOptions,
+    shown: ShowOptions,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Also lose all nodes with one value of this label, such as a rack; repeat for "
+            "more. Zones when not given.",
+        ),
+    ] = None,
+) -> None:
+    """Say whether a node or a zone can be lost.
+
+    All pods of each have places on the others while nothing else moves, or which have not and what
+    would be enough. Exit 1 when some loss is not known to be safe.
+    """
+    from ..advice.resilience_report import safe_answer, safe_document
+    from ..advice.safety import safe as losses
+
+    state = shown.read(states, source)
+    with waiting("looking for places") as say:
+        found = losses(state, by=by or (), say=say, **source.limits)
+    shown.show(safe_answer(state, found), lambda: safe_document(state, found))
+
+
+@options_of(StateOptions)
+@options_of(PlanOptions)
+def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
+    """Say what is broken now, and how to repair it.
+
+    The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
+    broken.
+    """
+    from ..advice.repairing import repair as repairing
+    from ..advice.resilience_report import repair_answer, repair_document
+
+    state = shown.read(states, source)
+    with waiting("looking for what is broken") as say:
+        found = repairing(state, say=say, **source.limits)
+    shown.show(repair_answer(found), lambda: repair_document(found))

@@ -87,15 +87,15 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness, pairs, resilience, series
+    from . import advice, capacity, fairness, pairs, series
 
     return {
         "nodes": advice.nodes,
         "drain": advice.drain,
-        "safe": resilience.safe,
+        "safe": capacity.safe,
         "fit": capacity.fit,
         "buy": capacity.buy,
-        "repair": resilience.repair,
+        "repair": capacity.repair,
         "fairness": fairness.fairness,
         "pairs": pairs.pairs,
         "series": series.series,

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.analysis.scheduling.views import views
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.accounts import Source
-from support.kueue_objects import GPU, VERSIONS, cluster_queue, listed, local_queue, made, workload
+from support.kueue_objects import VERSIONS, cluster_queue, listed, local_queue, made, workload
 from support.oracles.scheduling import Clockwork
 
 UNITS = ("cpu", "gpu", "gpu:a", "memory", "billing", "prices", "kueue", "kueue:a")
@@ -58,7 +60,11 @@ def width(job: Asked, unit: str) -> Fraction:
     """How much of the unit a job holds."""
     kind = unit.removeprefix("kueue").removeprefix("gpu").removeprefix(":")
     gpus = {"": job.a + job.b, "a": job.a}.get(kind, 0)
-    others = {"cpu": job.cpus, "memory": Fraction(job.halves, 2), "billing": job.billing}
+    others: dict[str, Any] = {
+        "cpu": job.cpus,
+        "memory": Fraction(job.halves, 2),
+        "billing": job.billing,
+    }
     return Fraction(
         others.get(unit, 3 * job.a + Fraction(3, 2) * job.b if unit == "prices" else gpus)
     )
@@ -176,10 +182,7 @@ def _by_clock(
     value = {inside: Fraction(pool.psi(horizon)) for inside, pool in clock.pools.items()}
     everyone = frozenset(range(len(names)))
     value[everyone], value[frozenset()] = sum(received, Fraction(0)), Fraction(0)
-    clock.pools.clear()
     found = {}
-    from itertools import permutations
-
     orders = list(permutations(everyone))
     for u, name in enumerate(names):
         added = Fraction(0)
@@ -191,14 +194,12 @@ def _by_clock(
     return found
 
 
-def _capacities(
-    unit: str, own: list[Fraction], jobs: list[Asked], more: object
-) -> dict[str, float]:
+def _capacities(unit: str, own: list[Fraction], jobs: list[Asked], more: Any) -> dict[str, float]:
     """What there is of each resource that dominant shares look at."""
     if unit.startswith("kueue"):
         gpus = float(np.sum(more))
         return {"gpus": gpus, "cpus": 10 * gpus}
-    return {"gpus": float(sum(more)), "cpus": 9.0, "halves": 16.0}  # type: ignore[arg-type]
+    return {"gpus": float(sum(more)), "cpus": 9.0, "halves": 16.0}
 
 
 def _rules(
@@ -294,5 +295,4 @@ def _objects(
             job.a + job.b, version, flavor,
         )  # fmt: skip
         items.append(item)
-    assert GPU
     return listed([items[n] for n in rng.permutation(len(items))])

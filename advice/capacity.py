@@ -130,7 +130,10 @@ def _after_moves(
             numbers = [one.plan.costs.split(one.value)[0] for one in most if one.value is not None]
             wait = min(numbers, default=pods)
         fixed = [with_waiting(plan, max(wait, nowhere(plan))) for plan in plans]
-        best = fewest(work.find("the fewest moves", 3, fewest_moves, plan, None) for plan in fixed)
+        share = 3 if attempt else 1.3  # the first settles most
+        best = fewest(
+            work.find("the fewest moves", share, fewest_moves, plan, None) for plan in fixed
+        )
         if best is not None:
             break
     else:

@@ -16,12 +16,12 @@ from .state import ClusterState, Role
 SHOWN = 10
 """Reasons that are shown; twice as many are tried, those of the most pods first."""
 
-_FIELDS = {"affinity": "pod_affinity", "spread": "spread", "anti-affinity": "pod_anti_affinity"}
 _RULES = {
-    "affinity": "required pod affinity",
-    "spread": "spreads",
-    "anti-affinity": "anti-affinity",
+    "affinity": ("pod_affinity", "required pod affinity"),
+    "spread": ("spread", "spreads"),
+    "anti-affinity": ("pod_anti_affinity", "anti-affinity"),
 }
+"""By kind of a rule between pods: its field of a pod, and its words."""
 
 
 @validate_options
@@ -89,8 +89,8 @@ def _groups(advice: Advice) -> dict[tuple[str, str], list[int]]:
                     groups.setdefault((kind, f"{one.namespace}/{one.name}"), []).append(n)
             elif (kind, words) in state.pods[n].unsupported_constraints:
                 groups.setdefault((kind, words), []).append(n)
-            elif kind in _FIELDS:
-                groups.setdefault((kind, _RULES[kind]), []).append(n)
+            elif kind in _RULES:
+                groups.setdefault((kind, _RULES[kind][1]), []).append(n)
     for n, pod in enumerate(state.pods):
         if pod.role is Role.FIXED:
             groups.setdefault(("owner", pod.reason), []).append(n)
@@ -105,8 +105,8 @@ def _without(state: ClusterState, kind: str, words: str, which: set[int]) -> Clu
         pods[n] = replace(pods[n], unsupported_constraints=left)
         if kind == "owner":
             pods[n] = replace(pods[n], role=Role.MOVABLE, reason="")
-        elif words == _RULES.get(kind):
-            pods[n] = replace(pods[n], **{_FIELDS[kind]: ()})  # type: ignore[arg-type]
+        elif kind in _RULES and words == _RULES[kind][1]:
+            pods[n] = replace(pods[n], **{_RULES[kind][0]: ()})  # type: ignore[arg-type]
     budgets = tuple(
         replace(one, allowed=max(one.allowed, 1))
         if kind == "budget" and f"{one.namespace}/{one.name}" == words

@@ -36,7 +36,7 @@ from .placing import (
 )
 from .scheduler_filters import Scheduler, check_arrivals, check_waves
 from .solve_budget import SOLVING, Say, SolveBudget
-from .state import ClusterState, Role
+from .state import ClusterState, Role, StateWarning
 from .to_packing import RELEASED, Reason, Translation, translate
 
 SECONDS = 60.0
@@ -45,26 +45,33 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What can be said of a state.
+    """What can be said of a state; pods are numbers of their places in it.
 
     Attributes
     ----------
-    state : what it is of.
     in_use : workers that hold something now, besides what belongs to every node.
-    nodes_found : as many of them hold everything in the plan.
-    nodes_lower_bound : no plan of any kind needs fewer; 0 where nothing is known.
-    nodes_lower_bound_pinned : the same while the pinned pods stay.
-    freed : nodes that the plan empties.
-    targets : new node of every pod that moves, by its place in the state.
-    moves_lower_bound, moves_lower_bound_pinned : no plan with `nodes_found` nodes moves fewer pods:
-        of any kind, and while the pinned pods stay.
-    order : the moves in waves.
-    translation : the instance that the plan answers.
-    dropped : rules that the bound does not know, in words.
-    repaired_rules : rules broken as it stands that the plan repairs.
+    nodes_found, nodes_lower_bound, nodes_lower_bound_pinned : as many of them hold everything in
+        the plan; no plan of any kind needs fewer (0: nothing is known), or while the pinned stay.
+    freed, idle : nodes that the plan empties; that hold nothing but pods of their own.
+    targets : new node of every pod that moves.
+    moves_lower_bound, moves_lower_bound_pinned : no plan with `nodes_found` nodes moves fewer.
+    order, translation : the moves in waves, and the instance that the plan answers.
+    dropped, repaired_rules : rules that the bound does not know; broken now, that the plan repairs.
     reason : why no fewer nodes can do, in words.
     left_pending : by scoring of the default scheduler: pods that stay pending if it places the
         evicted ones itself.
+    frontier : what freeing fewer nodes costs: by limit on the nodes in use, the pods that move.
+    arrivals : the node of each pending pod after the moves, in an order in which filters pass.
+    waiting, waiting_lower_bound, waiting_lower_bound_pinned : pending pods without a place; no plan
+        leaves fewer.
+    fit_now, fit_now_upper_bound : pending pods that fit together while nothing moves, and at most.
+    cost, cost_now : what the nodes in use cost after the plan; what all that run cost now. None
+        without prices.
+    cost_lower_bound, cost_lower_bound_pinned : no plan that leaves as few waiting costs less.
+    disruption, total_lower_bound : the price of a move, where money and moves are one sum; no plan
+        sums up to less while the pinned pods stay.
+    cut, interrupted : what was cut short, in words: by the time limit, or by an interrupt.
+    why_not : what each reason that holds pods in place costs, where asked (`dearest_pins`).
     """
 
     state: ClusterState
@@ -83,39 +90,22 @@ class Advice:
     reason: str = ""
     left_pending: Mapping[str, tuple[int, ...]]
     frontier: tuple[PricePoint, ...] = ()
-    """What freeing fewer nodes costs: by limit on the nodes in use, the pods that move."""
     arrivals: Mapping[int, str] = field(default_factory=dict)
-    """The node that each pending pod has after the moves, by its place in the state, in an order in
-    which every filter passes."""
     waiting: tuple[int, ...] = ()
-    """Pending pods without a place, by their place in the state."""
     waiting_lower_bound: int = 0
-    """No plan leaves fewer waiting."""
     waiting_lower_bound_pinned: int = 0
-    """The same while the pinned pods stay."""
     fit_now: int = 0
-    """Pending pods that fit together while nothing moves."""
     fit_now_upper_bound: int = 0
-    """No more of them do."""
     idle: tuple[str, ...] = ()
-    """Nodes that hold nothing but pods of their own."""
     cost: Fraction | None = None
-    """What the nodes in use cost after the plan; None without prices."""
     cost_now: Fraction | None = None
-    """What all nodes cost now, without hosts that are off."""
     cost_lower_bound: Fraction | None = None
-    """No plan that leaves as few pods waiting costs less."""
     cost_lower_bound_pinned: Fraction | None = None
-    """The same while the pinned pods stay."""
     disruption: Fraction | None = None
-    """The price of a move, where money and moves are one sum."""
     total_lower_bound: Fraction | None = None
-    """No plan sums up to less while the pinned pods stay."""
     cut: tuple[str, ...] = ()
-    """What was cut short, in words: by the time limit, or by an interrupt."""
     interrupted: bool = False
     why_not: tuple[Mapping[str, Any], ...] = ()
-    """What each reason that holds pods in place costs, where that was asked (`dearest_pins`)."""
 
     if not TYPE_CHECKING:
         __getattr__ = old_attributes(
@@ -169,11 +159,7 @@ class Advice:
             "moves": len(self.targets),
             "waves": [
                 [
-                    {
-                        "pod": pods[move.pod].title,
-                        "to": move.node,
-                        "temporary": move.temporary,
-                    }
+                    {"pod": pods[move.pod].title, "to": move.node, "temporary": move.temporary}
                     for move in wave
                 ]
                 for wave in self.order.waves
@@ -331,9 +317,20 @@ def advise(
         outside = sum(pod.role is Role.PENDING for pod in state.pods) - plans[0].waiting_servers
         for name in ("waiting_lower_bound", "waiting_lower_bound_pinned"):
             proved[name] += outside
-    return plan_advice(
+    advice = plan_advice(
         state, released, chosen, work, pending=pending, dropped=relaxed.dropped, **proved
     )
+    if not (advice.order.stuck and pending and plans[0].waiting_servers) or work.interrupted:
+        return advice
+    # the moves that make room for pending pods may have no order, where those of a plan without do
+    words = f"no order of moves was found that makes room for pending {state.workload_noun}s: the "
+    words += "plan is for what runs"
+    noted = (*state.assumptions, StateWarning("pending-left", words))
+    alone = advise(
+        replace(state, assumptions=noted), time_limit=work.whole.time_slice(), released=released,
+        pending=False, disruption=disruption, frontier=frontier, say=say,
+    )  # fmt: skip
+    return advice if alone.order.stuck else alone
 
 
 def _cheapest(plans: list[Translation], work: SolveBudget, aim: str) -> list[Found]:

@@ -12,11 +12,21 @@ from ..instances.problem.option_types import validate_options
 from ..solvers.outcome import Clock
 from .costs import price_of, unpriced
 from .node_types import ZONE, with_copies
-from .pending import admitted, can_arrive, most_that_fit
+from .pending import admitted, can_arrive, most_that_fit, vouched
 from .plan import SECONDS, Advice, require_kinds
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Node, Pod, Role, StateWarning, Taint, limitless
+from .state import (
+    ClusterState,
+    Node,
+    Pod,
+    Role,
+    StateWarning,
+    Taint,
+    change_nodes,
+    change_pods,
+    limitless,
+)  # fmt: skip
 
 REASONS = 5
 """Pods of a loss of which it is said why no node takes them."""
@@ -136,20 +146,18 @@ def without(
     """The state when some nodes are lost: their pods that something starts again are pending, and
     no others are.
     """
-    pods = []
-    for pod in state.pods:
-        if pod.role is Role.PENDING or (pod.placed and pod.node in names):
-            why = tuple(one for one in pod.unsupported_constraints if one[0] not in released)
-            role = Role.PENDING if starts_again(pod) else Role.FINISHED
-            pod = replace(pod, role=role, node="", unsupported_constraints=why)
-        pods.append(pod)
-    nodes = [
-        replace(node, not_ready_reason="not ready", taints=(*node.taints, _GONE))
-        if node.name in names
-        else node
-        for node in state.nodes
-    ]
-    return replace(state, nodes=tuple(nodes), pods=tuple(pods))
+
+    def waits(pod: Pod) -> Pod:
+        if pod.role is not Role.PENDING and not (pod.placed and pod.node in names):
+            return pod
+        return replace(pod, role=Role.PENDING if starts_again(pod) else Role.FINISHED, node="")
+
+    def gone(node: Node) -> Node:
+        if node.name not in names:
+            return node
+        return replace(node, not_ready_reason="not ready", taints=(*node.taints, _GONE))
+
+    return vouched(change_nodes(change_pods(state, waits), gone), released)
 
 
 def _greedily(
@@ -249,21 +257,19 @@ def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> tuple[int, s
 def with_reserve(state: ClusterState, share: float) -> ClusterState:
     """The state where a share of each node's CPU and memory is nobody's."""
     kept = 1 - Fraction(str(share))
-    nodes = [
-        replace(
-            node,
-            allocatable={
-                name: amount
-                if name == "pods" or "/" in name or limitless(name)
-                else floor(amount * kept)
-                for name, amount in node.allocatable.items()
-            },
-        )
-        for node in state.nodes
-    ]
+
+    def reduced(node: Node) -> Node:
+        room = {
+            name: amount
+            if name == "pods" or "/" in name or limitless(name)
+            else floor(amount * kept)
+            for name, amount in node.allocatable.items()
+        }
+        return replace(node, allocatable=room)
+
     words = f"with {100 * share:g}% of each {state.host_noun} kept free"
     counted = f"{state.counted}, {words}" if state.counted else f"by requests {words}"
-    return replace(state, nodes=tuple(nodes), counted=counted)
+    return replace(change_nodes(state, reduced), counted=counted)
 
 
 def surviving(advice: Advice, seconds: float | None, released: Collection[str] = ()) -> Advice:

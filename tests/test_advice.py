@@ -899,3 +899,23 @@ def test_released_pending_pods_have_a_place() -> None:
     read = state(node("n1"), pod("a-1", "n1"), pod("b-1", volumes=claim))
     assert len(advise(read).waiting) == 1
     assert set(advise(read, released=["volumes"]).arrivals.values()) == {"n1"}
+    assert advise(read, released=["volumes"]).fit_now == 1
+
+
+def test_where_moves_for_pending_pods_have_no_order_the_plan_is_for_what_runs() -> None:
+    """Two pods would have to change places, and neither node has room for both."""
+    swap = [node("n1", "4"), node("n2", "3"), pod("x-1", "n1", "3"), pod("y-1", "n2", "2")]
+    read = state(*swap, pod("p-1", cpu="2"))
+    advice = advise(read)
+    assert (advice.targets, advice.order.stuck, len(advice.waiting)) == ({}, {}, 1)
+    assert advice.state.assumptions[-1].code == "pending-left"
+
+
+def test_what_a_plan_leaves_broken_is_not_said_to_be_repaired() -> None:
+    read = state(
+        node("n1", "4"), node("n2", "1"), pod("x-1", "n1", "3"), pod("y-1", "n1", "2"),
+        pod("p-1", cpu="1"),
+    )  # fmt: skip
+    advice = advise(read)
+    assert advice.translation.violated_rules
+    assert advice.repaired_rules == ()

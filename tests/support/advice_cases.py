@@ -216,7 +216,8 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
             cost, bound = advice.cost - paid, advice.cost_lower_bound - paid
         least = min((one[1] for one in every if one[0] <= waiting), default=cost)
         yield f"no placement needs less ({what})", bound <= least, (bound, least)
-        if advice.order.stuck:  # what waits then is what the moves would have made room for
+        alone = any(each.code == "pending-left" for each in advice.state.assumptions)
+        if advice.order.stuck or alone:  # more waits then than the moves would have made room for
             continue
         moved = min(
             (one[2] for one in every if one[0] <= waiting and one[1] <= cost),

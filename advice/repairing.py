@@ -67,7 +67,6 @@ def repair(
     if not broken:
         return Repair(state, (), None, ())
     whatever = Repair(state, broken, None, broken, "whatever moves (proved)")
-    # of spreads over nodes a plan keeps more than is asked for: that proves nothing
     pinned = Repair(state, broken, None, broken, "while the pinned pods stay")
     otherwise = whatever
     try:
@@ -81,7 +80,8 @@ def repair(
         return otherwise
     one = work.find("the fewest moves", 2, fewest_moves, plan, None)
     if one.count is None:
-        return pinned if one.infeasible else replace(pinned, impossible="")
+        sure = one.infeasible and not plan.tightened
+        return pinned if sure else replace(pinned, impossible="")
     advice = plan_advice(
         state, released, one, work, pending=False, moves_lower_bound=free.bound,
         dropped=relaxed.dropped,

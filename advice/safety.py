@@ -109,9 +109,7 @@ def safe(
                 f"{', '.join(sorted(known)) or 'none: no node has labels'}"
             )
     work, state = SolveBudget(time_limit, say), unpriced(state)
-    groups: dict[tuple[str, str], list[str]] = {}
-    for node in state.nodes:
-        groups["node", node.name] = [node.name]
+    groups = {("node", node.name): [node.name] for node in state.nodes}
     for label in by or ({ZONE} & known if zones else ()):
         for node in state.nodes:
             if label in node.labels:

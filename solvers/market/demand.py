@@ -60,28 +60,17 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
 def jacobian(scaled_market: ScaledMarket, at: Reply) -> UserBlocks:
     """N at these replies (f < 1 everywhere)."""
     paid = at.price[scaled_market.server]
-    starts = scaled_market.starts
-    if starts is not None:
-        from .user_kernels import slopes
-
-        share, gain = slopes(starts, scaled_market.work, scaled_market.fraction, paid, at.bids)
-    else:
-        active = at.bids > 0
-        serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
-        floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
-        slope = np.where(
-            active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
-        )
-        total = scaled_market.by_user(slope)
-        share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
-        gain = np.where(active, (at.bids - floor) / 2, 0.0)
+    active = at.bids > 0
+    serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
+    floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
+    slope = np.where(
+        active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
+    )
+    total = scaled_market.by_user(slope)
+    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
+    gain = np.where(active, (at.bids - floor) / 2, 0.0)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(
-        diagonal,
-        share,
-        gain,
-        scaled_market.user,
-        scaled_market.server,
-        scaled_market.market.users,
-        starts,
-    )
+        diagonal, share, gain, scaled_market.user, scaled_market.server,
+        scaled_market.market.users, scaled_market.starts,
+    )  # fmt: skip

@@ -1,5 +1,5 @@
 """Compiled loops over users whose jobs stand together: the sums and products of `proportional`,
-`utility.fill`, `demand` and `linear` in the same order, hence to the last bit.
+`utility.fill` and `linear` in the same order, hence to the last bit.
 
 User i has the jobs from starts[i] to starts[i + 1].
 """
@@ -72,25 +72,6 @@ def fill(
             amount[job] *= budget[user] / spent if spent > 0 else 1.0
         level[user] = base + rise
     return amount, level
-
-
-@compiled
-def slopes(
-    starts: Integers, work: Floats, fraction: Floats, price: Floats, bids: Floats
-) -> tuple[Floats, Floats]:
-    """Shares and gains (j,) of `demand.jacobian`, at prices (j,)."""
-    share, gain = np.zeros(len(bids)), np.zeros(len(bids))
-    for user in range(len(starts) - 1):
-        total = 0.0
-        for job in range(starts[user], starts[user + 1]):
-            if bids[job] > 0:
-                serial = 1 - fraction[job]
-                share[job] = math.sqrt(work[job] * fraction[job] * price[job]) / serial
-                gain[job] = (bids[job] - fraction[job] * price[job] / serial) / 2
-            total += share[job]
-        for job in range(starts[user], starts[user + 1]):
-            share[job] /= total if total > 0 else 1.0
-    return share, gain
 
 
 @compiled

@@ -69,7 +69,7 @@ def _debts(judged: Fairness) -> Table:
         return Column(name, amount, numeric=True)
 
     columns = (
-        Column("account", bold=True),
+        Column(judged.found.kind, bold=True),
         Column(f"{judged.unit.noun}s", "{:,.4g}".format, numeric=True),
         hours(f"work, {judged.unit.hours}"),
         hours(f"owed, {judged.unit.hours}"),
@@ -89,7 +89,7 @@ def _debts(judged: Fairness) -> Table:
     )
     return Table(
         "debts", "Who is owed what", columns, rows,
-        "Below 0 the account owes, and its work came early. A debt smaller than what it is known "
+        "Below 0 it owes, and its work came early. A debt smaller than what it is known "
         "to is called even.",
     )  # fmt: skip
 
@@ -103,12 +103,12 @@ def _causes(judged: Fairness) -> Table:
     )
     return Table(
         "causes", "Whose jobs ran while whose waited",
-        (Column("account", bold=True), Column("what happened")), rows,
+        (Column(judged.found.kind, bold=True), Column("what happened")), rows,
         "The largest three flows of each, a bookkeeping in hours and no division of the debt.",
     )  # fmt: skip
 
 
 def _alone(judged: Fairness) -> Table:
     rows = tuple((name, alone_words(judged, u)) for u, name in enumerate(judged.names))
-    columns = (Column("account", bold=True), Column("what would have happened"))
-    return Table("alone", "Alone on its own CPUs", columns, rows)
+    columns = (Column(judged.found.kind, bold=True), Column("what would have happened"))
+    return Table("alone", f"Alone on its own {judged.unit.count('').strip()}", columns, rows)

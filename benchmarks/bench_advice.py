@@ -28,6 +28,7 @@ from form import Rows, parser
 
 from cotenant.advice.buying import buy
 from cotenant.advice.capacity import fit
+from cotenant.advice.default_scheduler import SCORINGS, left_pending
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.new_pods import with_shape
 from cotenant.advice.node_types import NodeType
@@ -237,6 +238,13 @@ def main() -> None:
                 stuck=len(found.order.stuck), in_time=wall <= seconds,
                 mark=over <= (1 if few else 0.02 * found.nodes_lower_bound_pinned), over=over,
                 memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            )  # fmt: skip
+            processor = time.process_time()
+            for scoring in SCORINGS:
+                left_pending(given, found.order.waves, found.freed, scoring)
+            rows.add(
+                "default scheduler", nodes=asked.nodes, seed=seed, moves=len(found.targets),
+                waves=len(found.order.waves), processor=time.process_time() - processor,
             )  # fmt: skip
             begin = time.perf_counter()
             losses = safe(given, time_limit=seconds)

@@ -27,11 +27,9 @@ class Draining:
 
     Attributes
     ----------
-    nodes : their names.
-    pods : places of their pods in the state.
+    nodes, pods : their names, and the places of their pods in the state.
     blocked : place -> why a pod stays whatever else moves.
-    open_to : place -> nodes that would take a pod as things stand.
-    refused : place -> node -> why it would not.
+    open_to, refused : place -> nodes that would take a pod now; -> node -> why it would not.
     advice : the moves that let all others leave; None where there are none, or none was found.
     impossible : "" or how surely it is that not all of them can leave.
     """
@@ -205,9 +203,7 @@ def _surely(
     seconds: float | None,
     tightened: bool,
 ) -> str:
-    """How surely not all pods can leave nodes: whatever else moves, or while the pinned stay; ""
-    where plans keep more than is asked for.
-    """
+    """How surely not all pods can leave nodes; "" where plans keep more than is asked for."""
     try:
         plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=nodes)
         free = not fewest_moves(plan, None, None, seconds).infeasible

@@ -308,8 +308,8 @@ def advise(
             "the frontier", lambda: _frontier(plan, waiting, frontier, seconds), points
         )
     if best > waiting * costs.waiting + costs.limit(searched - waiting * costs.waiting):
-        work.cut.append(f"the search for {'cheaper' if state.priced else 'fewer'} "
-                        f"{state.host_noun}s")  # fmt: skip
+        better = "cheaper" if state.priced else "fewer"
+        work.cut.append(f"the search for {better} {state.host_noun}s")
     if not state.priced:
         proved["reason"] = _reason(free, waiting, proved["nodes_lower_bound"])
     if pending:
@@ -354,8 +354,8 @@ def _bounds(
     totals: tuple[int, int],
     work: SolveBudget,
 ) -> tuple[int, dict[str, Any]]:
-    """The least that nodes cost while the pinned pods stay, and the fields of an advice that say
-    what is proved: from bounds on the total of any plan, and of one in which the pinned pods stay.
+    """The least that nodes cost while the pinned pods stay, and what is proved as fields of an
+    advice: from bounds on the total of any plan, and of one in which the pinned pods stay.
     """
     costs, (lower, _) = relaxed.costs, totals
     # a bound on the cost is one of the plans that leave as many waiting
@@ -462,18 +462,15 @@ def plan_advice(
     arrivals: dict[int, str] = {}
     if unplaced:
         fitting = work.part("what fits now", lambda: most_that_fit(asked, work.share(1)), fitting)
-        arrivals = (
-            dict(fitting.arrivals)
-            if order.stuck
-            else _arrivals(asked, where, places, bool(pending))
-        )
+        arrivals = dict(fitting.arrivals)
+        if not order.stuck:
+            arrivals = _arrivals(asked, where, places, bool(pending))
     kept = workers_in_use(state, where | arrivals)
     freed = tuple(name for name in in_use if name not in kept)
     work.say(f"checking {moves}")
     with deferred() as put_off:
-        check_waves(
-            state, order.waves, freed=() if order.stuck else freed, released=released
-        )  # whatever it takes
+        # whatever it takes
+        check_waves(state, order.waves, freed=() if order.stuck else freed, released=released)
         if not order.stuck:
             check_arrivals(asked, where, arrivals)
         work.interrupted |= order.cut == "interrupted" or put_off.interrupted
@@ -509,9 +506,8 @@ def plan_advice(
 def _arrivals(
     state: ClusterState, where: dict[int, str], places: Mapping[int, str], spare: bool
 ) -> dict[int, str]:
-    """The pending pods that have a node once the others are where `where` says: the node of the
-    placement, or for what no instance models any that takes it, in use before idle, cheap before
-    dear; only one in use without `spare`.
+    """The pending pods that have a node once the others are where `where` says: that of the
+    placement, or any that takes it, in use before idle, cheap before dear; without `spare` in use.
     """
     scheduler = Scheduler(state, where)
     planned = {n: name for n, name in places.items() if state.pods[n].role is Role.PENDING}

@@ -313,16 +313,15 @@ def surviving(advice: Advice, seconds: float | None, released: Collection[str] =
     words = f"{', '.join(spares) or 'nothing'} is kept empty besides, so that any one "
     words += f"{state.host_noun} can be lost after the plan (--keep node)"
     kept = frozenset(node.name for node in state.nodes) - set(advice.freed) - set(advice.idle)
+    noted = (*state.assumptions, StateWarning("kept-free", words))
+    advice = replace(advice, state=replace(state, assumptions=noted))
+    if not number:
+        return advice
     return replace(
-        advice,
-        state=replace(state, assumptions=(*state.assumptions, StateWarning("kept-free", words))),
-        freed=tuple(name for name in advice.freed if name not in spares),
-        nodes_found=advice.nodes_found + number,
-        cost=price_of(state, kept | set(spares)) if number else advice.cost,
-        moves_lower_bound=0 if number else advice.moves_lower_bound,
-        moves_lower_bound_pinned=0 if number else advice.moves_lower_bound_pinned,
-        left_pending={} if number else advice.left_pending,
-    )
+        advice, freed=tuple(name for name in advice.freed if name not in spares),
+        nodes_found=advice.nodes_found + number, cost=price_of(state, kept | set(spares)),
+        moves_lower_bound=0, moves_lower_bound_pinned=0, left_pending={},
+    )  # fmt: skip
 
 
 def with_spares(

@@ -2,9 +2,12 @@
 
     python benchmarks/bench_packing.py servers [--files FOLDER/*.vbp] [--time-limit 10] \
         [--optima known_optima.csv]
-    python benchmarks/bench_packing.py game
+    python benchmarks/bench_packing.py game [--large]
     python benchmarks/bench_packing.py clusters [--nodes 500 --time-limit 60 --seeds 3 --moves 360]
     python benchmarks/bench_packing.py clusters --nodes 60 --vms 570 --prices 7 --time-limit 20
+
+game --large: three VM types on 300 servers (with 700: --nodes 700), with the peak of memory. The
+marks: 3 s at eta 3, 60 s and 1.5 GB at eta 10; 700 servers at eta 10 in 30 minutes and 6 GB.
 
 clusters: rules on where VMs may run, 20 VMs a server, 4 types to 5 servers (or to 100 VMs): the
 bound of the aggregate program, the answers of min-servers within 2 % of it and at the end, and with
@@ -166,15 +169,25 @@ def game(arguments: argparse.Namespace, rows: Rows) -> None:
         servers=[25, 25, 25, 25],  # type: ignore[arg-type]
     )
     fuga(small)  # kernels are compiled now
-    for name, instance in (
-        ("ten servers, eta 5", small),
-        ("100 servers, 3 VM types, 4 classes, eta 5", large),
+    paper = vm_types(machines=arguments.nodes, resources=2, rng=rng)
+    name = f"{arguments.nodes} servers, 3 VM types, 3 classes"
+    for text, instance, eta, alpha in (
+        [(name, paper, eta, 5.0) for eta in (3, 5, 10)]
+        if arguments.large
+        else [
+            ("ten servers", small, 5, 2.0),
+            ("100 servers, 3 VM types, 4 classes", large, 5, 2.0),
+        ]
     ):
-        run = timed(lambda instance=instance: fuga(instance, eta=5), arguments.repeat)  # type: ignore[misc]
+        run = timed(
+            lambda instance=instance, eta=eta, alpha=alpha: fuga(instance, eta=eta, alpha=alpha),  # type: ignore[misc]
+            1 if arguments.large else arguments.repeat,
+        )
         facts = run.value.certificate
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         rows.add(
-            "the game", instance=name, leaves=facts["leaves"], states=facts["states"],
-            wall=run.wall, cpu=run.cpu,
+            "the game", instance=f"{text}, eta {eta}", leaves=facts["leaves"],
+            states=facts["states"], wall=run.wall, cpu=run.cpu, peak_gb=peak / 1e6,
         )  # fmt: skip
 
 
@@ -261,12 +274,14 @@ def main() -> None:
     command.add_argument("--time-limit", type=float, default=10.0)
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--repeat", type=int, default=7)
-    command.add_argument("--nodes", type=int, default=500)
+    command.add_argument("--nodes", type=int)
+    command.add_argument("--large", action="store_true")
     command.add_argument("--seeds", type=int, default=3)
     command.add_argument("--moves", type=int)
     command.add_argument("--prices", type=int)
     command.add_argument("--vms", type=int)
     arguments = command.parse_args()
+    arguments.nodes = arguments.nodes or (300 if arguments.what == "game" else 500)
     runs = {"servers": servers, "game": game, "clusters": clusters, "vpsolver": vpsolver}
     run = prices if arguments.prices else runs[arguments.what]
     run(arguments, Rows(arguments.json))

@@ -36,7 +36,7 @@ def fuga(
     A server's utility depends on the others only through the total counts, so what play leads to
     after some moves depends on the counts so far alone: states are (move, counts), polynomially
     many in the number of servers. Where alpha is whole and VM types are few, they are the points of
-    boxes, of which two levels are kept (700 servers and three types at eta 10: 5e9 states, 3 GB);
+    boxes, of which two levels are kept (700 servers and three types at eta 10: 5e9 states, 2.3 GB);
     else lists of what can be reached, all of them kept.
 
     Parameters

@@ -1,0 +1,188 @@
+"""Least total penalty where all agents differ: a least-weight matching by blossoms, whose
+multipliers prove it.
+
+Penalties become whole numbers: decimals exactly, longer ones rounded down. Blossoms are looked for
+among a few pairs of each agent. Then all pairs are priced, those of negative slack join, prices are
+lowered where they must be, and the search goes on from there: after each pricing the multipliers
+hold for all pairs, and prove a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.colocation.objective import mean_penalty, scale
+from ..incumbent import Incumbent
+from ..outcome import Clock
+
+if TYPE_CHECKING:
+    from .blossom_kernels import Edges
+
+NEAREST, JOINING = 8, 4
+"""Pairs of each agent that are looked at first, and that join after a pricing."""
+
+HALVINGS = 8
+"""Times that each price is raised by half of its least slack before the first search."""
+
+STEPS = 2_000_000
+"""Arcs looked at between two looks at the clock: some hundredths of a second."""
+
+DECIMALS, BITS = 15, 56
+"""Digits of penalties up to which they are exact, and to how many bits of the largest longer ones
+are rounded down.
+"""
+
+
+class Blossoms(Incumbent[Pairing, float]):
+    """The pairing of least total penalty so far, and the bound that multipliers prove.
+
+    Attributes
+    ----------
+    suited : False where another way is quicker or the only one: some but not all agents may be
+        alone, hardly anybody can be matched at the first prices, or numbers grow too long.
+    prices, sets : the multipliers: (n,) of the agents; those of sets of an odd number of agents,
+        at least 0 each.
+    """
+
+    best: Pairing
+
+    def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
+        agents = instance.agents
+        super().__init__(
+            instance, clock, lambda pairing: mean_penalty(instance, pairing) * agents,
+            scale=scale(instance, "penalty") * agents, shown=lambda total: total / agents,
+        )  # fmt: skip
+        self.instance, self.agents = instance, agents
+        self.begin(start)
+        self.suited = instance.distinct and instance.singles_allowed in (0, agents)
+        self.prices: Floats = np.zeros(agents)
+        self.sets: list[tuple[float, Booleans]] = []
+        self.rounds = 0
+
+    def search(self) -> None:
+        """Match, price and match again, until no pair has negative slack or time is up."""
+        if not self.suited or self.clock.expired:
+            return
+        from . import blossom_kernels as kernels
+
+        agents, cost, cap = self.agents, *self._costs()
+        price = np.minimum(cost.min(axis=1) // 2, cap)
+        for part in [2] * HALVINGS + [1]:
+            kernels.raise_prices(cost, price, cap, part)
+        size = agents + agents // 2 + 1
+        nodes = np.arange(size)
+        cursor = np.zeros(8, dtype=np.int64)
+        cursor[kernels.SPARE] = size - agents
+        nothing = [np.zeros(size, dtype=np.int64) for _ in range(12)]
+        forest = self.forest = kernels.Forest._make((
+            cursor, np.full(agents, kernels.FREE), price, nodes[:agents].copy(),
+            np.zeros(agents, dtype=np.int64), nodes.copy(), nodes.copy(), nothing[0],
+            np.full(size, -1), nodes.copy(), *nothing[1:11], nodes[agents:].copy(), nothing[11],
+        ))  # fmt: skip
+        worst = np.empty((2, agents, JOINING), dtype=np.int64)
+        first = np.empty((2, agents, NEAREST), dtype=np.int64)
+        kernels.nearest(cost, price, *first)
+        pairs = self._with(self.best.first * agents + self.best.second, first[0])
+        edges = self._edges(cost, pairs)
+        if kernels.match_tight(forest, edges, cap) > agents // 2:
+            self.suited = False
+            return
+        joined = 1
+        while joined and self.suited:
+            ended = kernels.PAUSED
+            while ended == kernels.PAUSED and not self.clock.expired:
+                ended = kernels.match_all(forest, edges, cap, STEPS)
+            self.suited = ended in (kernels.MATCHED, kernels.PAUSED)
+            if not self.suited:
+                return
+            self.rounds += 1
+            mate = forest.mate.copy()
+            joined = kernels.lower_prices(cost, forest, *worst)
+            self._prove()
+            self.offer(self._whole(mate), "blossoms")
+            if self.clock.expired:
+                return
+            pairs = self._with(pairs, worst[0])
+            edges = self._edges(cost, pairs)
+
+    def _costs(self) -> tuple[Integers, int]:
+        """(n, n) what pairs cost, doubled, and what being alone does; in `unit`s."""
+        from . import blossom_kernels as kernels
+
+        instance, alone = self.instance, self.instance.single_penalty
+        digits = kernels.decimals(instance.penalty, instance.allowed, DECIMALS)
+        while digits <= DECIMALS and round(alone * 10.0**digits) / 10.0**digits != alone:
+            digits += 1
+        self.unit = 10.0**digits
+        if digits > DECIMALS:
+            self.unit = 2.0 ** min(BITS - math.frexp(instance.largest_penalty)[1], 1000)
+        cost = np.empty((self.agents, self.agents), dtype=np.int64)
+        kernels.costs(instance.penalty, instance.allowed, self.unit, cost)
+        if instance.singles_allowed == 0:
+            return cost, 4 * kernels.MOST
+        return cost, 2 * math.floor(round(alone * self.unit) if digits <= DECIMALS
+                                    else alone * self.unit)  # fmt: skip
+
+    def _with(self, pairs: Integers, near: Integers) -> Integers:
+        """Pairs and those of each agent with some others, -1 for none."""
+        one = np.repeat(np.arange(self.agents), near.shape[1])[near.ravel() >= 0]
+        two = near.ravel()[near.ravel() >= 0]
+        keys = np.minimum(one, two) * self.agents + np.maximum(one, two)
+        return np.unique(np.concatenate([pairs, keys]))
+
+    def _edges(self, cost: Integers, pairs: Integers) -> Edges:
+        from . import blossom_kernels as kernels
+
+        one, two = pairs // self.agents, pairs % self.agents
+        tail, to = np.concatenate([one, two]), np.concatenate([two, one])
+        order = np.argsort(tail, kind="stable")
+        start = np.searchsorted(tail[order], np.arange(self.agents + 1))
+        events = len(pairs) + self.agents // 2 + 1
+        return kernels.Edges(
+            start, to[order], cost[tail[order], to[order]], order % len(pairs), one, two,
+            np.zeros(events, dtype=np.int64), np.full(events, -1), np.zeros(events, dtype=np.int64),
+        )  # fmt: skip
+
+    def _prove(self) -> None:
+        """Take the prices, which hold for all pairs, as multipliers if they prove more."""
+        from .blossom_kernels import SPARE
+
+        forest, sets = self.forest, []
+        spare = set(forest.spare[: forest.cursor[SPARE]].tolist())
+        price = forest.price.copy()
+        for node in range(self.agents, len(forest.weight)):
+            if node not in spare and (weight := int(forest.weight[node])) > 0:
+                inside = np.zeros(self.agents, dtype=bool)
+                agent = forest.first[node]
+                while not inside[agent]:
+                    inside[agent] = True
+                    agent = agent if agent == forest.last[node] else forest.leaf[agent]
+                price[inside] -= weight
+                sets.append((weight, inside))
+        total = (sum(price.tolist()) + sum(weight for weight, _ in sets)) / (2 * self.unit)
+        if total > self.bound:
+            self.prices = price / (2 * self.unit)
+            self.sets = [(weight / (2 * self.unit), inside) for weight, inside in sets]
+            self.raise_bound(total, "pricing")
+
+    def _whole(self, mate: Integers) -> Pairing:
+        """The pairing, made whole along the best one: who has no partner gets the one there, whose
+        partner then has none.
+        """
+        best, agents = self.best.partners(self.instance).tolist(), mate.tolist()
+        for agent in [agent for agent in range(self.agents) if agents[agent] == -1]:
+            while agent >= 0 and agents[agent] == -1:
+                other = best[agent]
+                left = agents[other] if other >= 0 else -1
+                agents[agent] = other if other >= 0 else -2
+                if other >= 0:
+                    agents[other] = agent
+                    if left >= 0:
+                        agents[left] = -1
+                agent = left
+        partner = np.maximum(np.array(agents), -1)
+        return Pairing.from_partners(np.arange(self.agents), partner, self.agents)

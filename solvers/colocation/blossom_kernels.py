@@ -1,0 +1,641 @@
+"""Least-weight perfect matching by blossoms, compiled: the primal-dual algorithm of Edmonds (1965)
+in whole numbers, one alternating tree at a time.
+
+Agents have prices and blossoms, sets of an odd number of nodes that are matched around a cycle,
+have weights, so that no pair's slack is negative:
+
+    slack of a pair = its cost - both prices + 2 x the weights of all blossoms that hold both agents
+
+A price here includes the weights of the blossoms around its agent. Matched pairs and the pairs of a
+blossom's cycle have slack 0. A search grows a tree from an agent without partner: nodes at an even
+distance gain price with time, those at an odd one lose as much. What happens first, in a heap
+ordered by time: a pair gets slack 0, which grows the tree, closes a blossom or ends the search; a
+blossom at an odd distance runs out of weight and is opened; an agent's price reaches what staying
+alone costs. Costs are even, so times are whole numbers.
+
+Numbers stay below `MOST`, which is looked at where they grow: no sum of six of them passes 64 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+
+Ints = NDArray[Any]
+Reals = NDArray[Any]
+Bools = NDArray[Any]
+
+MOST = 2**60
+"""Prices, weights and times above this end a search."""
+
+FORBIDDEN = 2 * MOST
+"""The cost of a pair that may not share: its slack is never negative."""
+
+FREE, ALONE = -1, -2
+"""Agents without a partner: not yet, or for good."""
+
+NONE, EVEN, ODD = range(3)
+"""Labels of nodes: outside of the tree, or how far from its root."""
+
+NOW, EVENTS, SPARE, STAMP, WORK, STAY, WHO = range(7)
+"""Places in `Forest.cursor`: time of the search; length of the heap; blossoms not in use; stamp of
+the last walk to the root; steps so far; when an agent's price reaches its cap first, and whose.
+"""
+
+MATCHED, STUCK, OVERFLOW, PAUSED = range(4)
+"""How a kernel ends."""
+
+
+class Forest(NamedTuple):
+    """Matching, prices and blossoms; nodes are the n agents, then blossoms."""
+
+    cursor: Ints
+    mate: Ints  # (n,) partners, FREE or ALONE
+    price: Ints  # (n,) when the label of its outermost blossom was set
+    outer: Ints  # (n,) the outermost node around each agent
+    leaf: Ints  # (n,) the next agent of the same node, from first to last
+    first: Ints  # of each node: the agents in it
+    last: Ints
+    weight: Ints  # of blossoms, at least 0
+    parent: Ints  # the blossom that a node is a child of, -1 for none
+    base: Ints  # the agent by which a node is matched to what is outside
+    head: Ints  # the child that holds the base
+    after: Ints  # the next child on the cycle, and the one before
+    before: Ints
+    near: Ints  # the pair that joins a child to the next one: the agent here, and the one there
+    far: Ints
+    label: Ints
+    since: Ints  # the time when the label was set
+    enter_near: Ints  # the pair by which the tree entered an odd node: outside, inside
+    enter_far: Ints
+    mark: Ints
+    spare: Ints  # blossoms not in use
+    above: Ints  # scratch: the weight of a blossom and those around it
+
+
+class Edges(NamedTuple):
+    """The pairs that are looked at, for each of the two agents, and the heap of events.
+
+    Event e < m: the slack of pair e becomes 0; m + b: blossom n + b runs out of weight.
+    """
+
+    start: Ints  # (n + 1,) where the arcs of each agent begin
+    to: Ints  # (2 m,)
+    cost: Ints
+    pair: Ints
+    one: Ints  # (m,) the agents of each pair
+    two: Ints
+    heap: Ints  # events, the earliest first
+    place: Ints  # of each event in the heap, -1 for none
+    time: Ints  # of each event
+
+
+@compiled
+def _sift(edges: Edges, i: int, size: int) -> None:
+    """Move the event at place i to where its time belongs."""
+    heap, place, time = edges.heap, edges.place, edges.time
+    event = heap[i]
+    while i > 0 and time[heap[(i - 1) >> 1]] > time[event]:
+        heap[i] = heap[(i - 1) >> 1]
+        place[heap[i]] = i
+        i = (i - 1) >> 1
+    while True:
+        child = 2 * i + 1
+        if child + 1 < size and time[heap[child + 1]] < time[heap[child]]:
+            child += 1
+        if child >= size or time[heap[child]] >= time[event]:
+            break
+        heap[i] = heap[child]
+        place[heap[i]] = i
+        i = child
+    heap[i] = event
+    place[event] = i
+
+
+@compiled
+def _put(forest: Forest, edges: Edges, event: int, time: int) -> None:
+    """Set the time of an event."""
+    edges.time[event] = time
+    i = edges.place[event]
+    if i < 0:
+        i = forest.cursor[EVENTS]
+        edges.heap[i] = event
+        forest.cursor[EVENTS] += 1
+    _sift(edges, i, forest.cursor[EVENTS])
+
+
+@compiled
+def _earliest(forest: Forest, edges: Edges) -> int:
+    """Take the first event out of the heap."""
+    event = edges.heap[0]
+    edges.place[event] = -1
+    forest.cursor[EVENTS] -= 1
+    size = forest.cursor[EVENTS]
+    if size > 0:
+        edges.heap[0] = edges.heap[size]
+        _sift(edges, 0, size)
+    return int(event)
+
+
+@compiled
+def _price(forest: Forest, agent: int) -> int:
+    """What an agent's price is now."""
+    node = forest.outer[agent]
+    passed = forest.cursor[NOW] - forest.since[node]
+    if forest.label[node] == EVEN:
+        return int(forest.price[agent] + passed)
+    if forest.label[node] == ODD:
+        return int(forest.price[agent] - passed)
+    return int(forest.price[agent])
+
+
+@compiled
+def _look(forest: Forest, edges: Edges, agent: int, cap: int) -> None:
+    """Set the events of an agent that has come to an even node, or left the tree."""
+    node = forest.outer[agent]
+    even = forest.label[node] == EVEN
+    now, own = forest.cursor[NOW], _price(forest, agent)
+    if even and now + cap - own < forest.cursor[STAY]:
+        forest.cursor[STAY], forest.cursor[WHO] = now + cap - own, agent
+    for arc in range(edges.start[agent], edges.start[agent + 1]):
+        other = edges.to[arc]
+        there = forest.outer[other]
+        label = forest.label[there]
+        if there != node and label != ODD and (even or label == EVEN):
+            slack = edges.cost[arc] - own - _price(forest, other)
+            both = even and label == EVEN
+            _put(forest, edges, edges.pair[arc], now + (slack >> 1 if both else slack))
+    forest.cursor[WORK] += edges.start[agent + 1] - edges.start[agent]
+
+
+@compiled
+def _look_all(forest: Forest, edges: Edges, node: int, cap: int) -> None:
+    """The same for all agents of a node."""
+    agent = forest.first[node]
+    while True:
+        _look(forest, edges, agent, cap)
+        if agent == forest.last[node]:
+            break
+        agent = forest.leaf[agent]
+
+
+@compiled
+def _settle(forest: Forest, node: int) -> None:
+    """Write down what a labeled node's time has changed; without a label then."""
+    passed = forest.cursor[NOW] - forest.since[node]
+    if forest.label[node] == ODD:
+        passed = -passed
+    forest.label[node] = NONE
+    forest.weight[node] += passed
+    agent = forest.first[node]
+    while True:
+        forest.price[agent] += passed
+        if agent == forest.last[node]:
+            break
+        agent = forest.leaf[agent]
+
+
+@compiled
+def _surround(forest: Forest, node: int, outer: int) -> None:
+    """Tell the agents of a node which is the outermost around them."""
+    agent = forest.first[node]
+    while True:
+        forest.outer[agent] = outer
+        if agent == forest.last[node]:
+            break
+        agent = forest.leaf[agent]
+
+
+@compiled
+def _make_even(forest: Forest, edges: Edges, node: int, cap: int) -> None:
+    """Label a node that is at an even distance."""
+    forest.label[node], forest.since[node] = EVEN, forest.cursor[NOW]
+    _look_all(forest, edges, node, cap)
+
+
+@compiled
+def _make_odd(forest: Forest, edges: Edges, node: int, near: int, far: int) -> None:
+    """Label a node that the tree enters by the pair near-far."""
+    forest.label[node], forest.since[node] = ODD, forest.cursor[NOW]
+    forest.enter_near[node], forest.enter_far[node] = near, far
+    agents = len(forest.mate)
+    if node >= agents:
+        event = len(edges.one) + node - agents
+        _put(forest, edges, event, forest.cursor[NOW] + forest.weight[node])
+
+
+@compiled
+def _child_of(forest: Forest, node: int, agent: int) -> int:
+    """The child of a blossom that holds an agent."""
+    child = agent
+    while forest.parent[child] != node:
+        child = forest.parent[child]
+    return child
+
+
+@compiled
+def _goes_on(forest: Forest, node: int, child: int) -> bool:
+    """Whether the even way from a child to the head is that to the next ones."""
+    even = True
+    while child != forest.head[node]:
+        child, even = forest.after[child], not even
+    return even
+
+
+@compiled
+def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
+    """The next two children on the way, and the agents that join them."""
+    if on:
+        one = forest.after[child]
+        return one, forest.after[one], forest.near[one], forest.far[one]
+    one = forest.before[child]
+    two = forest.before[one]
+    return one, two, forest.far[two], forest.near[two]
+
+
+@compiled
+def _rebase(forest: Forest, node: int, agent: int) -> None:
+    """Match the inside of a node so that this agent is the one to be matched outside."""
+    if node >= len(forest.mate):
+        child = _child_of(forest, node, agent)
+        _rebase(forest, child, agent)
+        at, on = child, _goes_on(forest, node, child)
+        while at != forest.head[node]:
+            one, at, near, far = _two_on(forest, at, on)
+            _rebase(forest, one, near)
+            _rebase(forest, at, far)
+            forest.mate[near], forest.mate[far] = far, near
+        forest.head[node] = child
+    forest.base[node] = agent
+
+
+@compiled
+def _release(forest: Forest, agent: int) -> None:
+    """Exchange matched and other pairs on the way from an even node's agent to its root, so that
+    the agent is without partner and the root is not.
+    """
+    node = forest.outer[agent]
+    further = forest.mate[forest.base[node]]
+    _rebase(forest, node, agent)
+    while further >= 0:
+        odd = forest.outer[further]
+        near, far = forest.enter_near[odd], forest.enter_far[odd]
+        node = forest.outer[near]
+        further = forest.mate[forest.base[node]]
+        _rebase(forest, odd, far)
+        _rebase(forest, node, near)
+        forest.mate[near], forest.mate[far] = far, near
+
+
+@compiled
+def _up(forest: Forest, node: int) -> int:
+    """The even node before an even one on the way to its root, -1 at the root."""
+    mate = forest.mate[forest.base[node]]
+    return -1 if mate < 0 else forest.outer[forest.enter_near[forest.outer[mate]]]
+
+
+@compiled
+def _meeting(forest: Forest, one: int, two: int) -> int:
+    """The first node on the ways of two even nodes to the root."""
+    forest.cursor[STAMP] += 1
+    stamp = forest.cursor[STAMP]
+    while one >= 0 or two >= 0:
+        if one >= 0:
+            if forest.mark[one] == stamp:
+                return one
+            forest.mark[one] = stamp
+            one = _up(forest, one)
+        one, two = two, one
+    return -1
+
+
+@compiled
+def _join(forest: Forest, child: int, next_child: int, near: int, far: int) -> None:
+    """Make a child the next one on a cycle."""
+    forest.after[child], forest.before[next_child] = next_child, child
+    forest.near[child], forest.far[child] = near, far
+
+
+@compiled
+def _close(forest: Forest, edges: Edges, one: int, two: int, top: int, cap: int) -> None:
+    """Make a blossom of the cycle that the pair one-two closes; `top`: where their ways meet."""
+    forest.cursor[SPARE] -= 1
+    node = forest.spare[forest.cursor[SPARE]]
+    child, other = forest.outer[one], forest.outer[two]
+    _join(forest, child, other, one, two)
+    while child != top:
+        base, mate = forest.base[child], forest.mate[forest.base[child]]
+        odd = forest.outer[mate]
+        near, far = forest.enter_near[odd], forest.enter_far[odd]
+        _join(forest, odd, child, mate, base)
+        _join(forest, forest.outer[near], odd, near, far)
+        child = forest.outer[near]
+    while other != top:
+        base, mate = forest.base[other], forest.mate[forest.base[other]]
+        odd = forest.outer[mate]
+        near, far = forest.enter_near[odd], forest.enter_far[odd]
+        _join(forest, other, odd, base, mate)
+        _join(forest, odd, forest.outer[near], far, near)
+        other = forest.outer[near]
+    forest.head[node], forest.base[node] = top, forest.base[top]
+    forest.weight[node], forest.parent[node] = 0, -1
+    forest.first[node], forest.last[node] = forest.first[top], forest.last[top]
+    while True:  # each child's agents behind those of the one before
+        label = forest.label[child]
+        _settle(forest, child)
+        forest.label[child], forest.parent[child] = label, node
+        if child != top:
+            forest.leaf[forest.last[node]] = forest.first[child]
+            forest.last[node] = forest.last[child]
+        child = forest.after[child]
+        if child == top:
+            break
+    forest.label[node], forest.since[node] = EVEN, forest.cursor[NOW]
+    _surround(forest, node, node)
+    while True:  # those at an odd distance now are at an even one too
+        if forest.label[child] == ODD:
+            _look_all(forest, edges, child, cap)
+        forest.label[child] = NONE
+        child = forest.after[child]
+        if child == top:
+            break
+
+
+@compiled
+def _dismiss(forest: Forest, node: int) -> None:
+    """Make the children of an outermost blossom outermost nodes."""
+    child = forest.head[node]
+    while True:
+        forest.parent[child] = -1
+        _surround(forest, child, child)
+        child = forest.after[child]
+        if child == forest.head[node]:
+            break
+    forest.spare[forest.cursor[SPARE]] = node
+    forest.cursor[SPARE] += 1
+
+
+@compiled
+def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
+    """Open an odd blossom without weight: the even way from where the tree enters it to its head
+    stays in the tree.
+    """
+    near, far = forest.enter_near[node], forest.enter_far[node]
+    child = _child_of(forest, node, far)
+    on = _goes_on(forest, node, child)
+    _settle(forest, node)
+    _dismiss(forest, node)
+    _make_odd(forest, edges, child, near, far)
+    while child != forest.head[node]:
+        one, child, near, far = _two_on(forest, child, on)
+        _make_even(forest, edges, one, cap)
+        _make_odd(forest, edges, child, near, far)
+    while True:
+        child = forest.after[child]
+        if forest.label[child] == NONE:
+            _look_all(forest, edges, child, cap)
+        if child == forest.head[node]:
+            break
+
+
+@compiled
+def _meet(forest: Forest, edges: Edges, event: int, cap: int) -> bool:
+    """What a pair of slack 0 does; whether it ends the search."""
+    one, two = edges.one[event], edges.two[event]
+    if forest.label[forest.outer[one]] != EVEN:
+        one, two = two, one
+    here, there = forest.outer[one], forest.outer[two]
+    if here == there or forest.label[here] != EVEN or forest.label[there] == ODD:
+        return False
+    if forest.label[there] == EVEN:
+        _close(forest, edges, one, two, _meeting(forest, here, there), cap)
+        return False
+    mate = forest.mate[forest.base[there]]
+    if mate >= 0:
+        _make_odd(forest, edges, there, one, two)
+        _make_even(forest, edges, forest.outer[mate], cap)
+        return False
+    _rebase(forest, there, two)
+    _release(forest, one)
+    forest.mate[one], forest.mate[two] = two, one
+    return True
+
+
+@compiled
+def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
+    """Grow a tree from one agent without partner until that agent is matched, or alone for good."""
+    agents, cursor = len(forest.mate), forest.cursor
+    cursor[NOW], cursor[EVENTS], cursor[STAY] = 0, 0, MOST + 1
+    forest.since[:] = 0
+    _make_even(forest, edges, forest.outer[root], cap)
+    ended = STUCK
+    while ended == STUCK:
+        first = MOST + 1
+        if cursor[EVENTS] > 0:
+            first = edges.time[edges.heap[0]]
+        cursor[NOW] = min(first, cursor[STAY])
+        if cursor[NOW] > MOST:
+            if cursor[EVENTS] > 0:
+                ended = OVERFLOW
+            break
+        if cursor[STAY] <= first:
+            _release(forest, cursor[WHO])
+            forest.mate[cursor[WHO]] = ALONE
+            ended = MATCHED
+            break
+        event = _earliest(forest, edges)
+        if event < len(edges.one):
+            if _meet(forest, edges, event, cap):
+                ended = MATCHED
+        else:
+            node = agents + event - len(edges.one)
+            if forest.label[node] == ODD:
+                _open(forest, edges, node, cap)
+    if ended != MATCHED:
+        return ended
+    for i in range(cursor[EVENTS]):
+        edges.place[edges.heap[i]] = -1
+    for agent in range(agents):
+        if forest.label[forest.outer[agent]] != NONE:
+            _settle(forest, forest.outer[agent])
+        if abs(forest.price[agent]) > MOST:
+            ended = OVERFLOW
+    return ended
+
+
+@compiled
+def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
+    """Match every agent, or leave it alone at the price `cap` (above MOST: nobody may be), until
+    about so many steps are done.
+    """
+    forest.cursor[WORK] = 0
+    for agent in range(len(forest.mate)):
+        if forest.mate[agent] == FREE:
+            if forest.cursor[WORK] > steps:
+                return PAUSED
+            ended = _search(forest, edges, agent, cap)
+            if ended != MATCHED:
+                return ended
+    return MATCHED
+
+
+@compiled
+def match_tight(forest: Forest, edges: Edges, cap: int) -> int:
+    """Match pairs of agents without partner whose slack is 0, where there are no blossoms; how many
+    agents are without partner then.
+    """
+    for agent in range(len(forest.mate)):
+        if forest.mate[agent] == FREE and forest.price[agent] == cap:
+            forest.mate[agent] = ALONE
+        for arc in range(edges.start[agent], edges.start[agent + 1]):
+            other = edges.to[arc]
+            slack = edges.cost[arc] - forest.price[agent] - forest.price[other]
+            if forest.mate[agent] == FREE and forest.mate[other] == FREE and slack == 0:
+                forest.mate[agent], forest.mate[other] = other, agent
+    free = 0
+    for agent in range(len(forest.mate)):
+        free += forest.mate[agent] == FREE
+    return free
+
+
+@compiled
+def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
+    """Enter a value in an ascending list of limited length; how long it is."""
+    i = many
+    if many == len(near):
+        i -= 1
+        if slack[i] <= value:
+            return many
+    else:
+        many += 1
+    while i > 0 and slack[i - 1] > value:
+        near[i], slack[i] = near[i - 1], slack[i - 1]
+        i -= 1
+    near[i], slack[i] = other, value
+    return many
+
+
+@compiled
+def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
+    """(n, k) the partners of least slack of each agent, -1 where there are fewer."""
+    near[:] = -1
+    for agent in range(len(cost)):
+        row, many, last = cost[agent], 0, FORBIDDEN
+        for other in range(len(cost)):
+            value = row[other] - price[other]
+            if value < last and other != agent and row[other] < FORBIDDEN:
+                many = _keep(near[agent], slack[agent], many, other, value)
+                if many == near.shape[1]:
+                    last = slack[agent, many - 1]
+
+
+@compiled
+def raise_prices(cost: Ints, price: Ints, cap: int, part: int) -> None:
+    """Raise each price by a part of its least slack: 1 all of it, 2 half; up to the cap."""
+    for agent in range(len(cost)):
+        row, least = cost[agent], FORBIDDEN
+        for other in range(len(cost)):
+            if other != agent:
+                least = min(least, row[other] - price[other])
+        price[agent] += (min(least, cap) - price[agent]) // part
+
+
+@compiled
+def _lower(forest: Forest, agent: int, by: int) -> None:
+    """Take an agent out of its blossoms and lower its price, and free whom that unmatches."""
+    while True:
+        node = forest.outer[agent]
+        base = forest.base[node]
+        if forest.mate[base] >= 0:
+            forest.mate[forest.mate[base]] = FREE
+        forest.mate[base] = FREE
+        if node == agent:
+            forest.price[agent] -= by
+            return
+        one = forest.first[node]
+        while True:
+            forest.price[one] -= forest.weight[node]
+            if one == forest.last[node]:
+                break
+            one = forest.leaf[one]
+        _dismiss(forest, node)
+
+
+@compiled
+def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
+    """Find the pairs of negative slack, the k worst of each agent with those behind it, and lower
+    prices until no pair has negative slack; how many pairs there were at most k times.
+    """
+    agents, price, parent = len(cost), forest.price, forest.parent
+    near[:] = -1
+    many = 0
+    for agent in range(agents - 1):
+        row, least = cost[agent], FORBIDDEN
+        for other in range(agent + 1, agents):
+            least = min(least, row[other] - price[other])
+        if least >= price[agent]:
+            continue
+        forest.cursor[STAMP] += 1
+        stamp, node = forest.cursor[STAMP], forest.parent[agent]
+        inside = 0
+        while node >= 0:
+            inside += forest.weight[node]
+            node = parent[node]
+        node = forest.parent[agent]
+        while node >= 0:
+            forest.mark[node], forest.above[node] = stamp, inside
+            inside -= forest.weight[node]
+            node = parent[node]
+        found = 0
+        for other in range(agent + 1, agents):
+            value = row[other] - price[other] - price[agent]
+            if value < 0 and forest.outer[other] == forest.outer[agent]:
+                node = parent[other]
+                while node >= 0 and forest.mark[node] != stamp:
+                    node = parent[node]
+                value += 2 * forest.above[node]
+            if value < 0:
+                found = _keep(near[agent], slack[agent], found, other, value)
+        if found > 0:
+            _lower(forest, agent, -slack[agent, 0])
+            many += found
+    return many
+
+
+@compiled
+def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
+    """The least number of decimals of all penalties, more than `most` where that is not enough."""
+    digits, power = 0, 1.0
+    for a in range(len(penalty)):
+        for b in range(len(penalty)):
+            while allowed[a, b] and round(penalty[a, b] * power) / power != penalty[a, b]:
+                digits += 1
+                power *= 10.0
+                if digits > most:
+                    return digits
+    return digits
+
+
+@compiled
+def _whole(penalty: float, unit: float) -> int:
+    """A penalty in units, rounded down unless it is the decimal that a whole number of them is."""
+    near = round(penalty * unit)
+    if near / unit == penalty:
+        return int(near)
+    return int(np.floor(penalty * unit))
+
+
+@compiled
+def costs(penalty: Reals, allowed: Bools, unit: float, cost: Ints) -> None:
+    """(n, n) twice what each pair costs in units."""
+    for a in range(len(penalty)):
+        cost[a, a] = FORBIDDEN
+        for b in range(a):
+            cost[a, b] = FORBIDDEN
+            if allowed[a, b]:
+                cost[a, b] = 2 * (_whole(penalty[a, b], unit) + _whole(penalty[b, a], unit))
+            cost[b, a] = cost[a, b]

@@ -87,6 +87,33 @@ def penalty(rows: Rows) -> None:
         )
 
 
+def pairing(rows: Rows) -> None:
+    """Different agents, with PyMatching where it is installed: its time includes the graph."""
+    try:
+        import pymatching  # type: ignore[import-not-found]
+    except ImportError:
+        pymatching = None
+    for agents in (500, 1_000):
+        for family in ("uniform", "plane", "scores"):
+            made = different(agents, family)
+            weight = made.penalty + made.penalty.T + 4.0  # a peer takes none below 0
+
+            def matched(weight: np.ndarray = weight) -> None:
+                graph = pymatching.Matching()
+                for a in range(len(weight)):
+                    for b in range(a):
+                        graph.add_edge(a, b, weight=weight[a, b])
+                graph.decode_to_edges_array(np.ones(len(weight), dtype=np.uint8))
+
+            optimal(made)
+            found, _, cpu = timed(partial(optimal, made), REPEATS)
+            peer = None if pymatching is None else timed(matched, REPEATS).cpu
+            rows.add(
+                "pairing", instance=f"{agents} different, {family}", status=found.status.value,
+                cpu=cpu, pymatching=peer,
+            )  # fmt: skip
+
+
 def building(rows: Rows) -> None:
     """The readable statement against the arrays that solvers are given, at 20 types."""
     made = twenty(1_000)
@@ -112,7 +139,13 @@ def levels(rows: Rows) -> None:
         )  # fmt: skip
 
 
-TABLES = {"levels": levels, "stability": stability, "penalty": penalty, "building": building}
+TABLES = {
+    "levels": levels,
+    "stability": stability,
+    "penalty": penalty,
+    "pairing": pairing,
+    "building": building,
+}
 
 
 def main() -> None:

@@ -117,6 +117,7 @@ def least_penalty_matching(
             "proof": "multipliers of a least-weight matching, priced over all pairs",
             "pricing_rounds": quick.rounds,
             "odd_sets": len(quick.sets),
+            "engine": "blossoms",
         }
         return quick
     search = Matching(instance, start, clock, limits)

@@ -25,10 +25,10 @@ class Kernel(CPUDispatcher):
     """The same function for other kernels: numba's object, which Python cannot call."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What types another kernel's call has; a constant is a number like others, or numba would
-        compile the function anew for it.
+        """What types another kernel's call has; constants and short whole numbers are numbers like
+        others, or numba would compile the function anew for them.
         """
-        return self.inner.get_call_template(tuple(map(types.unliteral, args)), kws)
+        return self.inner.get_call_template(tuple(map(_widened, args)), kws)
 
     def get_overload(self, sig: Any) -> Any:
         """What another kernel calls."""
@@ -47,3 +47,8 @@ class Kernel(CPUDispatcher):
             if cause is error:
                 raise
             raise cause from None
+
+
+def _widened(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.int64 if kind in types.signed_domain else kind

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,3 +63,23 @@ def test_an_edit_of_a_file_whose_kernels_it_calls_has_a_kernel_compiled_anew() -
         return kernel._cache._cache_file._source_stamp
 
     assert stamp(game_kernels.sample) in stamp(kernels.run)[1:]
+
+
+@pytest.mark.slow
+def test_a_kernel_is_compiled_once_for_python_and_once_for_other_kernels() -> None:
+    code = (
+        "import gc, cotenant, cotenant.solvers.kernel as kernel\n"
+        "from cotenant.instances.problem import PROBLEM_NAMES, CotenantError\n"
+        "for instance in [cotenant.read(f'{name}/tiny') for name in PROBLEM_NAMES]:\n"
+        "    for method in cotenant.methods(instance.problem):\n"
+        "        if method.applies_to(instance):\n"
+        "            cotenant.solve(instance, method.name, time_limit=60)\n"
+        "found = [each for each in gc.get_objects() if isinstance(each, kernel.Kernel)]\n"
+        "assert sum(len(each.inner.signatures) for each in found) > 30\n"
+        "print(*(each for each in found if max(len(each.signatures), len(each.inner.signatures)) > 1))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "XDG_CACHE_HOME": "/dev/null"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == ""

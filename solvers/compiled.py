@@ -79,7 +79,7 @@ def compiled(function: Function) -> Function:
     takes as long as many a kernel. An interrupt during a call is raised as such, see
     `kernel.Kernel`.
     """
-    from .kernel import Kernel
+    from .kernel import Inner, Kernel
 
     _watch_compiler()
     kernel = _dispatcher(function)
@@ -88,7 +88,7 @@ def compiled(function: Function) -> Function:
     )
     inner.__module__, inner.__qualname__ = function.__module__, f"{function.__qualname__}.inner"
     kernel.inner = _dispatcher(inner, no_cpython_wrapper=True)
-    kernel.__class__ = Kernel
+    kernel.__class__, kernel.inner.__class__ = Kernel, Inner
     return cast("Function", kernel)
 
 

@@ -12,6 +12,16 @@ from numba.core.registry import CPUDispatcher
 _call = CPUDispatcher.__call__
 
 
+class Inner(CPUDispatcher):
+    """A kernel as other kernels call it; Python cannot."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What types a call has; constants and short whole numbers are numbers like others, or
+        numba would compile the function anew for them.
+        """
+        return super().get_call_template(tuple(map(_widened, args)), kws)
+
+
 class Kernel(CPUDispatcher):
     """A compiled function that raises what a signal handler raised while it ran.
 
@@ -22,17 +32,11 @@ class Kernel(CPUDispatcher):
     """
 
     inner: Any
-    """The same function for other kernels: numba's object, which Python cannot call."""
+    """The same function for other kernels, and for itself: an `Inner`."""
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What types another kernel's call has; constants and short whole numbers are numbers like
-        others, or numba would compile the function anew for them.
-        """
-        return self.inner.get_call_template(tuple(map(_widened, args)), kws)
-
-    def get_overload(self, sig: Any) -> Any:
-        """What another kernel calls."""
-        return self.inner.get_overload(sig)
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.inner)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run it."""

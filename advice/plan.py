@@ -424,11 +424,12 @@ def plans_of(
 
 def fewest(answers: Iterable[Found]) -> Found | None:
     """The answer with the fewest moves, of those that are some; its bound is one of them all."""
-    some = [one for one in answers if one.count is not None]
+    possible = [one for one in answers if not one.infeasible]
+    some = [one for one in possible if one.count is not None]
     if not some:
         return None
     best = min(some, key=lambda one: one.value or 0)
-    return replace(best, bound=min(one.bound for one in some))
+    return replace(best, bound=min(one.bound for one in possible))
 
 
 def plan_advice(

@@ -397,7 +397,7 @@ def test_one_account_is_owed_nothing_and_its_users_may_be_judged(exported) -> No
 def test_what_is_said_of_each_window_is_said_once(exported) -> None:
     late = [job(str(n), "bio", 3600 * n, 3600 * n + 3700, 60) for n in range(5)]
     text = " ".join(" ".join(fairness_lines(judged(exported(late), windows="1h"))).split())
-    assert text.count("were not started in their window") == 1
+    approved(text)
 
 
 def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:

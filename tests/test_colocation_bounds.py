@@ -101,7 +101,7 @@ def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use() -> 
     penalty[0, 3] = penalty[3, 0] = 0.10
     instance = Colocation(penalty, np.ones(6, dtype=int))
     start = Pairing([1, 0, 3], [4, 2, 5], [1, 1, 1], np.zeros(6))
-    few = MatchingLimits(first_pairs=0, odd_sets=False, blossoms=False)
+    few = MatchingLimits(first_pairs=0, odd_sets=False, blossoms=None)
     found = optimal(instance, start=start, limits=OptimalLimits(matching=few))
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(0.2 / 6)

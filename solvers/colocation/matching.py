@@ -47,7 +47,8 @@ class MatchingLimits:
     first_pairs : pairs of least reduced cost for each type in the first integer program.
     most_pairs : pairs in the largest integer program.
     odd_sets : whether odd sets are cut off.
-    blossoms : whether different agents are matched by blossoms where that is quicker.
+    blossoms : from how many agents on, if all differ, they are matched by blossoms; None for never.
+        With fewer the linear program is quick too, and nothing needs to be compiled.
     """
 
     nearest: int = 6
@@ -55,7 +56,7 @@ class MatchingLimits:
     first_pairs: float = 8.0
     most_pairs: int = 400_000
     odd_sets: bool = True
-    blossoms: bool = True
+    blossoms: int | None = 200
 
 
 MATCHING_LIMITS = MatchingLimits()
@@ -109,7 +110,7 @@ def least_penalty_matching(
     best pairing so far with the bound reached.
     """
     quick = Blossoms(instance, start, clock)
-    quick.suited &= limits.blossoms
+    quick.suited &= limits.blossoms is not None and instance.agents >= limits.blossoms
     with quick.keeping_best():
         quick.search()
     if quick.suited:

@@ -59,9 +59,9 @@ def optimal(
     section V).
 
     An integer program over types: its size does not depend on the number of agents. HiGHS gets it
-    by pricing pairs in and odd-set cuts (`solvers.colocation.matching`); agents that all differ are
-    mostly matched by blossoms instead (`solvers.colocation.blossom`), a thousand in a tenth of a
-    second; CP-SAT gets it whole, as an independent second route.
+    by pricing pairs in and odd-set cuts (`solvers.colocation.matching`); CP-SAT gets it whole, as
+    an independent second route. Hundreds of agents that all differ are mostly matched by blossoms
+    instead (`solvers.colocation.blossom`), a thousand in a tenth of a second.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
             else "emit is slurm, which sets the shares of accounts; leave out by, mapping and "
             "schedule"
         )
-    found = fit(judged)
-    later = found.now.later is not None
+    fits = fit(judged)
+    later = fits.now.later is not None
     rule = "borrowed share" if kueue else "fair share"
     lines = [
         "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
@@ -87,10 +87,10 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
     ]
     for name, each in (
-        ("this log", found.log),
-        (f"{rule} as it is", found.now),
-        (f"{rule} with these weights", found.weights),
-        *[(f"{rule} with these QOS", found.levels)] * (not kueue),
+        ("this log", fits.log),
+        (f"{rule} as it is", fits.now),
+        (f"{rule} with these weights", fits.weights),
+        *[(f"{rule} with these QOS", fits.levels)] * (not kueue),
     ):
         rest = "" if each.later is None else f"{amount(each.later):>10}"
         lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
@@ -102,16 +102,16 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
         "# memory and partitions are not in it. Look at it before you run it.",
     ]  # fmt: skip
-    best = found.best
+    best = fits.best
     if best is None:
         lines.append("# Nothing was found that is nearer than what there is: change nothing.")
     for each, title, commands in (
-        (found.weights, "weights", (_patches if kueue else _weights)(judged, found.weights)),
-        *[(found.levels, "QOS", _qualities(judged, found.levels))] * (not kueue),
+        (fits.weights, "weights", (_patches if kueue else _weights)(judged, fits.weights)),
+        *[(fits.levels, "QOS", _qualities(judged, fits.levels))] * (not kueue),
     ):
         if each is best:
             lines += [f"# {title}, the nearer:", *commands]
-        elif each.nearer(found.now):
+        elif each.nearer(fits.now):
             lines += [f"# {title} instead of the other, not as near:"]
             lines += [line if line.startswith("#") else f"# {line}" for line in commands]
     return "\n".join(lines) + "\n"
@@ -185,27 +185,27 @@ def span(seconds: float) -> str:
 
 def headline(judged: Fairness) -> str:
     """Who is judged, on how many CPUs, in which shares."""
-    found, names = judged.found, judged.names
+    accounts, names = judged.found, judged.names
     total = int(judged.machines.sum())
     many = judged.unit.count(_number(judged, total))
-    begin = f"{len(names)} {_who(judged)} on {many} ({found.machines_from}), "
-    if found.shares_from == "equal shares" and found.settings.split == "uniform":
+    begin = f"{len(names)} {_who(judged)} on {many} ({accounts.machines_from}), "
+    if accounts.shares_from == "equal shares" and accounts.settings.split == "uniform":
         return f"{begin}in equal shares: no shares were given (--shares)."
     parts = [
         f"{name} {100 * machines / total:.3g} %"
         for name, machines in zip(names, judged.machines.tolist(), strict=True)
     ]
-    if found.shares_from == "quotas":
+    if accounts.shares_from == "quotas":
         return f"{begin}each brings its own: {some(parts, 12)}."
-    origin = found.shares_from if found.shares_from == "sshare" else "as given"
+    origin = accounts.shares_from if accounts.shares_from == "sshare" else "as given"
     return f"{begin}shares ({origin}): {some(parts, 12)}."
 
 
 def _who(judged: Fairness) -> str:
-    found, many = judged.found, "s" * (len(judged.names) != 1)
-    if found.dealt:
-        return f"organization{many}, to which {found.dealt}s were dealt at random,"
-    return f"{found.kind}{many}"
+    accounts, many = judged.found, "s" * (len(judged.names) != 1)
+    if accounts.dealt:
+        return f"organization{many}, to which {accounts.dealt}s were dealt at random,"
+    return f"{accounts.kind}{many}"
 
 
 def period(judged: Fairness) -> str:
@@ -306,8 +306,8 @@ def alone_words(judged: Fairness, u: int) -> str:
 
 def rests_on(judged: Fairness) -> Iterator[str]:
     """What the numbers rest on, and what they do not see."""
-    found = judged.found
-    eligible = found.log.eligible is not None and found.submitted is not None
+    accounts = judged.found
+    eligible = accounts.log.eligible is not None and accounts.submitted is not None
     if judged.submitted is not None and eligible:
         parts = [
             f"{name} {amount(float(value)) if value < 0 else '+' + amount(float(value))}"
@@ -317,9 +317,9 @@ def rests_on(judged: Fairness) -> Iterator[str]:
             "waiting counts from when a job was eligible (holds, begin times and dependencies are "
             f"its user's); from its submission the debts would be: {some(parts, 12)}"
         )
-    elif found.log.eligible is None:
+    elif accounts.log.eligible is None:
         yield "waiting counts from submission: the log does not say when jobs became eligible"
-    waiting = waits(found)
+    waiting = waits(accounts)
     if waiting:
         parts = [
             f"{name} {jobs} job{'s' * (jobs != 1)} ({judged.unit.count(_number(judged, cpus))}, "
@@ -335,7 +335,7 @@ def rests_on(judged: Fairness) -> Iterator[str]:
         yield "how much the order of ties moves this was not tried: it would take too long"
     if not judged.audits[0].judged.title:
         yield _not_seen(judged.unit)
-    notes = [*found.notes, *window_notes([each.judged for each in judged.audits])]
+    notes = [*accounts.notes, *window_notes([each.judged for each in judged.audits])]
     most = 3 * NAMED
     yield from (f"note: {note}" for note in notes[:most])
     if len(notes) > most:

@@ -27,10 +27,10 @@ class Further:
 
     def document(self, judged: Fairness) -> dict[str, Any]:
         """Plain JSON values."""
-        found: dict[str, Any] = {} if self.views is None else {"rules": self.views.document()}
+        document: dict[str, Any] = {} if self.views is None else {"rules": self.views.document()}
         if self.changes:
-            found["what_if"] = [each.document(judged) for each in self.changes]
-        return found
+            document["what_if"] = [each.document(judged) for each in self.changes]
+        return document
 
 
 def beside(

@@ -134,6 +134,28 @@ def test_what_is_not_whole_or_out_of_date_is_said(written) -> None:
         read_kueue(path, strict=True)
 
 
+def test_a_run_that_is_being_evicted_still_runs(written) -> None:
+    again = workload("again", "phy", 0, 4000, None, 1, past=100, evicted=5000)
+    limited = workload("limited", "phy", 1000)
+    container = limited["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {"nvidia.com/gpu": "2"}}
+    del limited["status"]["resourceRequests"]
+    log = read_kueue(written([*state(), again, limited]))
+    begin = int(log.submit.min())
+    runs = zip(log.jobs, (log.submit + log.wait - begin).tolist(), log.run.tolist(), strict=True)
+    mine = [(start, length) for name, start, length in runs if name == "team-phy/again"]
+    assert mine == [(3900, 100), (4000, 1401)]
+    asked = {each.job: each.resources for each in log.waiting}
+    assert asked["team-phy/limited"] == {"gres/gpu": 2, "gres/gpu:a100": 2}
+
+
+def test_a_workload_made_again_by_the_same_name_is_another(written) -> None:
+    items = [workload("j1", "bio", second, second, second + 60) for second in (0, 100)]
+    for uid, item in zip("ab", items, strict=True):
+        item["metadata"]["uid"] = uid
+    assert len(read_kueue(written([cluster_queue("bio", {"a100": 4}), *items])).submit) == 2
+
+
 def test_later_exports_in_one_list_keep_what_was_deleted(tmp_path: Path) -> None:
     first, second = state(), [item for item in state() if item["metadata"]["name"] != "j1"]
     second[-2] = workload("j4", "phy", 1000, 5500, 6000, gpus=2)
@@ -167,6 +189,8 @@ def test_cohorts_that_lend_each_other_nothing_are_judged_one_by_one(written) -> 
         [cluster_queue("bio", {"a100": 4})],
         [cluster_queue("bio", {"a100": 4}, cohort="x"), cohort("x", parent="x")],
         [cluster_queue("bio", {"a100": "many"}), workload("j1", "bio", 0, 0, 60)],  # type: ignore[dict-item]
+        [cluster_queue("bio", {"a100": 4}, borrowing=-1), workload("j1", "bio", 0, 0, 60)],
+        [cluster_queue("bio", {"a100": 4}, weight="-1"), workload("j1", "bio", 0, 0, 60)],
     ],
 )
 def test_what_is_no_kueue_is_refused_with_the_line_to_copy(

@@ -86,8 +86,9 @@ def test_a_job_is_judged_at_its_width_in_the_unit(
     judged, unit: str, prices: str | None, machines: int, widths: list[int], work: float
 ) -> None:
     found = judged(JOBS, unit=unit, prices=prices)
-    assert found.machines.sum() == machines
-    assert sorted(found.audits[0].instance.width.tolist()) == sorted(widths)
+    size = found.unit.size
+    assert found.machines.sum() * size == machines
+    assert sorted(found.audits[0].instance.width.tolist()) == sorted(w / size for w in widths)
     assert found.work.sum() == pytest.approx(work)
     assert found.owed.sum() == pytest.approx(0, abs=1e-9)
     assert found.names == ("bio", "phy")
@@ -152,3 +153,18 @@ def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
     found = judged(jobs, unit="memory", machines=10**6)
     note = next(note for note in found.found.notes if "rounded up" in note)
     assert float(note.rpartition("is ")[2].partition(" %")[0]) < 1
+
+
+def test_large_amounts_are_rounded_by_as_much_as_is_said(judged) -> None:
+    jobs = [line(str(n), "ab"[n % 2], 0, 0, 80_000, f"cpu=1,mem={1000 + n}.5T") for n in range(20)]
+    approved("\n".join(judged(jobs, unit="memory", machines=10**9).found.notes))
+    for number, machines in (("999999999999999E", 10), ("40.5G", 10)):
+        with refused(InvalidOption):
+            judged([line("1", "a", 0, 0, 60, f"mem={number}")], unit="memory", machines=machines)
+
+
+def test_a_node_more_brings_all_that_it_has(judged) -> None:
+    jobs = [line("1", "bio", 0, 0, 60, of("a100", 2)), line("2", "phy", 0, 0, 60, of("a100", 4))]
+    found = judged(jobs, unit="gpu", prices="a100=1.5,v100=0.25")
+    assert found.found.node * found.unit.size == 6
+    assert found.machines.sum() * found.unit.size == 7

@@ -66,17 +66,17 @@ class Flows:
 
     def largest(self, organization: int, owed: bool, number: int = 3) -> list[Cause]:
         """The largest causes for one that is owed (what it lost), or that owes (what it gained)."""
-        found: list[tuple[float, Kind, int, int]] = []
+        entries: list[tuple[float, Kind, int, int]] = []
         for kind, table in (("waited", self.waited), ("lent", self.lent)):
             row = table[organization] if owed else table[:, organization]
             for other, amount in enumerate(row.tolist()):
                 pair = (organization, other) if owed else (other, organization)
                 if amount > 0:
-                    found.append((amount, kind, *pair))  # type: ignore[arg-type]
-        found.sort(key=lambda entry: (-entry[0], entry[1] == "lent", entry[2:]))
+                    entries.append((amount, kind, *pair))  # type: ignore[arg-type]
+        entries.sort(key=lambda entry: (-entry[0], entry[1] == "lent", entry[2:]))
         return [
             Cause(kind, loser, gainer, amount, *self._jobs(kind, loser, gainer))
-            for amount, kind, loser, gainer in found[:number]
+            for amount, kind, loser, gainer in entries[:number]
         ]
 
     @cached_property
@@ -105,9 +105,9 @@ def flows(judged: Window) -> Flows:
     waited = (course.deficit * ratio) @ course.surplus.T
     lent = (course.unused * ratio) @ course.surplus.T
     idle = (course.deficit * course.length).sum(axis=1) - waited.sum(axis=1)
-    found = Flows(judged, waited, lent, np.maximum(idle, 0))
-    found.__dict__["course"] = course
-    return found
+    each = Flows(judged, waited, lent, np.maximum(idle, 0))
+    each.__dict__["course"] = course
+    return each
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +159,11 @@ class Course:
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
         """(m,) of what is lacking, the processors that one organization has of it."""
-        found: Floats = np.divide(
+        part: Floats = np.divide(
             lacking * self.surplus[gainer], self.lack, out=np.zeros_like(lacking),
             where=self.lack > 0,
         )  # fmt: skip
-        return found
+        return part
 
     def most(
         self, organization: int, rate: Floats, among: Floats, since: Integers, until: Integers
@@ -190,8 +190,8 @@ def _over_time(
     change = np.zeros((organizations, len(times)))
     np.add.at(change, (owner, np.searchsorted(times, since)), width)
     np.add.at(change, (owner, np.searchsorted(times, until)), -width)
-    found: Floats = np.cumsum(change, axis=1)[:, :-1]
-    return found
+    processors: Floats = np.cumsum(change, axis=1)[:, :-1]
+    return processors
 
 
 @dataclass(frozen=True)
@@ -214,15 +214,15 @@ class Alone:
 def alone(judged: Window) -> list[Alone]:
     """Each organization on its own machines, first in, first out; wider jobs do not start."""
     instance = judged.instance
-    found = []
+    each = []
     for u in range(instance.organizations):
         mine = np.flatnonzero(instance.organization == u)
         starts = fifo_starts(instance, 1 << u)
         (work, wait), (other, longer) = (
             _met(instance, mine, start) for start in (judged.start, starts)
         )
-        found.append(Alone(work, other, wait, longer))
-    return found
+        each.append(Alone(work, other, wait, longer))
+    return each
 
 
 def _met(instance: Scheduling, jobs: Integers, start: Integers) -> tuple[int, float]:

@@ -88,8 +88,8 @@ class Fairness:
     @cached_property
     def owed(self) -> Floats:
         """(k,) what each is owed (above 0) or owes [core hours]."""
-        found: Floats = self.course[-1]
-        return found
+        debts: Floats = self.course[-1]
+        return debts
 
     @cached_property
     def course(self) -> Floats:
@@ -99,8 +99,8 @@ class Fairness:
     @cached_property
     def work(self) -> Floats:
         """(k,) work done [core hours]."""
-        found: Floats = self.hours(np.sum([each.work for each in self.audits], axis=0))
-        return found
+        hours: Floats = self.hours(np.sum([each.work for each in self.audits], axis=0))
+        return hours
 
     @cached_property
     def error(self) -> Floats:
@@ -113,10 +113,10 @@ class Fairness:
         return self._summed("bound")
 
     def _summed(self, name: str) -> Floats:
-        found: Floats = float(self.unit.size) * np.sum(
+        hours: Floats = float(self.unit.size) * np.sum(
             [_hours(getattr(each, name), each.instance.horizon) for each in self.audits], axis=0
         )
-        return found
+        return hours
 
     def _debts(self, each: Audit) -> Floats:
         return float(self.unit.size) * in_core_hours(each)
@@ -131,8 +131,8 @@ class Fairness:
     def delay(self) -> Floats:
         """(k,) hours by which core hours came too late (above 0) or early, on average; or 0."""
         late = self.hours(np.sum([each.owed[:, -1] for each in self.audits], axis=0)) / HOUR
-        found: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
-        return found
+        mean: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
+        return mean
 
     @cached_property
     def flows(self) -> tuple[Flows, ...]:
@@ -166,7 +166,7 @@ class Fairness:
         for each in self.flows:
             for cause in each.largest(organization, owed, 2 * len(self.names)):
                 sums.setdefault((cause.kind, cause.loser, cause.gainer), []).append(cause)
-        found = [
+        largest = [
             Cause(
                 *key, sum(c.amount for c in causes),
                 _most(job for c in causes for job in c.waited),
@@ -174,8 +174,8 @@ class Fairness:
             )
             for key, causes in sums.items()
         ]  # fmt: skip
-        found.sort(key=lambda cause: (-cause.amount, cause.kind == "lent"))
-        return found[:number]
+        largest.sort(key=lambda cause: (-cause.amount, cause.kind == "lent"))
+        return largest[:number]
 
     def picture(self) -> Chart:
         """Debts over time."""
@@ -312,22 +312,22 @@ def fairness(
         if source != Source() or windows != "all":
             raise InvalidOption(FOR_LOGS)
         return _of_given(given, reference, orderings, points, ties)
-    found = source.read(path, given)
-    spans = _spans(windows, found.log)
-    audits, empty = _audits(found.log, found.settings, spans, reference, orderings, points)
+    accounts = source.read(path, given)
+    spans = _spans(windows, accounts.log)
+    audits, empty = _audits(accounts.log, accounts.settings, spans, reference, orderings, points)
     if not audits:
         raise InvalidInstance(
             "window", repr(windows), "a window in which jobs wait or run",
-            f"The log's jobs are from {moment(found.log, found.log.begin)} to "
-            f"{moment(found.log, found.log.over)}",
+            f"The log's jobs are from {moment(accounts.log, accounts.log.begin)} to "
+            f"{moment(accounts.log, accounts.log.over)}",
         )  # fmt: skip
-    size = float(found.unit.size)
+    size = float(accounts.unit.size)
     spread = _spread(audits, ties, size) if ties else None
     submitted = None
-    if found.submitted is not None:
-        others, _ = _audits(found.submitted, found.settings, spans, reference, orderings, 1)
+    if accounts.submitted is not None:
+        others, _ = _audits(accounts.submitted, accounts.settings, spans, reference, orderings, 1)
         submitted = size * np.sum([in_core_hours(each) for each in others], axis=0)
-    return Fairness(found, tuple(audits), empty, spread, submitted)
+    return Fairness(accounts, tuple(audits), empty, spread, submitted)
 
 
 def in_core_hours(each: Audit) -> Floats:
@@ -373,8 +373,8 @@ def _audits(
     work = sum(3.0**each.instance.organizations * each.instance.jobs for each in windows)
     if reference == "auto" and work > _REF_WORK and all(affordable(w.instance) for w in windows):
         reference = "FIFO"
-    found = [_audited(judged, reference, orderings, points) for judged in windows]
-    return found, len(spans) - len(found)
+    audits = [_audited(judged, reference, orderings, points) for judged in windows]
+    return audits, len(spans) - len(audits)
 
 
 def _audited(judged: Window, reference: Reference, orderings: int | None, points: int) -> Audit:
@@ -402,12 +402,12 @@ def _of_given(
         group=instance.organization[order], groups=instance.names,
         jobs=tuple(map(str, order.tolist())), last=instance.horizon,
     )  # fmt: skip
-    found = Accounts(
+    accounts = Accounts(
         log, Settings(by="account"), "the instance", "the instance", None, (), (UNIT,),
         "organization", "",
     )  # fmt: skip
     audits = [_audited(replace(judged, job=np.argsort(order)), reference, orderings, points)]
-    return Fairness(found, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
+    return Fairness(accounts, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
 
 
 def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | None:
@@ -420,18 +420,18 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
         > _TIES_WORK
     ):
         return None
-    found = np.zeros(len(audits[0].work))
+    spread = np.zeros(len(audits[0].work))
     rng = np.random.default_rng(0)
     for _ in range(number):
-        moved = np.zeros_like(found)
+        moved = np.zeros_like(spread)
         for each in audits:
-            order = rng.permutation(len(found))
+            order = rng.permutation(len(spread))
             shuffled = audit(
                 _reordered(each.judged, order, rng), reference=each.reference, points=1
             )
             moved += in_core_hours(shuffled)[order] - in_core_hours(each)
-        found = np.maximum(found, size * np.abs(moved))
-    return found
+        spread = np.maximum(spread, size * np.abs(moved))
+    return spread
 
 
 def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Window:
@@ -476,8 +476,8 @@ def _spans(text: str, log: Log) -> list[tuple[int, int]]:
 
 def span_seconds(text: str, option: str, expected: str = "a span such as 12h, 7d or week") -> int:
     """Seconds of a span such as day, 12h or 2w; raises InvalidOption, which names the option."""
-    found = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
-    length = int(found[1] or 1) * _SPANS[found[2]] if found else 0
+    parts = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
+    length = int(parts[1] or 1) * _SPANS[parts[2]] if parts else 0
     if length < 1:
         raise InvalidOption(f"{option} is {text!r}; expected {expected}")
     return length

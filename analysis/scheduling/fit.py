@@ -79,8 +79,8 @@ class Fit:
     @property
     def best(self) -> Fitted | None:
         """The weights or the levels, whichever is nearer; None when neither is nearer than now."""
-        found = [each for each in (self.weights, self.levels) if each.nearer(self.now)]
-        return min(found, key=lambda each: each.judged, default=None)
+        nearer = [each for each in (self.weights, self.levels) if each.nearer(self.now)]
+        return min(nearer, key=lambda each: each.judged, default=None)
 
 
 def fit(judged: Fairness) -> Fit:
@@ -149,8 +149,8 @@ def _nearest(
             if key in tried or len(tried) >= most:
                 continue
             tried.add(key)
-            if (found := error(trial)) < value - 1e-12:
-                best, value, better = trial, found, True
+            if (distance := error(trial)) < value - 1e-12:
+                best, value, better = trial, distance, True
                 break
     return best
 
@@ -194,8 +194,8 @@ def present_weights(judged: Fairness) -> Integers:
     weights = np.array([queues.get(name, 0.0) for name in judged.names])
     if not weights.any():
         weights = judged.machines.astype(float)
-    found: Integers = np.round(1000 * weights / weights.max()).astype(np.int64)
-    return found
+    whole: Integers = np.round(1000 * weights / weights.max()).astype(np.int64)
+    return whole
 
 
 def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: Integers) -> Integers:
@@ -215,14 +215,14 @@ def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: In
     )
     order = instance.order
     count = np.bincount(instance.organization, minlength=len(each))
-    start, found = np.full((2, instance.jobs), -1, dtype=np.int64)
+    in_order, start = np.full((2, instance.jobs), -1, dtype=np.int64)
     admit(
         np.append(0, np.cumsum(count)), instance.release[order], instance.processing[order],
         instance.width[order], instance.organization[order], quota, borrowing,
-        np.minimum(lending, quota), weights, instance.horizon, start,
+        np.minimum(lending, quota), weights, instance.horizon, in_order,
     )  # fmt: skip
-    found[order] = start
-    return found
+    start[order] = in_order
+    return start
 
 
 def _distance(judged: Fairness, audits: list[Audit], weights: Integers, levels: Integers) -> float:

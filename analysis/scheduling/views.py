@@ -53,8 +53,8 @@ class Views:
 
     def apart(self, rule: str) -> Floats:
         """(q,) hours of the unit that a rule gives to others than REF does."""
-        found: Floats = np.abs(self.debts[rule] - self.debts["REF"]).sum(axis=0) / 2
-        return found
+        hours: Floats = np.abs(self.debts[rule] - self.debts["REF"]).sum(axis=0) / 2
+        return hours
 
     def opposed(self, rule: str) -> list[int]:
         """Organizations that a rule says owe and REF says are owed, or the reverse."""
@@ -114,8 +114,8 @@ def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
             part = slice(*np.searchsorted(steps, [since, until]).tolist())
             given = given + gain[:, part].sum(axis=1)
             ages = until - steps[part.start : part.stop + 1]
-            kept = np.diff(0.5 ** (ages / half_life)) * half_life / np.log(2)
-            used = used * 0.5 ** ((until - since) / half_life) + parts[:, :, part] @ kept
+            left = np.diff(0.5 ** (ages / half_life)) * half_life / np.log(2)
+            used = used * 0.5 ** ((until - since) / half_life) + parts[:, :, part] @ left
             times.append(begin - first + until)
             at = int(np.searchsorted(each.times, until))
             ref = each.owed[:, at] * 2 / each.instance.horizon / HOUR
@@ -133,12 +133,12 @@ def _parts(judged: Fairness, course: Course) -> Floats:
     """(r, k, m) the part of the unit, and of each resource of which the files say how much there
     is, that each organization holds.
     """
-    found, log = [course.runs / judged.machines.sum()], judged.found.log
+    parts, log = [course.runs / judged.machines.sum()], judged.found.log
     for name in RESOURCES if log.resources else ():
         if total := amount_of(judged.found.capacity, name):
             each = np.array([amount_of(log.resources[job], name) for job in course.job])
-            found.append(course.in_use(each / total))
-    return np.array(found)
+            parts.append(course.in_use(each / total))
+    return np.array(parts)
 
 
 def _now(judged: Fairness, course: Course) -> Floats:
@@ -171,5 +171,5 @@ def filled(total: Floats, most: Floats, weight: Floats) -> Floats:
     reached = level <= np.take_along_axis(ratio, order, axis=0) + 1e-12
     place = np.where(reached.any(axis=0), reached.argmax(axis=0), len(weight) - 1)
     height = np.take_along_axis(level, place[None], axis=0)[0]
-    found: Floats = np.minimum(most, np.maximum(height, 0.0) * weight[:, None])
-    return found
+    each: Floats = np.minimum(most, np.maximum(height, 0.0) * weight[:, None])
+    return each

@@ -137,6 +137,6 @@ def _changed(judged: Window, machines: Integers, stay: npt.NDArray[np.bool_]) ->
 
 def _replayed(judged: Fairness, one: Window) -> Window:
     """The window with the schedule of the site's rule."""
-    known = dict(zip(judged.names, present_weights(judged).tolist(), strict=True))
-    weights = np.array([known[name] for name in one.instance.names], dtype=np.int64)
+    by_name = dict(zip(judged.names, present_weights(judged).tolist(), strict=True))
+    weights = np.array([by_name[name] for name in one.instance.names], dtype=np.int64)
     return replace(one, start=played(judged, one.instance, weights, np.zeros_like(weights)))

@@ -36,7 +36,7 @@ from .log import (
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import Organizations
-from .units import CPUS, Amounts, Unit, named_numbers, summed, unit_named
+from .units import Amounts, Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
@@ -63,7 +63,6 @@ class Accounts:
     notes : what the reading decided.
     kind : what an organization is: "account", "user", or "organization".
     dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
-    unit : what a machine is.
     capacity : all that the cluster has, where the files say it.
     node : machines of the node of the most common size; 0 when it is not known.
     """
@@ -77,9 +76,13 @@ class Accounts:
     notes: tuple[str, ...]
     kind: str
     dealt: str
-    unit: Unit = CPUS
     capacity: Amounts = field(default_factory=dict)
     node: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """What a machine is."""
+        return self.log.unit
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
         """The log, and a window's settings from `begin`, to the export's end without a length."""
@@ -194,8 +197,8 @@ class Source:
                 "wait for any; audit one with --partition"
             )
         notes += remarks(log, nodes, self.unit)
-        log, unit, more = self._in_unit(log, nodes)
-        notes += more
+        log, more = self._in_unit(log, nodes)
+        notes, unit = notes + more, log.unit
         if self.inside is not None:
             log, nodes = _users(log, self.inside), []
             notes.append(f"only {self.inside} is seen: what others held and waited for is not")
@@ -244,10 +247,7 @@ class Source:
             settings=settings,
             machines_from=machines_from,
             shares_from=self._shares_from(log),
-            unit=unit,
-            capacity=summed(
-                [each.nominal for each in log.queues] or [node.resources for node in nodes]
-            ),
+            capacity=summed(_brought(log, nodes)),
             node=max(sizes, key=lambda size: (sizes[size], size), default=0),
             submitted=log if different and self.release == "eligible" else None,
             waiting=log.waiting,
@@ -256,17 +256,17 @@ class Source:
             dealt="" if by_account or self.mapping is not None else self.by,
         )
 
-    def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, Unit, list[str]]:
+    def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, list[str]]:
         """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
         lines count them.
         """
         unit = unit_named(self.unit, self.prices)
         if unit.resource == "cpu" and not log.queues:
-            return log, unit, []
-        capacity = sum(unit.whole(node.resources) for node in nodes)
+            return log, []
+        brought = [unit.whole(each) for each in _brought(log, nodes)]
         if self.machines is not None:
-            capacity = self.machines * unit.parts
-        return in_unit(log, unit, capacity)
+            brought.append(self.machines * unit.parts)
+        return in_unit(log, unit, brought)
 
     def _parts(self, log: Log, unit: Unit) -> dict[str, float] | None:
         """Each organization's part: as given, what sshare says, or what queues bring."""
@@ -280,7 +280,10 @@ class Source:
             return None
         quotas = {each.name: float(in_machines(unit, each.nominal)) for each in log.queues}
         if not any(quotas.values()):
-            raise InvalidOption(f"unit is {self.unit}, of which no queue has a quota")
+            raise InvalidOption(
+                f"unit is {self.unit}, of which no queue has a quota; expected one "
+                f"of: {', '.join(sorted(summed(each.nominal for each in log.queues)))}"
+            )
         return quotas
 
     def _shares_from(self, log: Log) -> str:
@@ -332,13 +335,13 @@ def sacct(
     return window(*source.read(path).span(begin, length)).instance
 
 
-def waits(found: Accounts) -> dict[str, tuple[int, int, float]]:
+def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
     """Account -> jobs that wait at the end of the log, their processors, and the processor seconds
     they have waited so far; without those that their users hold.
     """
-    over = found.log.over
+    over = accounts.log.over
     table: dict[str, tuple[int, int, float]] = {}
-    for job in found.waiting:
+    for job in accounts.waiting:
         if job.eligible is not None and job.eligible < over:
             jobs, cpus, waited = table.get(job.account, (0, 0, 0.0))
             more = job.processors * (over - job.eligible)
@@ -353,6 +356,11 @@ def _users(log: Log, account: str) -> Log:
     chosen = np.flatnonzero(log.group == log.groups.index(account))
     waiting = tuple(job for job in log.waiting if job.account == account)
     return replace(of_jobs(log, chosen), waiting=waiting, queues=(), last=log.over)
+
+
+def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:
+    """What each queue brings, or each node has."""
+    return [each.nominal for each in log.queues] or [node.resources for node in nodes]
 
 
 def _left_out(log: Log) -> Iterator[str]:
@@ -405,13 +413,13 @@ def _merged(
     work = np.bincount(
         log.group, weights=(log.run * log.processors).astype(float), minlength=len(log.groups)
     )
-    kept = {log.groups[n] for n in np.argsort(-work, kind="stable")[:top]}
-    names = [name if name in kept else OTHERS for name in log.groups]
+    largest = {log.groups[n] for n in np.argsort(-work, kind="stable")[:top]}
+    names = [name if name in largest else OTHERS for name in log.groups]
     groups, group = labeled([names[g] for g in log.group])
     if weights is not None:
         merged: dict[str, float] = {}
         for name, share in weights.items():
-            key = name if name in kept else OTHERS
+            key = name if name in largest else OTHERS
             merged[key] = merged.get(key, 0.0) + share
         weights = merged
     return replace(log, group=group, groups=groups), weights

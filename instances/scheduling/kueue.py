@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
-from ..problem.quantities import amount, quantity
+from ..problem.quantities import amount, measured
 from ..problem.reading import parse_any_json, read_text
 from ..problem.tables import PathLike
 from .log import Log, Waiting, labeled
@@ -34,13 +35,9 @@ KUEUE_COMMAND = (
 
 GROUP = "kueue.x-k8s.io/"
 _LIMITS = ("borrowingLimit", "lendingLimit")
-_ENDLESS = "1E"
+_ENDLESS = 10**18
 
 Object = Mapping[str, Any]
-
-
-class _BadObject(Exception):
-    """What is wrong with an object."""
 
 
 @dataclass
@@ -53,6 +50,7 @@ class _Reading:
     locals : of a LocalQueue with its namespace, the ClusterQueue.
     flavors : of a queue and a resource, the flavors with a quota.
     runs : job, queue, user, cohort, since when it waited, start, end or None, resources, marks.
+    at : the queue or cohort that is read.
     """
 
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -64,6 +62,7 @@ class _Reading:
     bad: list[str] = field(default_factory=list)
     last: int = 0
     finished: list[int] = field(default_factory=list)
+    at: str = ""
 
 
 def looks_like_kueue(text: str) -> bool:
@@ -90,10 +89,10 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
     for item in _items(content):
         meta = item.get("metadata")
         if isinstance(meta, dict) and isinstance(item.get("kind"), str):
-            key = (item["kind"], str(meta.get("namespace", "")), str(meta.get("name", "")))
-            objects[key] = item
+            uid = meta.get("uid") if item["kind"] == "Workload" else ""
+            objects[item["kind"], _name(item), str(uid)] = item
     of_kind: dict[str, list[Object]] = {}
-    for (kind, _, _), item in objects.items():
+    for (kind, *_), item in objects.items():
         of_kind.setdefault(kind, []).append(item)
     if not of_kind.get("ClusterQueue"):
         raise InvalidFile(f"{where} has no ClusterQueue; make it with: {KUEUE_COMMAND}")
@@ -101,13 +100,13 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
     notes: list[str] = []
     try:
         notes += _read_queues(of_kind, reading)
-    except (_BadObject, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidFile(f"{where}: a queue or cohort cannot be read: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidFile(f"{where}, {reading.at}: {error}") from None
     workloads = of_kind.get("Workload", [])
     for item in workloads:
         try:
             _read_workload(item, reading)
-        except (_BadObject, AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             what = f"Workload {_name(item)}: {error}"
             if strict:
                 raise InvalidFile(f"{where}, {what}") from None
@@ -142,15 +141,26 @@ def _name(item: Object) -> str:
 
 def _moment(text: object, what: str) -> int:
     try:
-        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:
-        raise _BadObject(f"{what} is {shortened(str(text))}; expected a time") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+        raise ValueError(f"{what} is {shortened(str(text))}; expected a time") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _add(table: dict[str, int], resource: str, flavor: str, value: object, times: int = 1) -> None:
-    """Count a quantity of a resource of a flavor."""
-    whole = amount(times * quantity(str(value)), resource)
+def _number(value: object, what: str) -> Fraction:
+    number = measured(str(value))
+    if number is None:
+        raise ValueError(
+            f"{what} is {shortened(str(value))}; expected a quantity, 0 or more, such as 500m"
+        )
+    return number
+
+
+def _add(
+    table: dict[str, int], resource: str, flavor: str, value: object, times: int = 1, key: str = ""
+) -> None:
+    """Count a quantity of a resource of a flavor; its key is named in an error."""
+    whole = amount(times * _number(value, f"{key} of {resource}" if key else resource), resource)
     name = GPU if resource.rpartition("/")[2] == "gpu" else resource
     name = "mem" if name == "memory" else name
     for each in (name, f"{GPU}:{flavor}") if name == GPU and flavor else (name,):
@@ -171,11 +181,12 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
     above: dict[str, list[str]] = {}
     for item in of_kind["ClusterQueue"]:
         name, spec = _name(item), item.get("spec") or {}
+        reading.at = f"ClusterQueue {name}"
         above[name] = []  # its cohorts, the root last
         cohort = spec.get("cohortName") or spec.get("cohort")
         while cohort:
             if cohort in above[name]:
-                raise _BadObject(f"Cohort {cohort} is within itself")
+                raise ValueError(f"Cohort {cohort} is within itself")
             above[name].append(str(cohort))
             parent = cohorts.get(cohort, {})
             cohort = parent.get("parentName") or parent.get("parent")
@@ -184,15 +195,17 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
             reading.flavors.setdefault((name, entry["name"]), []).append(flavor)
             for key, table in quota.items():
                 value = entry.get(key)
-                _add(table, entry["name"], flavor, _ENDLESS if value is None else value)
-        weight = float(quantity(str((spec.get("fairSharing") or {}).get("weight", 1))))
+                most = _ENDLESS if key in _LIMITS else None
+                _add(table, entry["name"], flavor, most if value is None else value, key=key)
+        weight = float(_number((spec.get("fairSharing") or {}).get("weight", 1), "weight"))
         root = above[name][-1] if above[name] else name
         nominal, borrowing, lending = quota.values()
         reading.queues[name] = Queue(name, root, nominal, borrowing, lending, weight)
     for cohort, spec in cohorts.items():
         pool: dict[str, int] = {}
+        reading.at = f"Cohort {cohort}"
         for flavor, entry in _quotas(spec):
-            _add(pool, entry["name"], flavor, entry.get("nominalQuota", 0))
+            _add(pool, entry["name"], flavor, entry.get("nominalQuota", 0), key="nominalQuota")
         members = [queue for name, queue in reading.queues.items() if cohort in above[name]]
         if not any(pool.values()) or not members:
             continue
@@ -210,23 +223,23 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         yield "cohorts within cohorts are judged as one: limits and weights between them not"
     for item in of_kind.get("LocalQueue", []):
         reading.locals[_name(item)] = str((item.get("spec") or {}).get("clusterQueue", ""))
-    known = {_name(item) for item in of_kind.get("ResourceFlavor", [])}
+    there = {_name(item) for item in of_kind.get("ResourceFlavor", [])}
     used = {flavor for flavors in reading.flavors.values() for flavor in flavors}
-    if known and (missing := sorted(used - known)):
+    if there and (missing := sorted(used - there)):
         yield f"quotas of flavors that are not there, which nobody can use: {', '.join(missing)}"
 
 
 def _resources(item: Object, queue: str, reading: _Reading) -> dict[str, int]:
     """What a workload holds or asks for, in all of its pods."""
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     status = item.get("status") or {}
     admission = status.get("admission") or {}
     if assigned := admission.get("podSetAssignments"):
         for each in assigned:
             flavors = each.get("flavors") or {}
             for resource, value in (each.get("resourceUsage") or {}).items():
-                _add(found, resource, str(flavors.get(resource, "")), value)
-        return found
+                _add(amounts, resource, str(flavors.get(resource, "")), value)
+        return amounts
     asked = [
         (name, value, 1)
         for each in status.get("resourceRequests") or ()
@@ -235,12 +248,17 @@ def _resources(item: Object, queue: str, reading: _Reading) -> dict[str, int]:
         (name, value, int(each.get("count", 1)))
         for each in item["spec"]["podSets"]
         for container in each["template"]["spec"].get("containers") or ()
-        for name, value in ((container.get("resources") or {}).get("requests") or {}).items()
+        # as Kubernetes does, what only has a limit asks for that
+        for name, value in {
+            resource: value
+            for kind in ("limits", "requests")
+            for resource, value in ((container.get("resources") or {}).get(kind) or {}).items()
+        }.items()
     ]
     for name, value, times in asked:
         flavors = reading.flavors.get((queue, name), [])
-        _add(found, name, flavors[0] if len(flavors) == 1 else "", value, times)
-    return found
+        _add(amounts, name, flavors[0] if len(flavors) == 1 else "", value, times)
+    return amounts
 
 
 def _read_workload(item: Object, reading: _Reading) -> None:
@@ -272,7 +290,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     past = status.get("accumulatedPastExecutionTimeSeconds")
     if past := int(past or status.get("accumulatedPastExexcutionTimeSeconds") or 0):
         ended, marks = since.get("Evicted"), ["evicted"]
-        if ended is None:
+        if ended is None or (reserved is not None and ended > reserved):  # that of a later run
             again = created if reserved is None else reserved
             requeued = changed.get("Requeued", 0)
             ended = requeued if created < requeued <= again else again
@@ -327,9 +345,7 @@ def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[s
         )
     limited = [
         queue.name for queue in reading.queues.values()
-        if any(number < amount(quantity(_ENDLESS), "") for number in (
-            *queue.borrowing.values(), *queue.lending.values()
-        ))
+        if min([*queue.borrowing.values(), *queue.lending.values(), _ENDLESS]) < _ENDLESS
     ]  # fmt: skip
     if limited:
         yield (
@@ -341,13 +357,16 @@ def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[s
         if end is None:
             running.setdefault(queue, []).append(resources)
     for item in of_kind["ClusterQueue"]:
-        said: dict[str, int] = {}
+        reserved: dict[str, int] = {}
         status = item.get("status") or {}
         for flavor in status.get("flavorsReservation") or ():
             for entry in flavor.get("resources") or ():
-                _add(said, entry["name"], "", entry.get("total", 0))
+                _add(reserved, entry["name"], "", entry.get("total", 0))
         mine = summed(running.get(_name(item), []))
-        less = [name.replace(GPU, "GPUs") for name in said if amount_of(mine, name) < said[name]]
+        less = [
+            name.replace(GPU, "GPUs")
+            for name, number in reserved.items() if amount_of(mine, name) < number
+        ]  # fmt: skip
         if less:
             yield (
                 f"ClusterQueue {_name(item)} reserves more {', '.join(less)} than the Workloads in "

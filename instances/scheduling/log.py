@@ -13,7 +13,7 @@ from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
 from .split import Organizations, machine_split, proportional
-from .units import Amounts, Queue
+from .units import CPUS, Amounts, Queue, Unit
 
 Initial = Literal["empty", "warm"]
 By = Literal["user", "group", "job", "account"]
@@ -71,6 +71,7 @@ class Log:
     resources : (n,) what each job held; empty where the log does not say.
     queues : what queues bring, where the log says it.
     notes : what the reading decided, in sentences.
+    unit : what `processors` counts.
     dated : whether seconds count from 1970.
     """
 
@@ -97,6 +98,7 @@ class Log:
     resources: tuple[Amounts, ...] = ()
     queues: tuple[Queue, ...] = ()
     notes: tuple[str, ...] = ()
+    unit: Unit = CPUS
 
     @property
     def machines(self) -> int | None:
@@ -266,9 +268,11 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     if parallel and used.max() > (total := int(machines.sum())):
         widest = int(chosen[used.argmax()])
         name = f"job {log.jobs[widest]}" if log.jobs else "a job"
+        most, wide = (float(number * log.unit.size) for number in (total, int(used.max())))
+        what = "processors" if log.unit == CPUS else log.unit.count("").strip()
         raise InvalidOption(
-            f"machines is {total}; {name} of user {log.users[log.user[widest]]} in the window, "
-            f"submitted at {log.submit[widest]}, takes {used.max()} processors at once. Give as "
+            f"machines is {most:.10g}; {name} of user {log.users[log.user[widest]]} in the window, "
+            f"submitted at {log.submit[widest]}, takes {wide:.10g} {what} at once. Give as "
             "many machines; or, with jobs=sequential, it is so many jobs of one"
         )
     copies = np.ones(len(used), dtype=np.int64) if parallel else used
@@ -295,10 +299,10 @@ def of_partition(log: Log, name: str) -> Log:
     """
     inside = np.array([each == name for each in log.partition], dtype=bool)
     if not inside.any():
-        known = sorted(set(log.partition))
+        names = sorted(set(log.partition))
         raise InvalidOption(
             f"partition is {name!r}; expected one of those with jobs that ran: "
-            f"{in_a_line(known) or 'the log names none'}"
+            f"{in_a_line(names) or 'the log names none'}"
         )
     return replace(
         of_jobs(log, np.flatnonzero(inside)),
@@ -363,9 +367,9 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
 def most_processors(log: Log) -> int:
     """The most processors that jobs of the log used at one time, or waited for one job alone."""
     began = log.submit + log.wait
-    known = log.wait >= 0
-    times = np.concatenate([began[known] + log.run[known], began[known]])
-    change = np.concatenate([-log.processors[known], log.processors[known]])
+    started = log.wait >= 0
+    times = np.concatenate([began[started] + log.run[started], began[started]])
+    change = np.concatenate([-log.processors[started], log.processors[started]])
     order = np.lexsort((change, times))
     return max(int(np.cumsum(change[order]).max(initial=0)), int(log.processors.max()))
 
@@ -393,11 +397,11 @@ def _in_window(
     chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
     left = log.run.copy()
     if initial == "warm":
-        known = began >= 0
+        started = began >= 0
         running = np.flatnonzero(
-            (log.submit < begin) & known & (began < begin) & (began + log.run > begin)
+            (log.submit < begin) & started & (began < begin) & (began + log.run > begin)
         )
-        waiting = np.flatnonzero((log.submit < begin) & known & (began >= begin))
+        waiting = np.flatnonzero((log.submit < begin) & started & (began >= begin))
         left[running] -= begin - began[running]
         running = running[np.argsort(began[running], kind="stable")]
         chosen = np.concatenate([running, waiting, chosen])

@@ -37,7 +37,7 @@ SHARES_COMMAND = "sshare -a -l -P"
 LISTED = 5
 """Bad lines that are listed; the rest are counted."""
 
-_KNOWN = frozenset(
+_COLUMNS = frozenset(
     "jobidraw jobid user account partition qos submit eligible start end elapsed elapsedraw state "
     "timelimit timelimitraw alloccpus ncpus reqcpus alloctres reqtres nodelist nnodes jobname "
     "exitcode group uid cluster priority cputimeraw suspended reserved planned".split()
@@ -57,7 +57,7 @@ class _BadLine(Exception):
 
 
 @dataclass
-class _Found:
+class _Reading:
     """What the lines have said so far."""
 
     jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
@@ -69,8 +69,8 @@ class _Found:
 def looks_like_sacct(text: str) -> bool:
     """Whether a text begins with a header of sacct's column names, whatever separates them."""
     header = re.split(r"[^A-Za-z]+", text.lstrip("\ufeff\r\n ").partition("\n")[0].lower())
-    known = _KNOWN.intersection(header)
-    return len(known) >= 4 and bool(known & {"jobid", "jobidraw", "account"})
+    columns = _COLUMNS.intersection(header)
+    return len(columns) >= 4 and bool(columns & {"jobid", "jobidraw", "account"})
 
 
 def read_sacct(
@@ -102,25 +102,25 @@ def read_sacct(
     mark, names = _columns(where, header, delimiter)
     place = {name: column for column, name in enumerate(names)}
     _require(where, place)
-    found = _Found()
+    reading = _Reading()
     total = 0
     for number, line in lines:
         total += 1
         try:
-            _read_line(_cells(line, mark, names, place), place, found)
+            _read_line(_cells(line, mark, names, place), place, reading)
         except _BadLine as error:
             what = f"line {number}: {error}"
             if strict:
                 raise InvalidFile(f"{where}, {what}") from None
-            found.bad.append(what)
+            reading.bad.append(what)
     if not total:
         raise InvalidFile(f"{where} has no rows; expected some below the header")
-    if 2 * len(found.bad) > total:
+    if 2 * len(reading.bad) > total:
         raise InvalidFile(
-            f"{where}: {len(found.bad)} of {total} lines cannot be read; the first is "
-            f"{found.bad[0]}. Make it with: {COMMAND}"
+            f"{where}: {len(reading.bad)} of {total} lines cannot be read; the first is "
+            f"{reading.bad[0]}. Make it with: {COMMAND}"
         )
-    return _log_of(where, found)
+    return _log_of(where, reading)
 
 
 @dataclass(frozen=True)
@@ -241,8 +241,8 @@ def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:
     """What separates the cells, and the names of the columns in lower case."""
     bare = header.lstrip("\ufeff ").strip('"')
     if not delimiter:
-        found = re.match(r"[A-Za-z]+(?:%-?[0-9]+)?([^A-Za-z0-9]+)[A-Za-z]", bare)
-        delimiter = found[1] if found else ""
+        match = re.match(r"[A-Za-z]+(?:%-?[0-9]+)?([^A-Za-z0-9]+)[A-Za-z]", bare)
+        delimiter = match[1] if match else ""
     if not looks_like_sacct(header):
         raise InvalidFile(
             f"{where}, line 1: {shortened(header[:60])} is not a header of sacct; expected column "
@@ -295,7 +295,7 @@ def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> lis
     return cells
 
 
-def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
+def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> None:
     def cell(*names: str) -> str:
         """The first of these columns that is there and not empty."""
         for name in names:
@@ -307,7 +307,7 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
     if not job:
         raise _BadLine("no JobID")
     if "." in job or "." in cell("jobidraw"):
-        found.counts["job steps"] += 1
+        reading.counts["job steps"] += 1
         return
     state = cell("state").upper().partition(" ")[0]
     sent = _moment("Submit", cell("submit"))
@@ -319,21 +319,21 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
     requested = cell("reqtres")
     asked = _cpus(requested, cell("alloccpus", "ncpus", "reqcpus"))
     for moment in (sent, start, end):
-        found.last = max(found.last, moment or 0)
+        reading.last = max(reading.last, moment or 0)
     if start is None:
         if state in ("", "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"):
-            if (job, sent) in found.jobs:
-                found.counts["repeated lines"] += 1
+            if (job, sent) in reading.jobs:
+                reading.counts["repeated lines"] += 1
             limit = _length("Timelimit", cell("timelimit")) or -1
-            found.jobs[job, sent] = (
+            reading.jobs[job, sent] = (
                 job, account, user, partition, sent, eligible, asked * _tasks(job), limit,
                 {name: _tasks(job) * number for name, number in tres(requested).items()},
             )  # fmt: skip
         else:
-            found.counts["jobs that left the queue before they started"] += 1
+            reading.counts["jobs that left the queue before they started"] += 1
         return
     run = _run(cell("elapsedraw", "elapsed"), start, end)
-    found.last = max(found.last, start + run)
+    reading.last = max(reading.last, start + run)
     used = _cpus(cell("alloctres"), cell("alloccpus", "ncpus", "reqcpus"))
     if eligible is None:
         eligible = sent
@@ -346,23 +346,23 @@ def _read_line(cells: list[str], place: dict[str, int], found: _Found) -> None:
         ("devices", bool(_DEVICES.search(requested))),
     )
     key = (job, sent, start)
-    if key in found.jobs:
-        found.counts["repeated lines"] += 1
-    found.jobs[key] = (
+    if key in reading.jobs:
+        reading.counts["repeated lines"] += 1
+    reading.jobs[key] = (
         job, account, user, partition, min(sent, start), min(eligible, start), start, run,
         max(used, 1), _memory(requested), tuple(name for name, true in marks if true),
         tres(cell("alloctres") or requested),
     )  # fmt: skip
 
 
-def _log_of(where: str, found: _Found) -> Log:
+def _log_of(where: str, reading: _Reading) -> Log:
     ran, waiting = [], []
-    started = {key[:2] for key in found.jobs if len(key) == 3}  # type: ignore[arg-type,index]
-    for key, job in found.jobs.items():
+    started = {key[:2] for key in reading.jobs if len(key) == 3}  # type: ignore[arg-type,index]
+    for key, job in reading.jobs.items():
         if len(key) == 3:  # type: ignore[arg-type]
             ran.append(job)
         elif key in started:  # an older export of a job that has started since
-            found.counts["repeated lines"] += 1
+            reading.counts["repeated lines"] += 1
         else:
             waiting.append(Waiting(*job))  # type: ignore[arg-type]
     if not ran:
@@ -378,19 +378,19 @@ def _log_of(where: str, found: _Found) -> Log:
     user_names, user = labeled(users)
     account_names, account = labeled(accounts)
     zero = run == 0
-    kept = np.flatnonzero(~zero)
-    if len(kept) == 0:
+    some = np.flatnonzero(~zero)
+    if len(some) == 0:
         raise InvalidFile(f"{where} has no job with a run time above 0")
-    dropped = dict(found.counts) | {"jobs with no run time above 0": int(zero.sum())}
+    dropped = dict(reading.counts) | {"jobs with no run time above 0": int(zero.sum())}
     return Log(
         name=Path(where).name.rpartition(".")[0] or Path(where).name,
-        submit=sent[kept], wait=(start - sent)[kept], run=run[kept], processors=cpus[kept],
-        user=user[kept], group=account[kept], users=user_names, groups=account_names,
+        submit=sent[some], wait=(start - sent)[some], run=run[some], processors=cpus[some],
+        user=user[some], group=account[some], users=user_names, groups=account_names,
         dropped={why: number for why, number in dropped.items() if number},
-        jobs=tuple(ids[n] for n in kept), eligible=eligible[kept],
-        partition=tuple(partitions[n] for n in kept), waiting=tuple(waiting), last=found.last,
-        bad=tuple(found.bad), dated=True, marks=tuple(marks[n] for n in kept),
-        memory=memory[kept], resources=tuple(resources[n] for n in kept),
+        jobs=tuple(ids[n] for n in some), eligible=eligible[some],
+        partition=tuple(partitions[n] for n in some), waiting=tuple(waiting), last=reading.last,
+        bad=tuple(reading.bad), dated=True, marks=tuple(marks[n] for n in some),
+        memory=memory[some], resources=tuple(resources[n] for n in some),
     )  # fmt: skip
 
 
@@ -438,8 +438,8 @@ def _these(log: Log, chosen: list[int]) -> str:
 
 def _memory(resources: str) -> int:
     """MiB by a TRES such as cpu=2,mem=3.50G; 0 where it has none."""
-    found = _MEMORY.search(resources)
-    return int(float(found[1] + (found[2] or "")) * _MEBIBYTES[found[3]]) if found else 0
+    match = _MEMORY.search(resources)
+    return int(float(match[1] + (match[2] or "")) * _MEBIBYTES[match[3]]) if match else 0
 
 
 def _moment(column: str, text: str) -> int | None:
@@ -460,9 +460,9 @@ def _length(column: str, text: str) -> int | None:
     """Seconds of [days-]HH:MM:SS, or of a whole number."""
     if text.isdecimal() and len(text) <= 12:
         return int(text)
-    if found := _CLOCK.fullmatch(text):
-        days, one, two, three = (int(part or 0) for part in found.groups())
-        clock = 3600 * one + 60 * two + three if found[4] else 60 * one + two
+    if match := _CLOCK.fullmatch(text):
+        days, one, two, three = (int(part or 0) for part in match.groups())
+        clock = 3600 * one + 60 * two + three if match[4] else 60 * one + two
         return 86_400 * days + clock
     return None
 
@@ -485,8 +485,8 @@ def _run(text: str, start: int, end: int | None) -> int:
 
 def _cpus(resources: str, number: str) -> int:
     """CPUs by a TRES such as billing=2,cpu=2, else by a column of their number, else 1."""
-    if found := _CPUS.search(resources):
-        return int(found[1])
+    if match := _CPUS.search(resources):
+        return int(match[1])
     if not number:
         return 1
     if not number.isdecimal() or len(number) > 9:
@@ -496,11 +496,11 @@ def _cpus(resources: str, number: str) -> int:
 
 def _tasks(job: str) -> int:
     """Tasks of an array that stand in one line, as 2_[4-5%3] or 7_[1,3,8-20:4]."""
-    found = _TASKS.match(job)
-    if found is None:
+    match = _TASKS.match(job)
+    if match is None:
         return 1
     number = 0
-    for part in found[1].partition("%")[0].split(","):
+    for part in match[1].partition("%")[0].split(","):
         bounds = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?", part)
         if bounds is None:
             return max(1, number)  # sacct cuts long lists with ...

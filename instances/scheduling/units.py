@@ -22,7 +22,7 @@ GPU = "gres/gpu"
 _AMOUNT = re.compile(r"([0-9]{1,15})(\.[0-9]{1,9})?([KMGTPE]?)")
 _POWERS = {letter: 2 ** (10 * power) for power, letter in enumerate("KMGTPE", 1)}
 _GRES = re.compile(r"(?:^|,)gpu(?::([^:,]+))?:([0-9]{1,9})(?=,|$)")
-_KNOWN = {
+_UNITS = {
     "cpu": ("cpu", "CPU", "core hours", 1000),
     "gpu": (GPU, "GPU", "GPU hours", 1),
     "memory": ("mem", "GiB", "GiB hours", 2**30),
@@ -133,13 +133,13 @@ def unit_named(name: str, prices: str | None = None) -> Unit:
         There is no such unit, or no such prices; prices for what is no GPU.
     """
     kind = name.removeprefix("gpu:")
-    if name not in _KNOWN and "/" not in name and not 0 < len(kind) < len(name):
+    if name not in _UNITS and "/" not in name and not 0 < len(kind) < len(name):
         raise InvalidOption(
             f"unit is {name!r}; expected cpu, gpu, gpu:TYPE, memory, billing, or a resource with a "
             "slash such as gres/shard"
         )
     own = name if "/" in name else f"{GPU}:{kind}"
-    resource, noun, hours, parts = _KNOWN.get(name, (own, kind, f"{kind} hours", 1))
+    resource, noun, hours, parts = _UNITS.get(name, (own, kind, f"{kind} hours", 1))
     if prices is None:
         return Unit(resource, noun, hours, parts=parts)
     if resource != GPU:
@@ -153,15 +153,15 @@ def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
     """The numbers, 0 or more and one of them above 0, of a text such as bio=40,astro=2.5; raises
     InvalidOption, which names the option, for another text.
     """
-    found: dict[str, Fraction] = {}
+    numbers: dict[str, Fraction] = {}
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.rpartition("="))
-        if not name or name in found or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", value):
+        if not name or name in numbers or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,4})?", value):
             raise InvalidOption(f"{option} is {text!r}; expected {expected}")
-        found[name] = Fraction(value)
-    if not any(found.values()):
+        numbers[name] = Fraction(value)
+    if not any(numbers.values()):
         raise InvalidOption(f"{option} is {text!r}; expected one above 0")
-    return found
+    return numbers
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:
@@ -183,7 +183,7 @@ def tres(text: str) -> Amounts:
     >>> dict(tres("billing=2,cpu=2,mem=512M,gres/gpu=1"))
     {'billing': 2, 'cpu': 2000, 'mem': 536870912, 'gres/gpu': 1}
     """
-    found = {}
+    amounts = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
         matched = _AMOUNT.fullmatch(value)
@@ -192,17 +192,17 @@ def tres(text: str) -> Amounts:
         number = Fraction(matched[1] + (matched[2] or ""))
         letter = matched[3] or ("M" if name == "mem" else "")
         number *= _POWERS.get(letter, 1) * (1000 if name == "cpu" else 1)
-        found[name] = -int(-number // 1)
-    return MappingProxyType(found)
+        amounts[name] = -int(-number // 1)
+    return MappingProxyType(amounts)
 
 
 def gres(text: str) -> Amounts:
     """The GPUs of a node's Gres, such as gpu:a100:4(S:0-1),gpu:2."""
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for kind, number in _GRES.findall(re.sub(r"\([^)]*\)", "", text)):
         for name in (GPU, f"{GPU}:{kind}") if kind else (GPU,):
-            found[name] = found.get(name, 0) + int(number)
-    return found
+            amounts[name] = amounts.get(name, 0) + int(number)
+    return amounts
 
 
 def summed(many: Iterable[Amounts]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
@@ -20,41 +21,45 @@ grain.
 """
 
 
-def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
-    """The jobs that hold some of a unit, at that width; the unit with its grain; and what was left
+def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str]]:
+    """The jobs that hold some of a unit, at that width, with the unit's grain; and what was left
     out or rounded, in sentences.
 
     Parameters
     ----------
-    capacity : of the cluster in `unit.parts`; 0 when it is not known.
+    brought : what each node or queue brings, in `unit.parts`; nothing when it is not known.
 
     Raises
     ------
     InvalidOption
-        No job holds any.
+        No job holds any, or one holds more than a cluster can have.
     """
     cache: dict[int, int] = {}
     for amounts in log.resources:
         if id(amounts) not in cache:
             cache[id(amounts)] = unit.whole(amounts)
+    if (most := max(cache.values(), default=0)) >= 2**62:
+        raise InvalidOption(
+            f"unit is {unit.resource}, of which a job of {log.name} holds "
+            f"{unit.count(f'{most / unit.parts:.3g}')}; correct it, or leave it out"
+        )
     width = np.array([cache[id(amounts)] for amounts in log.resources], dtype=np.int64)
     waiting = [(job, unit.whole(job.resources)) for job in log.waiting]
-    kept = np.flatnonzero(width > 0)
-    if not len(kept):
+    holding = np.flatnonzero(width > 0)
+    if not len(holding):
         gpus = unit.resource.startswith(GPU) and not log.queues
         cure = ". They need AccountingStorageTRES=gres/gpu in slurm.conf" * gpus
         raise InvalidOption(
             f"unit is {unit.resource}, of which no job of {log.name} held any; the file has: "
             f"{shortened(', '.join(sorted(summed(log.resources))) or 'no AllocTRES')}{cure}"
         )
-    numbers = [*width[kept].tolist(), *(wide for _, wide in waiting), capacity]
-    numbers += [unit.whole(queue.nominal) for queue in log.queues]
+    numbers = [*width[holding].tolist(), *(wide for _, wide in waiting), *brought]
     # at most one of the unit, so that shares can divide what there is
     whole = grain = gcd(unit.parts, *numbers)
-    grain *= max(1, -(-max(capacity, int(width.max())) // (MOST_UNITS * grain)))
-    rounded = -(-width[kept] // grain)
+    grain *= max(1, -(-max(sum(brought), most) // (MOST_UNITS * grain)))
+    rounded = -(-width[holding] // grain)
     notes = []
-    if without := len(width) - len(kept):
+    if without := len(width) - len(holding):
         accounts = Counter(log.groups[g] for g in log.group[width == 0].tolist())
         who = ", ".join(f"{number} of {name}" for name, number in accounts.most_common(3))
         notes.append(
@@ -73,16 +78,18 @@ def in_unit(log: Log, unit: Unit, capacity: int) -> tuple[Log, Unit, list[str]]:
         each = ", ".join(f"{name} {float(price):g}" for name, price in unit.prices.items())
         notes.append(f"a GPU counts by its type: {each}")
     if grain > whole:
-        more = float((rounded * grain * log.run[kept]).sum() / (width * log.run).sum() - 1)
+        exact, run = width[holding].astype(float), log.run[holding]
+        more = float(((rounded * float(grain) - exact) @ run) / (exact @ run))
         notes.append(
             f"amounts are rounded up to {float(Fraction(grain, unit.parts)):.3g} {unit.noun}; the "
             f"work of all jobs is {100 * more:.2g} % larger by that"
         )
-    found = replace(
-        of_jobs(log, kept), processors=rounded, last=log.over,
+    judged = replace(
+        of_jobs(log, holding), processors=rounded, last=log.over,
+        unit=replace(unit, size=Fraction(grain, unit.parts)),
         waiting=tuple(replace(job, processors=-(-wide // grain)) for job, wide in waiting if wide),
     )  # fmt: skip
-    return found, replace(unit, size=Fraction(grain, unit.parts)), notes
+    return judged, notes
 
 
 def in_machines(unit: Unit, amounts: Amounts) -> int:

@@ -29,7 +29,7 @@ def admit(
     can never fit is left out.
     """
     queues = len(quota)
-    head, used, kept = first[:queues].copy(), np.zeros(queues, np.int64), quota - lending
+    head, used, own = first[:queues].copy(), np.zeros(queues, np.int64), quota - lending
     heap, size, now, total = np.zeros(len(release) + 1, np.int64), 0, 0, quota.sum()
     while now < horizon:
         while size > 0 and heap[0] >> _BITS <= now:
@@ -37,12 +37,12 @@ def admit(
             used[owner[job]] -= width[job]
             size -= 1
             drop_first(heap, 0, size)
-        bound = 0  # what is in use or kept for its owner alone
+        bound = 0  # what is in use or its owner's alone
         for u in range(queues):
-            bound += max(used[u], kept[u])
+            bound += max(used[u], own[u])
         best, share, later = -1, 0.0, horizon
         for u in range(queues):
-            most = min(quota[u] + borrowing[u], total - (kept.sum() - kept[u]))
+            most = min(quota[u] + borrowing[u], total - (own.sum() - own[u]))
             while head[u] < first[u + 1] and width[head[u]] > most:
                 head[u] += 1
             if head[u] == first[u + 1]:
@@ -54,7 +54,7 @@ def admit(
             after = used[u] + width[job]
             if after > quota[u] + borrowing[u]:
                 continue
-            if bound - max(used[u], kept[u]) + max(after, kept[u]) > total:
+            if bound - max(used[u], own[u]) + max(after, own[u]) > total:
                 continue
             above = max(after - quota[u], 0)
             mine = 0.0 if above == 0 else above / weight[u] if weight[u] > 0 else np.inf

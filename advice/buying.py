@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +12,18 @@ import numpy as np
 
 from ..instances.packing.instance import Packing, Placement
 from ..instances.packing.placement_constraints import rules_of
-from ..instances.problem.errors import InvalidInstance
+from ..instances.problem.errors import InfeasibleSolution, InvalidInstance
+from ..solvers.interrupts import deferred
 from ..solvers.outcome import Clock, Report
 from .assembly import Translation
 from .costs import node_costs
 from .node_types import NodeType, daemon_pods, with_nodes
 from .optimum import cost_needed, run
+from .order import ordered
 from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched
-from .placing import with_waiting
-from .plan import SECONDS, require_kinds
-from .scheduler_filters import Scheduler, check_arrivals
+from .placing import with_waiting, workers_in_use
+from .plan import SECONDS, Advice, require_kinds
+from .scheduler_filters import Scheduler, check_arrivals, check_waves
 from .selectors import admits, refers_to
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Pod, Role, change_nodes, change_pods
@@ -40,6 +42,9 @@ class Purchase:
         waiting are below, while nothing that runs moves.
     arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
     waiting, waiting_lower_bound : pods without a node, and how few no answer is below.
+    stays : where all nodes are to be replaced: pods that cannot leave, with the reasons; their
+        nodes have to stay, with all that they hold.
+    plan : then: the moves to the new nodes in waves, and which pending pods arrive after them.
     """
 
     state: ClusterState
@@ -50,10 +55,21 @@ class Purchase:
     waiting: tuple[int, ...]
     waiting_lower_bound: int
     interrupted: bool = False
+    stays: Mapping[int, str] = field(default_factory=dict)
+    plan: Advice | None = None
+
+    @property
+    def nodes_that_stay(self) -> dict[str, dict[str, str]]:
+        """By node that has to stay its pods that cannot leave, with the reasons."""
+        found: dict[str, dict[str, str]] = {}
+        for n, why in self.stays.items():
+            found.setdefault(self.state.pods[n].node, {})[self.state.pods[n].title] = why
+        return found
 
     def document(self) -> dict[str, Any]:
         """As plain JSON values."""
-        pods = self.state.pods
+        pods, plan = self.state.pods, self.plan and self.plan.document()
+        moves = {name: plan[name] for name in ("waves", "free", "not_ordered")} if plan else {}
         return {
             "nodes": dict(self.bought),
             "cost": float(self.cost),
@@ -61,6 +77,7 @@ class Purchase:
             "arrivals": {pods[n].title: name for n, name in self.arrivals.items()},
             "waiting": [pods[n].title for n in self.waiting],
             "waiting_bound": self.waiting_lower_bound,
+            **({**moves, "stay": self.nodes_that_stay} if plan else {}),
         }
 
 
@@ -79,27 +96,31 @@ def buy(
     Parameters
     ----------
     types : what can be bought.
-    instead : whether the new nodes hold everything, in the place of those that there are.
+    instead : whether the new nodes are in the place of all that can be emptied; control-plane
+        nodes, and those with a pod that cannot leave, stay as they are.
     released : kinds of `to_packing.RELEASED` that keep no pod waiting.
 
     Raises
     ------
     InvalidInstance
-        No pod is pending.
+        No pod is pending, nor (with `instead`) can leave.
     """
     require_kinds(released)
-    work, every = SolveBudget(time_limit, say), daemon_pods(state)
-    state = vouched(_replaced(state) if instead else standing_still(state), released)
+    work, every, before = SolveBudget(time_limit, say), daemon_pods(state), state
+    stays = _staying(state, types, every, released) if instead else {}
+    state = vouched(standing_still(_without_others(state, stays) if instead else state), released)
     asked = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
     if not any(state.pods[n].schedulable for n in asked):
         raise InvalidInstance(
-            state.name, f"without a pending {state.workload_noun}", "some to buy nodes for",
-            "Give new ones, or ask for nodes in the place of those that there are",
+            state.name, f"without a pending {state.workload_noun}"
+            + " or one that can leave its node" * instead, "some to buy nodes for",
+            "Give new ones" + ", or ask for nodes in the place of those that there are"
+            * (not instead),
         )  # fmt: skip
     free = change_nodes(
         state, lambda node: replace(node, price=Fraction(0), committed=False, can_be_drained=True)
     )
-    market = _Market(replace(state, nodes=()) if instead else free, types, every)
+    market = _Market(free, types, every, {node.name for node in before.nodes})
     relaxed = market.translated(for_bound=True)
     final, arrivals, of = state, dict[int, str](), dict[str, int]()
     # rules that no instance has may allow what the bound does
@@ -125,9 +146,13 @@ def buy(
     new = [node for node in final.nodes if node.name in of]
     price = sum((node.price or Fraction(0) for node in new), Fraction(0))
     of_each = Counter(types[of[node.name]].node.name for node in new)
+    moves = None
+    if instead:
+        relaxed = replace(relaxed, pinned={n: (("", why),) for n, why in stays.items()})
+        moves = _in_waves(before, final, relaxed, arrivals, released, work)
     return Purchase(
         final, dict(sorted(of_each.items())), price, min(bound, price), arrivals, waiting,
-        least + outside, work.interrupted,
+        least + outside, work.interrupted, stays, moves,
     )  # fmt: skip
 
 
@@ -139,9 +164,13 @@ class _Market:
     """
 
     def __init__(
-        self, state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]
+        self,
+        state: ClusterState,
+        types: Sequence[NodeType],
+        every: Sequence[Pod],
+        names: Collection[str],
     ) -> None:
-        self.state, self.types, self.every = state, types, every
+        self.state, self.types, self.every, self.names = state, types, every, names
         most = _most(state, types, every)
         # two of each type: topologies in which nodes of one type share a domain are seen as such
         self.copies = {n: min(2, number) for n, number in most.items()}
@@ -168,7 +197,7 @@ class _Market:
         if for_bound:
             state = change_pods(state, beside)
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
-        grown, _ = with_nodes(state, self.copies, self.types, every)
+        grown, _ = with_nodes(state, self.copies, self.types, every, self.names)
         plan = translate(grown, for_bound=for_bound, pending=True)
         instance, costs = plan.instance, node_costs(grown, self.number)
         number = np.zeros(instance.classes)
@@ -212,7 +241,7 @@ class _Market:
                 if c in supply
             ]
         wanted = Counter(self.kind[n] for n, _ in rows if self.kind[n] >= 0)
-        grown, of_new = with_nodes(self.state, wanted, self.types, self.every)
+        grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
         new = {kind: [name for name, of in of_new.items() if of == kind] for kind in wanted}
         left = [list(pods) for pods in plan.pods]
         targets: dict[int, str] = {}
@@ -281,16 +310,102 @@ def as_resources(instance: Packing) -> Packing | None:
     )  # fmt: skip
 
 
-def _replaced(state: ClusterState) -> ClusterState:
-    """The state where all pods wait but those of DaemonSets, which every node has its own of."""
-    return replace(
-        state,
-        pods=tuple(
-            replace(pod, node="", role=Role.PENDING) if pod.placed else pod
-            for pod in state.pods
-            if pod.role not in (Role.RESIDENT, Role.LEAVING, Role.FINISHED)
+def _staying(
+    state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod], released: Collection[str]
+) -> dict[int, str]:
+    """The pods that cannot leave their nodes for new ones, and why."""
+    one_of_each = {place: 1 for place, one in enumerate(types) if one.most != 0}
+    grown, new = with_nodes(state, one_of_each, types, every)
+    own = range(len(state.pods), len(grown.pods))
+    empty = Scheduler(grown, {n: grown.pods[n].node for n in own})
+    stays, passing = {}, {"spread", "affinity"}  # which depend on further pods
+    for n, pod in enumerate(state.pods):
+        why = [words for kind, words in pod.unsupported_constraints if kind not in released]
+        if pod.role is Role.FIXED:
+            stays[n] = pod.reason
+        elif pod.role is Role.MOVABLE and (
+            why or not any(passing.issuperset(empty.refusals(n, name)) for name in new)
+        ):
+            stays[n] = ", ".join(why) or "no type takes it"
+    return stays
+
+
+def _without_others(state: ClusterState, stays: Collection[int]) -> ClusterState:
+    """The state with control-plane nodes and those of some pods, where the pods of all others wait
+    but those that go with their nodes; pods keep their places in the state.
+    """
+    kept = {state.pods[n].node for n in stays}
+    kept |= {node.name for node in state.nodes if not node.can_be_drained}
+
+    def waits(pod: Pod) -> Pod:
+        if pod.node in kept or not pod.placed:
+            return pod
+        role = Role.PENDING if pod.role is Role.MOVABLE else Role.FINISHED
+        return replace(pod, node="", role=role)
+
+    nodes = tuple(node for node in state.nodes if node.name in kept)
+    return replace(change_pods(state, waits), nodes=nodes)
+
+
+def _in_waves(
+    state: ClusterState,
+    final: ClusterState,
+    translation: Translation,
+    arrivals: Mapping[int, str],
+    released: Collection[str],
+    work: SolveBudget,
+) -> Advice:
+    """The moves to new nodes in waves, with the old ones still there; then those of them that are
+    empty go, and the pending pods arrive. Checked.
+    """
+    names, pods = {node.name for node in state.nodes}, state.pods
+    new = (node for node in final.nodes if node.name not in names)
+    union = replace(state, nodes=(*state.nodes, *new), pods=(*pods, *final.pods[len(pods) :]))
+    now = {n: pod.node for n, pod in enumerate(union.pods) if pod.placed}
+    targets = {n: name for n, name in arrivals.items() if pods[n].placed}
+    work.say(f"an order of {len(targets)} moves")
+    blocked, scheduler = set[int](), Scheduler(union)
+    if "budget" not in released:
+        blocked = {n for n in targets for theirs in [scheduler.budgets(n)]
+                if len(theirs) > 1 or any(one.allowed < 1 for one in theirs)}  # fmt: skip
+    free = {n: name for n, name in targets.items() if n not in blocked}
+    order = ordered(union, free, released, work.whole)
+    waves, why = list(order.waves), ""
+    with deferred() as put_off:
+        while True:
+            where = now | {move.pod: move.node for wave in waves for move in wave}
+            used = workers_in_use(union, where)
+            freed = tuple(
+                node.name for node in state.nodes if node.can_be_drained and node.name not in used
+            )
+            try:
+                check_waves(union, waves, freed=freed, released=released)
+                break
+            except InfeasibleSolution as error:  # of what pods leave behind no move was asked
+                why = str(error)
+                waves.pop()
+        left = tuple(node for node in union.nodes if node.name not in freed)
+        after = vouched(replace(union, nodes=left), released)
+        there = {n: name for n, name in where.items() if name not in freed}
+        scheduler = Scheduler(after, there)
+        pending = {n: name for n, name in arrivals.items() if n not in targets}
+        coming = arrivals_in_order(scheduler, pending)
+        check_arrivals(after, there, coming)
+        work.interrupted |= order.cut == "interrupted" or put_off.interrupted
+    whys = dict.fromkeys(blocked, ("no disruption budget allows it",)) | dict(order.stuck)
+    stuck = {n: whys.get(n, (why,)) for n, name in targets.items() if where[n] != name}
+    if order.cut:
+        work.cut.append(f"the order of moves ({len(stuck)} are in no wave)")
+    stuck |= {n: tuple(scheduler.refusals(n, pending[n])) for n in pending if n not in coming}
+    return Advice(
+        state=union, in_use=workers_in_use(union, now), freed=freed, targets=targets,
+        nodes_found=len(workers_in_use(after, there | coming)),
+        order=replace(order, waves=tuple(waves), stuck=stuck), translation=translation,
+        left_pending={}, arrivals=coming, cut=tuple(work.cut), interrupted=work.interrupted,
+        waiting=tuple(
+            n for n, pod in enumerate(pods) if pod.role is Role.PENDING and n not in coming
         ),
-    )
+    )  # fmt: skip
 
 
 def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) -> dict[int, int]:

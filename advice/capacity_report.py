@@ -12,7 +12,7 @@ from .buying import Purchase
 from .capacity import Fit, refusals, refusals_in, waiting_now
 from .nodes_page import MAX_PENDING, rows_part
 from .state import ClusterState
-from .text_report import Answer, Line, sure_of_moves
+from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
 from .wording import amount, plural, some
 
 EXPLAINED = 10
@@ -61,15 +61,32 @@ def fit_answer(found: Fit) -> Answer:
 
 def buy_answer(found: Purchase) -> Answer:
     """What to buy, and what is known of cheaper answers."""
-    state, one = found.state, found.state.workload_noun
+    state, one, plan = found.state, found.state.workload_noun, found.plan
     lines = [Line(_bought(found), number=amount(found.cost)), *_not_read(state)]
+    if staying := [
+        f"{name} ({', '.join(f'{title}: {why}' for title, why in those.items())})"
+        for name, those in found.nodes_that_stay.items()
+    ]:
+        title = f"{state.host_noun.capitalize()}s that have to stay"
+        lines.append(Line("have to stay, with all that they hold", staying, title=title))
+    if plan is not None:
+        lines += map(Line, (*ordering(plan), *cut_short(plan)))
+        moves = [
+            f"{state.pods[move.pod].title} to {move.node} ({number})"
+            for number, wave in enumerate(plan.order.waves, 1) for move in wave
+        ]  # fmt: skip
+        lines += [Line("moves (wave)", moves, title="Moves, with their waves")] * bool(moves)
     lines += _waits(state, found.waiting, lambda n: refusals_in(state, found.arrivals, n))
     parts = _places(state, found.arrivals)
     if found.bought:
         parts = (rows_part("What to buy", ("type", "number"), found.bought.items()), *parts)
     about = f"The cheapest {state.host_noun}s for the {one}s that wait, and what no answer costs "
     title = f"{state.host_noun.capitalize()}s to buy"
-    return Answer(state, title, f"{about}less than.", tuple(lines), not found.waiting, parts=parts)
+    return Answer(
+        state if plan is None else plan.state, title, f"{about}less than.", tuple(lines),
+        not (found.waiting or (plan and plan.order.stuck)), plan,
+        f"the new {state.host_noun}s have no names yet", parts=parts,
+    )  # fmt: skip
 
 
 def buy_document(found: Purchase) -> dict[str, Any]:
@@ -83,8 +100,11 @@ def _bought(found: Purchase) -> str:
     wait = ""
     if rest := len(found.waiting):
         wait = f"; {rest} wait{'s' * (rest == 1)} (at least {found.waiting_lower_bound}, proved)"
+    waves = found.plan.order.waves if found.plan else ()
+    moved = f", after moves in {plural(len(waves), 'wave')}" * bool(waves)
     if not number:
-        return f"nothing to buy: {fit} fit on what there is{wait}."
+        where = "stays" if found.plan else "there is"
+        return f"nothing to buy: {fit} fit on what {where}{moved}{wait}."
     what = ", ".join(f"{number} {name}" for name, number in found.bought.items())
     # where each costs 1, only their number is asked
     counted = found.cost == number
@@ -92,7 +112,10 @@ def _bought(found: Purchase) -> str:
     if found.cost != found.cost_lower_bound:
         sure = f"at least {amount(found.cost_lower_bound)}"
     price = "" if counted else f" for {amount(found.cost)}"
-    return f"{what}{price} hold {fit} ({sure}, proved){wait}."
+    if stay := len(found.nodes_that_stay):
+        sure += f" while {plural(stay, found.state.host_noun)} stay{'s' * (stay == 1)}"
+    hold = "would hold" if found.plan and found.plan.order.stuck else "hold"
+    return f"{what}{price} {hold} {fit}{moved} ({sure}, proved){wait}."
 
 
 def _waits(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count, islice
@@ -111,27 +111,34 @@ def with_nodes(
     numbers: Mapping[int, int],
     types: Sequence[NodeType],
     every: Sequence[Pod],
+    names: Collection[str] = (),
 ) -> tuple[ClusterState, dict[str, int]]:
     """The state with so many nodes of each type, by its place, each with those of `every` node's
-    pods (see `daemon_pods`) that run there; and the type of each new node by its name.
+    pods (see `daemon_pods`) that run there; and the type of each new node by its name, which is
+    none of some `names`.
     """
     of: dict[str, int] = {}
     for place, number in numbers.items():
         one = types[place].node
         own = [pod for pod in every if admits(one, pod)]
         before = len(state.nodes)
-        state = with_copies(state, one, number, f"new-{place + 1}", own)
+        state = with_copies(state, one, number, f"new-{place + 1}", own, names)
         of |= {node.name: place for node in state.nodes[before:]}
     return state, of
 
 
 def with_copies(
-    state: ClusterState, like: Node, number: int, stem: str, own: Iterable[Pod]
+    state: ClusterState,
+    like: Node,
+    number: int,
+    stem: str,
+    own: Iterable[Pod],
+    names: Collection[str] = (),
 ) -> ClusterState:
     """The state with so many nodes more that are like one, with its labels (but its name), each
     with pods of its own.
     """
-    taken = {node.name for node in state.nodes}
+    taken = {node.name for node in state.nodes}.union(names)
     free = (name for k in count(1) if (name := f"{stem}-{k}") not in taken)
     names = list(islice(free, number))
     host = HOST if state.platform == "kubernetes" else "host"

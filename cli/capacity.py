@@ -104,13 +104,17 @@ def buy(
     ] = None,
     types: Types = None,
     instead: Annotated[
-        bool, typer.Option("--replace", help="Only new nodes: none of the state's is kept.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="New nodes in the place of all that can be emptied, and the moves in waves.",
+        ),
     ] = False,
 ) -> None:
     """Say which nodes to buy at the least price.
 
     They are for pending and new pods. Nothing that runs moves, unless everything does (--replace).
-    Exit 1 when some pods fit nowhere.
+    Exit 1 when some pods fit nowhere, or some moves have no order.
     """
     from ..advice.buying import buy as buying
     from ..advice.capacity_report import buy_answer, buy_document

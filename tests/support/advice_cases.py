@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.advice.buying import buy
+from cotenant.advice.buying import Purchase, buy
 from cotenant.advice.capacity import fit
 from cotenant.advice.costs import price_of
 from cotenant.advice.draining import drain
@@ -23,7 +23,7 @@ from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, with_spares, without
 from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.selectors import selects
-from cotenant.advice.state import ClusterState, Node, Role
+from cotenant.advice.state import ClusterState, Node, Pod, Role
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import HOST, ZONE, random_list
@@ -315,13 +315,39 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     ]
     if not any(pod.schedulable for pod in state.pods):
         return
-    bought = buy(state, types)
-    still = standing_still(state)
-    free_nodes = tuple(replace(node, price=Fraction(0)) for node in state.nodes)
+    still, every = standing_still(state), daemon_pods(state)
+    yield from _cheapest(buy(state, types), still, types, every)
+    replaced = buy(state, types, instead=True)
+    assert replaced.plan is not None
+    where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
+    where |= {move.pod: move.node for wave in replaced.plan.order.waves for move in wave}
+    freed, own = replaced.plan.freed, (Role.RESIDENT, Role.LEAVING)
+    lost = [n for n in where if where[n] in freed and state.pods[n].role not in own]
+    yield "no pod is on a node that is replaced", not lost, (lost, freed)
+    kept = {*replaced.nodes_that_stay}
+    kept |= {node.name for node in state.nodes if not node.can_be_drained}
+    pods = [
+        after
+        for pod, after in zip(state.pods, still.pods, strict=True)
+        if not pod.placed or pod.node in kept
+    ]
+    out = [pod for pod in state.pods if pod.role is Role.MOVABLE and pod.node not in kept]
+    pods += [replace(pod, node="", role=Role.PENDING) for pod in out]
+    nodes = tuple(node for node in state.nodes if node.name in kept)
+    if number + len(out) <= 3:
+        alone = replace(still, nodes=nodes, pods=tuple(pods))
+        yield from _cheapest(replaced, alone, types, every)
+
+
+def _cheapest(
+    bought: Purchase, still: ClusterState, types: list[NodeType], every: list[Pod]
+) -> Iterator[Claim]:
+    """What is bought for the pending pods of a state in which nothing moves."""
+    free_nodes = tuple(replace(node, price=Fraction(0)) for node in still.nodes)
     still = replace(still, nodes=free_nodes)
     choices = []
-    for counts in product(*(range(one.most + 1) for one in types)):
-        grown, _ = with_nodes(still, dict(enumerate(counts)), types, daemon_pods(state))
+    for counts in product(*(range((one.most or 0) + 1) for one in types)):
+        grown, _ = with_nodes(still, dict(enumerate(counts)), types, every)
         waiting = min(joint_placements(grown, set(range(len(grown.pods))), set()))[0]
         paid = (n * (one.node.price or 0) for n, one in zip(counts, types, strict=True))
         choices.append((waiting, sum(paid, Fraction(0))))
@@ -333,10 +359,10 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     )
     held = bought.cost_lower_bound <= cheapest
     yield "no cheaper nodes hold as many", held, (claimed, cheapest)
-    plan = translate(with_nodes(still, {0: 1, 1: 1}, types, daemon_pods(state))[0], pending=True)
-    if not plan.dropped and not any(pod.unsupported_constraints for pod in state.pods):
+    plan = translate(with_nodes(still, {0: 1, 1: 1}, types, every)[0], pending=True)
+    if not plan.dropped and not any(pod.unsupported_constraints for pod in still.pods):
         best = len(bought.waiting) == least and bought.cost == cheapest
-        if not any(pod.spread or pod.pod_affinity for pod in state.pods):
+        if not any(pod.spread or pod.pod_affinity for pod in still.pods):
             yield "the cheapest nodes", best, (claimed, least, cheapest)
 
 

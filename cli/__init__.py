@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 
@@ -12,6 +13,7 @@ def main() -> None:
     """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
     code = 130
     gc.set_threshold(50_000)  # what libraries make while they are loaded, they keep
+    atexit.register(gc.freeze)  # what is no longer used then need not be looked for
     try:
         from ..solvers import interrupts, memory, stopwatch
         from .codes import BAD_INPUT
@@ -36,7 +38,6 @@ def main() -> None:
             raise
         finally:
             interrupts.exit_with(code)
-            gc.freeze()  # the process ends: what is no longer used need not be looked for
     except BaseException as error:
         # Python 3.11 makes a RuntimeError of an interrupt that comes while a class is made.
         if not isinstance(error, KeyboardInterrupt) and not isinstance(

@@ -242,7 +242,7 @@ def test_a_large_instance_has_what_is_proved_cheaply() -> None:
 
 
 def test_without_ref_there_is_one_point_without_limit() -> None:
-    instance = Scheduling([1] * 14, list(range(14)), [0] * 14, [3] * 14, 10)
+    instance = Scheduling([1] * 30, list(range(30)), [0] * 30, [3] * 30, 10)
     for frontier in price_frontiers(instance):
         (point,) = frontier.points
         assert (point.limit, point.reached) == (None, None)

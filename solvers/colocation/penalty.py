@@ -143,4 +143,5 @@ def _too_large(
 
 def _priced(instance: Colocation, begin: Pairing, clock: Clock, limits: MatchingLimits) -> Outcome:
     found = least_penalty_matching(instance, begin, clock, limits).finish()
-    return replace(found, certificate={"engine": "highs", **found.certificate})
+    engine = found.certificate.get("engine", "highs")
+    return replace(found, certificate={**found.certificate, "engine": engine})

@@ -27,7 +27,7 @@ from cotenant.instances.colocation.objective import (
     mean_penalty,
 )
 from cotenant.instances.colocation.stability import decimal
-from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
+from cotenant.instances.problem import InvalidOption, NoSolution
 from cotenant.models.colocation import penalty_program
 from cotenant.solvers.colocation import (
     at_most_blocking,
@@ -39,7 +39,6 @@ from cotenant.solvers.colocation import (
     matching,
     optimal,
 )
-from cotenant.solvers.colocation.blossom import Blossoms
 from cotenant.solvers.colocation.common import run
 from cotenant.solvers.colocation.matching import MatchingLimits, least_penalty_matching
 from cotenant.solvers.colocation.penalty import OptimalLimits
@@ -398,58 +397,6 @@ def test_hundreds_of_different_agents_are_proved(family: str, number: int) -> No
     found = optimal(instance, time_limit=600)
     assert found.status is Status.OPTIMAL
     sound(instance, found, mean_penalty(instance, found.solution))
-
-
-@pytest.mark.parametrize("unpaired", [None, 0.9])
-def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None) -> None:
-    """Ties, negative penalties, forbidden pairs, agents that stay alone, long decimals."""
-    by_program = OptimalLimits(matching=MatchingLimits(blossoms=None))
-    proved = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        size, parts = 2 * int(rng.integers(2, 8)), int(rng.choice([3, 30, 10**15]))
-        penalty = rng.integers(-parts // 3, int(parts * 0.9), (size, size)) / parts
-        penalty[rng.random((size, size)) < 0.1] = np.inf
-        np.fill_diagonal(penalty, 0.0)
-        try:
-            instance = Colocation(penalty, np.ones(size, dtype=int), unpaired=unpaired)
-            start = feasible_pairing(instance)
-        except (InvalidInstance, NoSolution):
-            continue
-        search = Blossoms(instance, start, Clock())
-        search.search()
-        expected = optimal(instance, limits=by_program)
-        if search.suited:
-            found = search.finish()
-            check(instance, found.solution)
-            assert found.status is Status.OPTIMAL, seed
-            assert found.bound == pytest.approx(expected.bound, abs=1e-9), seed
-            proved += 1
-    assert proved > 15
-
-
-def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:
-    penalty = different("plane", 60, np.random.default_rng(1))
-    instance = Colocation(penalty, np.ones(60, dtype=int))
-    whole = optimal(instance)
-    search = Blossoms(instance, feasible_pairing(instance), OneLook())
-    search.search()
-    found = search.finish()
-    check(instance, found.solution)
-    assert found.bound is not None
-    assert found.bound <= whole.bound
-    assert found.stop is Stop.TIME_LIMIT
-
-
-class OneLook(Clock):
-    """A clock whose time is up at the second look."""
-
-    looks = 0
-
-    @property
-    def expired(self) -> bool:
-        self.looks += 1
-        return self.looks > 1
 
 
 def different(family: str, number: int, rng: np.random.Generator) -> np.ndarray:

@@ -347,8 +347,19 @@ def flow() -> Proved:
     return Proved(content_of(ODD), checked_proof(task, *steps), "odd")
 
 
+def triples() -> Document:
+    """Twelve different agents in four triples: an agent of each has a partner in another one."""
+    rng, group = random.Random(3), [a // 3 for a in range(12)]
+    near = [[0.05 if g == h else 0.4 if g // 2 == h // 2 else 0.9 for h in group] for g in group]
+    rows = [[round(part + rng.random() / 100, 6) for part in row] for row in near]
+    return {
+        "cotenant": 1, "problem": "colocation", "name": "triples", "penalty": rows, "count": [1] * 12
+    }  # fmt: skip
+
+
 SOURCES: dict[str, Callable[[], Proved]] = {
     "sets": lambda: proved(ODD, "optimal"),
+    "blossoms": lambda: proved(triples(), "optimal"),
     "flow": flow,
     "prop": lambda: proved(bundled_document("colocation/cooper-gaussian-1000"), "stable"),
     "tree": lambda: proved(near_each_other(), "stable"),
@@ -370,6 +381,7 @@ def valid(source: str) -> Proved:
 
 def test_steps_of_every_kind_are_accepted() -> None:
     assert valid("sets").document["steps"][0]["sets"]
+    assert valid("blossoms").document["steps"][0]["sets"]
     assert valid("tree").document["steps"][0]["tree"][1]
     document = valid("prop").document
     put(*NEXT, "cuts", to=[[2, 0, 2]])(document)  # a row that the program has
@@ -409,6 +421,10 @@ FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
     "a set of negative price": ("sets", put(*STEP, "sets", 0, 0, to=-1)),
     "a dearer set": ("sets", put(*STEP, "sets", 0, 0, to=10**9)),
     "a higher price": ("sets", put(*STEP, "prices", 0, to=lambda old: old + 10**8)),
+    "a cheaper set": ("blossoms", put(*STEP, "sets", 0, 0, to=lambda old: old - 10**7)),
+    "a set less": ("blossoms", put(*STEP, "sets", to=cut_off)),
+    "an agent less in a set": ("blossoms", put(*STEP, "sets", 0, to=lambda old: old[:-2])),
+    "a lower price": ("blossoms", put(*STEP, "prices", 3, to=lambda old: old - 10**7)),
     "a denominator of 0": ("sets", put(*STEP, "over", to=0)),
     "a negative rent": ("alone", put(*STEP, "rent", to=-1)),
     "too many alone": (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
+from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing
 from ...instances.colocation.objective import mean_penalty, scale
 from ..incumbent import Incumbent
 from ..outcome import Clock
@@ -44,11 +44,14 @@ class Blossoms(Incumbent[Pairing, float]):
     ----------
     suited : False where another way is quicker or the only one: some but not all agents may be
         alone, hardly anybody can be matched at the first prices, or numbers grow too long.
-    prices, sets : the multipliers: (n,) of the agents; those of sets of an odd number of agents,
-        at least 0 each.
+    prices, sets : the multipliers in whole numbers: (n,) of the agents; those of sets of an odd
+        number of agents, at least 0 each.
+    over : how many of those parts penalties of 1 are.
+    most_free : the share of agents that may be without partner at the first prices.
     """
 
     best: Pairing
+    most_free = 0.5
 
     def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
         agents = instance.agents
@@ -59,8 +62,9 @@ class Blossoms(Incumbent[Pairing, float]):
         self.instance, self.agents = instance, agents
         self.begin(start)
         self.suited = instance.distinct and instance.singles_allowed in (0, agents)
-        self.prices: Floats = np.zeros(agents)
-        self.sets: list[tuple[float, Booleans]] = []
+        self.prices: Integers = np.zeros(agents, dtype=np.int64)
+        self.sets: list[tuple[int, Booleans]] = []
+        self.over = 1
         self.rounds = 0
 
     def search(self) -> None:
@@ -88,7 +92,7 @@ class Blossoms(Incumbent[Pairing, float]):
         kernels.nearest(cost, price, *first)
         pairs = self._with(self.best.first * agents + self.best.second, first[0])
         edges = self._edges(cost, pairs)
-        if kernels.match_tight(forest, edges, cap) > agents // 2:
+        if kernels.match_tight(forest, edges, cap) > self.most_free * agents:
             self.suited = False
             return
         joined = 1
@@ -163,10 +167,10 @@ class Blossoms(Incumbent[Pairing, float]):
                     agent = agent if agent == forest.last[node] else forest.leaf[agent]
                 price[inside] -= weight
                 sets.append((weight, inside))
-        total = (sum(price.tolist()) + sum(weight for weight, _ in sets)) / (2 * self.unit)
+        over = 2 * int(self.unit)
+        total = (sum(price.tolist()) + sum(weight for weight, _ in sets)) / over
         if total > self.bound:
-            self.prices = price / (2 * self.unit)
-            self.sets = [(weight / (2 * self.unit), inside) for weight, inside in sets]
+            self.prices, self.sets, self.over = price, sets, over
             self.raise_bound(total, "pricing")
 
     def _whole(self, mate: Integers) -> Pairing:

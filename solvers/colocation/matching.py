@@ -18,6 +18,7 @@ avoid them:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -72,11 +73,13 @@ class Multipliers:
     rent : of a job that runs alone, at least 0.
     sets : types with an odd number of agents together, each (T,), with the price of each, at least
         0.
+    over : the parts of one in which all of them are given; whole numbers where they are exact.
     """
 
-    prices: Floats
+    prices: Floats | Integers
     rent: float
-    sets: list[tuple[float, Booleans]]
+    sets: Sequence[tuple[float, Booleans]]
+    over: int = 1
 
 
 def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multipliers | None:
@@ -86,7 +89,8 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     quick = Blossoms(instance, start, clock)
     quick.search()
     if quick.suited:
-        return Multipliers(quick.prices, 0.0, quick.sets) if np.isfinite(quick.bound) else None
+        proved = np.isfinite(quick.bound)
+        return Multipliers(quick.prices, 0.0, quick.sets, quick.over) if proved else None
     search = Matching(instance, start, clock)
     search.relax()
     if not np.isfinite(search.bound):

@@ -323,13 +323,17 @@ def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None)
     """The multipliers as a step, in parts of the instance's last decimal; or, of nobody's costs, in
     parts of one.
     """
-    times = over or given.unit * GRID
-    sets = [(on_grid(price, times)[0], members) for price, members in hints.sets]
+    times = Fraction(over or given.unit * GRID, hints.over)
+
+    def parts(number: float) -> int:
+        return round(Fraction(number) * times)
+
+    sets = [(parts(price), members) for price, members in hints.sets]
     return {
         "kind": "dual",
         "over": GRID,
-        "prices": on_grid(hints.prices, times),
-        "rent": max(0, on_grid(hints.rent, times)[0]),
+        "prices": [parts(price) for price in hints.prices.tolist()],
+        "rent": max(0, parts(hints.rent)),
         "sets": [
             [price, *np.flatnonzero(members).tolist()] for price, members in sets if price > 0
         ],

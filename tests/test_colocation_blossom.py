@@ -1,0 +1,263 @@
+"""Least-weight pairing of different agents by blossoms: exact against networkx in whole numbers and
+against brute force, and its multipliers against the verifier.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support.proof_cases import case_of
+from support.proved import content_of
+
+from cotenant.instances.colocation import Colocation, check
+from cotenant.instances.colocation.objective import mean_penalty
+from cotenant.instances.problem import InvalidInstance, NoSolution
+from cotenant.solvers.colocation import feasible_pairing, optimal
+from cotenant.solvers.colocation.blossom import Blossoms
+from cotenant.solvers.colocation.matching import MatchingLimits, Multipliers
+from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.proofs import colocation as producers
+from cotenant.verify.colocation import Colocation as CheckedColocation
+from cotenant.verify.colocation import pairing_bound
+
+KINDS = ("ties", "ranges", "negative", "forbidden", "alone", "machines", "clusters", "nested")
+
+
+class AnyStart(Blossoms):
+    """Blossoms are looked for however few agents are matched at the first prices."""
+
+    most_free = 1.0
+
+
+def drawn(kind: str, size: int, seed: int) -> Colocation:
+    """Different agents of an even number; everybody may share with the next or the one before."""
+    rng = np.random.default_rng([seed, size])
+    penalty, fields = rng.random((size, size)).round(6), {}
+    if kind == "ties":
+        penalty = rng.integers(0, 3, (size, size)) / 10
+    elif kind == "ranges":
+        penalty = (10 ** rng.uniform(-12, 0, (size, size))).round(13)
+    elif kind == "negative":
+        penalty = 2 * penalty - 1
+    elif kind == "forbidden":
+        penalty[rng.random((size, size)) < rng.uniform(0.2, 0.7)] = np.inf
+        one = np.arange(size)
+        penalty[one, one ^ 1] = 0.9
+    elif kind == "alone":
+        fields["unpaired"], penalty = 0.5, penalty / 2
+    elif kind == "machines":
+        fields["machines"], penalty = np.inf, penalty - 0.6
+    elif kind == "clusters":  # of five, cheap inside
+        group = np.arange(size) // 5
+        penalty = np.where(group[:, None] == group, 0.05, 0.6) + (0.2 * penalty).round(3)
+    else:  # near each other, and triples of those nearer still
+        place = rng.random((size, 2)) / 50 + rng.random((size // 9 + 1, 2))[np.arange(size) // 9]
+        place += (rng.random((size // 3 + 1, 2)) / 8)[np.arange(size) // 3]
+        penalty = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)).round(4) / 2
+        penalty = penalty.clip(0, 1)
+    np.fill_diagonal(penalty, 0.0)
+    return Colocation(penalty.round(14), np.ones(size, dtype=int), **fields)
+
+
+def together(instance: Colocation) -> tuple[list[list[int | None]], int, int]:
+    """What pairs cost in whole numbers, None for no pair; of how many one is made; and being alone."""
+    text = {p: Decimal(repr(p)) for p in instance.penalty.ravel().tolist() if math.isfinite(p)}
+    alone = Decimal(repr(float(instance.single_penalty)))
+    digits = max(-int(part.as_tuple().exponent) for part in [*text.values(), alone])
+    whole = {p: int(part * Decimal(10) ** digits) for p, part in text.items()}
+    rows, allowed = instance.penalty.tolist(), instance.allowed
+    cost = [
+        [whole[p] + whole[rows[b][a]] if allowed[a, b] else None for b, p in enumerate(row)]
+        for a, row in enumerate(rows)
+    ]
+    return cost, 10**digits, int(alone * 10**digits)
+
+
+def by_networkx(instance: Colocation) -> Fraction:
+    """The least total penalty, exactly."""
+    from networkx import Graph, max_weight_matching
+
+    cost, unit, alone = together(instance)
+    graph = Graph()
+    for a, b in itertools.combinations(range(instance.agents), 2):
+        if (both := cost[a][b]) is not None:
+            graph.add_edge(a, b, weight=2 * alone - both)
+    pairs = max_weight_matching(graph, maxcardinality=instance.singles_allowed == 0)
+    gain = sum(graph.edges[pair]["weight"] for pair in pairs)
+    return Fraction(alone * instance.agents - gain, unit)
+
+
+def by_enumeration(instance: Colocation) -> Fraction | None:
+    """The same by trying every pairing; None if there is none."""
+    cost, unit, alone = together(instance)
+    single = alone if instance.singles_allowed else None
+
+    def least(left: tuple[int, ...]) -> int | None:
+        if not left:
+            return 0
+        first, rest = left[0], left[1:]
+        ways = [(single, rest)]
+        ways += [(cost[first][b], tuple(c for c in rest if c != b)) for b in rest]
+        totals = [(price, least(then)) for price, then in ways if price is not None]
+        return min((price + total for price, total in totals if total is not None), default=None)
+
+    total = least(tuple(range(instance.agents)))
+    return None if total is None else Fraction(total, unit)
+
+
+def proved(instance: Colocation, search: Blossoms) -> Fraction:
+    """What the verifier makes of the multipliers, a bound on the total penalty."""
+    given = CheckedColocation(case_of(json.loads(content_of(instance))))
+    hints = Multipliers(search.prices, 0.0, search.sets, search.over)
+    step = producers._dual(given, hints)
+    parts = sum(step["prices"]) + sum(price for price, *_ in step["sets"])
+    lost = Fraction(parts, given.unit * step["over"]) - shown(search)
+    assert abs(lost) <= Fraction(2 * given.size, given.unit * step["over"])  # no float between
+    return Fraction(pairing_bound(given, step, [1] * given.size), given.unit)
+
+
+def searched(instance: Colocation, clock: Clock | None = None) -> Blossoms:
+    """A search that is over, and says nothing wrong."""
+    search = AnyStart(instance, feasible_pairing(instance), clock or Clock())
+    search.search()
+    check(instance, search.best)
+    assert all(int(inside.sum()) % 2 for _, inside in search.sets)
+    assert all(weight > 0 for weight, _ in search.sets)
+    return search
+
+
+def shown(search: Blossoms) -> Fraction:
+    """The total that the multipliers themselves add up to, where no pair has negative slack."""
+    prices, sets = search.prices.tolist(), [weight for weight, _ in search.sets]
+    return Fraction(sum(prices) + sum(sets), search.over)
+
+
+def equals(instance: Colocation, expected: Fraction) -> Blossoms:
+    """The search, after its pairing and multipliers were found to be of this total penalty."""
+    search = searched(instance)
+    assert search.suited
+    assert shown(search) == expected
+    assert mean_penalty(instance, search.best) * instance.agents == pytest.approx(float(expected))
+    return search
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
+    sets = 0
+    for seed, size in enumerate((20, 24, 30, 36)):
+        instance = drawn(kind, size, seed)
+        expected = by_networkx(instance)
+        search = equals(instance, expected)
+        assert proved(instance, search) == expected
+        sets += len(search.sets)
+    assert sets > 0 or kind in ("ranges", "machines", "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_of_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
+    for seed in range(40):
+        instance = drawn(kind, int(np.random.default_rng(seed).integers(5, 31)) * 2, seed)
+        expected = by_networkx(instance)
+        assert proved(instance, equals(instance, expected)) == expected
+
+
+def tiny(seed: int) -> Colocation | None:
+    """Two to eight agents; None where some must be alone and may not."""
+    rng = np.random.default_rng(seed)
+    size, parts = int(rng.integers(2, 9)), int(rng.choice([2, 4, 20, 10**6]))
+    penalty = rng.integers(-parts // 3, parts, (size, size)) / parts
+    penalty[rng.random((size, size)) < rng.choice([0, 0.1, 0.4])] = np.inf
+    fields = [{}, {"unpaired": 1.0}, {"machines": np.inf}][int(rng.integers(3))]
+    try:
+        return Colocation(penalty.round(6), np.ones(size, dtype=int), **fields)
+    except InvalidInstance:
+        return None
+
+
+def tiny_cases_hold(seeds: range) -> None:
+    compared = 0
+    for seed in seeds:
+        instance = tiny(seed)
+        expected = None if instance is None else by_enumeration(instance)
+        if instance is not None and expected is not None:
+            equals(instance, expected)
+            compared += 1
+    assert compared > len(seeds) // 2
+
+
+def test_tiny_cases_equal_enumeration() -> None:
+    tiny_cases_hold(range(150))
+
+
+@pytest.mark.slow
+def test_ten_thousand_tiny_cases_equal_enumeration() -> None:
+    tiny_cases_hold(range(1_000, 17_000))
+
+
+def test_long_decimals_are_proved_up_to_their_rounding() -> None:
+    """Seventeen digits are no exact whole numbers of the search: each agent's are rounded down."""
+    for seed in range(4):
+        penalty = np.random.default_rng(seed).random((30, 30))
+        instance = Colocation(penalty, np.ones(30, dtype=int))
+        search, expected = searched(instance), by_networkx(instance)
+        gap = expected - proved(instance, search)
+        assert 0 <= gap <= instance.agents * Fraction(1, 2**54)
+
+
+@pytest.mark.parametrize("unpaired", [None, 0.9])
+def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None) -> None:
+    """Ties, negative penalties, forbidden pairs, agents that stay alone, long decimals."""
+    by_program = OptimalLimits(matching=MatchingLimits(blossoms=None))
+    proved = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        size, parts = 2 * int(rng.integers(2, 8)), int(rng.choice([3, 30, 10**15]))
+        penalty = rng.integers(-parts // 3, int(parts * 0.9), (size, size)) / parts
+        penalty[rng.random((size, size)) < 0.1] = np.inf
+        np.fill_diagonal(penalty, 0.0)
+        try:
+            instance = Colocation(penalty, np.ones(size, dtype=int), unpaired=unpaired)
+            start = feasible_pairing(instance)
+        except (InvalidInstance, NoSolution):
+            continue
+        search = Blossoms(instance, start, Clock())
+        search.search()
+        expected = optimal(instance, limits=by_program)
+        if search.suited:
+            found = search.finish()
+            check(instance, found.solution)
+            assert found.status is Status.OPTIMAL, seed
+            assert found.bound == pytest.approx(expected.bound, abs=1e-9), seed
+            proved += 1
+    assert proved > 15
+
+
+def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:
+    instance = drawn("nested", 60, 0)
+    whole = optimal(instance)
+    search = Blossoms(instance, feasible_pairing(instance), OneLook())
+    search.search()
+    found = search.finish()
+    check(instance, found.solution)
+    assert found.bound is not None
+    assert found.bound <= whole.bound
+    assert found.stop is Stop.TIME_LIMIT
+
+
+class OneLook(Clock):
+    """A clock whose time is up at the second look."""
+
+    looks = 0
+
+    @property
+    def expired(self) -> bool:
+        self.looks += 1
+        return self.looks > 1

@@ -117,11 +117,6 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
     return "\n".join(lines) + "\n"
 
 
-def emit_slurm(judged: Fairness) -> str:
-    """`emit` for Slurm."""
-    return emit(judged, "slurm")
-
-
 def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
     """What sets the weights of queues, the least of which is 1."""
     least = min(filter(None, fitted.values.tolist()), default=1)

@@ -12,7 +12,7 @@ from support.measured import DATA
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.fairness import emit_slurm, fairness_lines
+from cotenant.advice.fairness import emit, fairness_lines
 from cotenant.advice.fairness_report import write_fairness_report
 from cotenant.advice.fairness_tables import Further
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
@@ -131,7 +131,10 @@ def test_the_exports_of_a_real_slurm_are_read() -> None:
     assert {each.job for each in middle.waiting} == {"12", "31", "33", "34", "35"}
     assert middle.eligible is not None
     assert len(read_log(SLURM / "sacct-wide.txt").run) == len(middle.run)
-    assert sum(node.cpus for node in read_nodes(SLURM / "scontrol-show-node-o.txt")) == 48
+    assert (
+        sum(node.resources["cpu"] for node in read_nodes(SLURM / "scontrol-show-node-o.txt"))
+        == 48_000
+    )
     assert read_shares(SLURM / "sshare-a-l-P.txt") == {
         "biology": 0.25, "chemistry": 0.25, "physics": 0.5,
     }  # fmt: skip
@@ -350,10 +353,11 @@ def test_a_partition_is_judged_by_itself(exported) -> None:
 
 
 def test_jobs_that_need_what_is_not_seen_are_named_in_their_partition(exported) -> None:
+    two, wide = "cpu=1,mem=1.50G,node=1", "cpu=1,mem=3000M,gres/gpu=2"
     jobs = [
-        *[each | {"ReqTRES": "cpu=2,mem=2G"} for each in LATE],
-        job("4", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=1.50G,node=1"),
-        job("5", "phy", 0, 1, 60, ReqTRES="cpu=1,mem=3000M,gres/gpu=2", Partition="gpu"),
+        *[each | dict.fromkeys(("ReqTRES", "AllocTRES"), "cpu=2,mem=2G") for each in LATE],
+        job("4", "phy", 0, 1, 60, ReqTRES=two, AllocTRES=two),
+        job("5", "phy", 0, 1, 60, ReqTRES=wide, AllocTRES=wide, Partition="gpu"),
         *[job(str(n), "bio", 0, 1, 60, ReqTRES="cpu=1,gres/gpu:a100=1") for n in range(6, 10)],
     ]
     path = exported(jobs)
@@ -563,12 +567,12 @@ def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
         assert each.error <= tried.now.error
     assert (tried.weights.values > 0).all()
     assert tried.best is not None
-    text = emit_slurm(found)
+    text = emit(found)
     active = [line for line in text.splitlines() if not line.startswith("#")]
     assert active
     assert all(line.startswith("sacctmgr -i ") for line in active)
     with refused(InvalidOption):
-        emit_slurm(judged(exported(jobs), Source(machines=4, by="each-user")))
+        emit(judged(exported(jobs), Source(machines=4, by="each-user")))
 
 
 def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
@@ -584,7 +588,7 @@ def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
     assert tried.levels.error == pytest.approx(best / work)
     assert tried.levels.values.tolist() == [1, 0, 0]
     assert tried.levels.nearer(tried.now)
-    text = emit_slurm(found)
+    text = emit(found)
     approved(text)
     assert max(map(len, (line for line in text.splitlines() if line.startswith("# ")))) <= 88
 

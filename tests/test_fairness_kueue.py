@@ -170,6 +170,11 @@ def test_quotas_of_cohorts_and_trees_are_divided_and_said(written) -> None:
     found = judged(written(items))
     assert found.machines.tolist() == [6, 5]
     approved("\n".join(found.found.notes))
+    two = cohort("all", gpus=3)
+    flavors = two["spec"]["resourceGroups"][0]["flavors"]
+    flavors.append({**flavors[0], "name": "h100"})
+    priced = judged(written([*state(), two]), prices="a100=1,h100=1")
+    assert priced.machines.tolist() == [8, 6]
 
 
 def test_cohorts_that_lend_each_other_nothing_are_judged_one_by_one(written) -> None:

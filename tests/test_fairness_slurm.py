@@ -12,7 +12,7 @@ import pytest
 from support.slurm_lab import ACCOUNTS, CPUS, NODES, Command, lab, why_not
 from support.terminal import run
 
-from cotenant.advice.fairness import emit_slurm
+from cotenant.advice.fairness import emit
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, in_core_hours
 from cotenant.analysis.scheduling.fit import Fit, Fitted
@@ -141,15 +141,13 @@ def test_gpus_that_a_real_slurm_gave_are_judged_at_their_width(tmp_path: Path) -
 
 def _takes_what_is_emitted(command: Command, found: Fairness, monkeypatch: Any) -> None:
     """Slurm accepts the weights and the QOS, and gives new jobs of an account its QOS."""
-    assert emit_slurm(found).count("# ") > 5
+    assert emit(found).count("# ") > 5
     now = Fitted(np.array([500, 500, 1000]), 3, None)
     weights, levels = Fitted(np.array([10, 20, 30]), 2, None), Fitted(np.array([2, 1, 0]), 1, None)
     monkeypatch.setattr(
         "cotenant.advice.fairness.fit", lambda judged: Fit(now, now, weights, levels)
     )
-    lines = [
-        line.removeprefix("# ") for line in emit_slurm(found).splitlines() if "sacctmgr -i" in line
-    ]
+    lines = [line.removeprefix("# ") for line in emit(found).splitlines() if "sacctmgr -i" in line]
     assert len(lines) == 3 + 2 + 2
     for line in lines:
         command(*shlex.split(line))

@@ -206,6 +206,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         reading.at = f"Cohort {cohort}"
         for flavor, entry in _quotas(spec):
             _add(pool, entry["name"], flavor, entry.get("nominalQuota", 0), key="nominalQuota")
+        pool.pop(GPU, None)  # of each queue, the sum of the types that it gets
         members = [queue for name, queue in reading.queues.items() if cohort in above[name]]
         if not any(pool.values()) or not members:
             continue
@@ -216,6 +217,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         }
         for place, queue in enumerate(members):
             more = {resource: int(divided[place]) for resource, divided in parts.items()}
+            more[GPU] = amount_of(more, GPU)
             nominal = summed([queue.nominal, more])
             reading.queues[queue.name] = replace(queue, nominal=nominal)
         yield f"the quota of cohort {cohort} itself is divided among its queues by their weights"

@@ -67,7 +67,6 @@ class Log:
     last : the log's last second, where it says more than its jobs.
     bad : lines that could not be read, and why.
     marks : (n,) what was decided of each job in reading, by `slurm.remarks`; empty for nothing.
-    memory : (n,) MiB each job asked for, 0 where the log does not say.
     resources : (n,) what each job held; empty where the log does not say.
     queues : what queues bring, where the log says it.
     notes : what the reading decided, in sentences.
@@ -93,7 +92,6 @@ class Log:
     last: int | None = None
     bad: tuple[str, ...] = ()
     marks: tuple[tuple[str, ...], ...] = ()
-    memory: Integers | None = None
     dated: bool = False
     resources: tuple[Amounts, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -268,7 +266,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     if parallel and used.max() > (total := int(machines.sum())):
         widest = int(chosen[used.argmax()])
         name = f"job {log.jobs[widest]}" if log.jobs else "a job"
-        most, wide = (float(number * log.unit.size) for number in (total, int(used.max())))
+        most, wide = (float(log.unit.size * int(number)) for number in (total, used.max()))
         what = "processors" if log.unit == CPUS else log.unit.count("").strip()
         raise InvalidOption(
             f"machines is {most:.10g}; {name} of user {log.users[log.user[widest]]} in the window, "
@@ -357,7 +355,6 @@ def with_waiting(log: Log, machines: int | None = None) -> Log:
         jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
         partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
         marks=(*log.marks, *[()] * len(jobs)) if log.marks else (),
-        memory=None if log.memory is None else longer(log.memory, [0] * len(jobs)),
         resources=(*log.resources, *(job.resources for job in jobs)) if log.resources else (),
         waiting=tuple(job for job in log.waiting if job not in jobs),
     )  # fmt: skip
@@ -384,7 +381,6 @@ def of_jobs(log: Log, chosen: Integers) -> Log:
         jobs=tuple(log.jobs[n] for n in chosen) if log.jobs else (),
         partition=tuple(log.partition[n] for n in chosen) if log.partition else (),
         marks=tuple(log.marks[n] for n in chosen) if log.marks else (),
-        memory=None if log.memory is None else log.memory[chosen],
         resources=tuple(log.resources[n] for n in chosen) if log.resources else (),
     )  # fmt: skip
 

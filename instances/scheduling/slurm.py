@@ -23,7 +23,7 @@ from ..problem.errors import InvalidFile
 from ..problem.reading import read_text, require_few
 from ..problem.tables import LARGEST, CsvTable, PathLike
 from .log import Log, Waiting, labeled
-from .units import Amounts, gres, tres
+from .units import Amounts, gres, summed, tres
 
 COMMAND = (
     "TZ=UTC sacct -a -X -D -P -S 2026-01-01 "
@@ -46,10 +46,6 @@ _NEVER = ("", "unknown", "none", "n/a")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 _CLOCK = re.compile(r"(?:([0-9]{1,7})-)?([0-9]{1,7}):([0-9]{2})(?::([0-9]{2}))?(?:\.[0-9]+)?")
 _TASKS = re.compile(r"[0-9]+_\[([^\]]*)\]")
-_CPUS = re.compile(r"(?:^|,)cpu=([0-9]{1,12})(?:,|$)")
-_MEMORY = re.compile(r"(?:^|,)mem=([0-9]{1,12})(\.[0-9]+)?([KMGTP]?)(?:,|$)")
-_MEBIBYTES = {"K": 2**-10, "": 1, "M": 1, "G": 2**10, "T": 2**20, "P": 2**30}
-_DEVICES = re.compile(r"(?:^|,)gres/[^=]+=[1-9]")
 
 
 class _BadLine(Exception):
@@ -125,16 +121,12 @@ def read_sacct(
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node as scontrol shows it: CPUs for jobs, partitions, state, memory [MiB] or 0, and all of
-    its resources.
-    """
+    """A node as scontrol shows it; of its CPUs those for jobs."""
 
     name: str
-    cpus: int
     partitions: tuple[str, ...]
     state: str
-    memory: int
-    resources: Amounts = field(default_factory=dict)
+    resources: Amounts
 
 
 def read_nodes(path: PathLike) -> list[SlurmNode]:
@@ -157,11 +149,7 @@ def read_nodes(path: PathLike) -> list[SlurmNode]:
         # accounting may not know the devices of a node, or their types
         resources = {**gres(words.get("Gres", "")), **tres(words.get("CfgTRES", ""))}
         resources = {"mem": memory << 20} | resources | {"cpu": 1000 * int(cpus)}
-        nodes.append(
-            SlurmNode(
-                words["NodeName"], int(cpus), partitions, words.get("State", ""), memory, resources
-            )
-        )
+        nodes.append(SlurmNode(words["NodeName"], partitions, words.get("State", ""), resources))
     if not nodes:
         raise InvalidFile(
             f"{where} has no line that begins with NodeName=; expected the output of "
@@ -316,8 +304,10 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
         raise _BadLine(f"Submit is {shortened(cell('submit'))}; expected a time")
     eligible = _moment("Eligible", cell("eligible")) if "eligible" in place else sent
     partition, account, user = cell("partition"), cell("account") or "(none)", cell("user")
-    requested = cell("reqtres")
-    asked = _cpus(requested, cell("alloccpus", "ncpus", "reqcpus"))
+    requested, allocated = tres(cell("reqtres")), tres(cell("alloctres"))
+    asked, used = (
+        _cpus(amounts, cell("alloccpus", "ncpus", "reqcpus")) for amounts in (requested, allocated)
+    )
     for moment in (sent, start, end):
         reading.last = max(reading.last, moment or 0)
     if start is None:
@@ -327,14 +317,13 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
             limit = _length("Timelimit", cell("timelimit")) or -1
             reading.jobs[job, sent] = (
                 job, account, user, partition, sent, eligible, asked * _tasks(job), limit,
-                {name: _tasks(job) * number for name, number in tres(requested).items()},
+                {name: _tasks(job) * number for name, number in requested.items()},
             )  # fmt: skip
         else:
             reading.counts["jobs that left the queue before they started"] += 1
         return
     run = _run(cell("elapsedraw", "elapsed"), start, end)
     reading.last = max(reading.last, start + run)
-    used = _cpus(cell("alloctres"), cell("alloccpus", "ncpus", "reqcpus"))
     if eligible is None:
         eligible = sent
     # what was true of the line, to be said once for all
@@ -343,15 +332,14 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
         ("suspended", end is not None and end - start > run + 1),
         ("exclusive", used > asked > 0 and state != "PENDING"),
         ("running", state in ("RUNNING", "SUSPENDED") or end is None),
-        ("devices", bool(_DEVICES.search(requested))),
+        ("devices", any(number for name, number in requested.items() if name[:5] == "gres/")),
     )
     key = (job, sent, start)
     if key in reading.jobs:
         reading.counts["repeated lines"] += 1
     reading.jobs[key] = (
         job, account, user, partition, min(sent, start), min(eligible, start), start, run,
-        max(used, 1), _memory(requested), tuple(name for name, true in marks if true),
-        tres(cell("alloctres") or requested),
+        max(used, 1), tuple(name for name, true in marks if true), allocated or requested,
     )  # fmt: skip
 
 
@@ -372,9 +360,7 @@ def _log_of(where: str, reading: _Reading) -> Log:
         )
     ran.sort(key=lambda job: job[4])  # type: ignore[arg-type,return-value]
     ids, accounts, users, partitions, *numbers, marks, resources = zip(*ran, strict=True)
-    sent, eligible, start, run, cpus, memory = (
-        np.array(column, dtype=np.int64) for column in numbers
-    )
+    sent, eligible, start, run, cpus = (np.array(column, dtype=np.int64) for column in numbers)
     user_names, user = labeled(users)
     account_names, account = labeled(accounts)
     zero = run == 0
@@ -390,7 +376,7 @@ def _log_of(where: str, reading: _Reading) -> Log:
         jobs=tuple(ids[n] for n in some), eligible=eligible[some],
         partition=tuple(partitions[n] for n in some), waiting=tuple(waiting), last=reading.last,
         bad=tuple(reading.bad), dated=True, marks=tuple(marks[n] for n in some),
-        memory=memory[some], resources=tuple(resources[n] for n in some),
+        resources=tuple(resources[n] for n in some),
     )  # fmt: skip
 
 
@@ -415,15 +401,16 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
         chosen = [n for n, marks in enumerate(log.marks) if mark in marks]
         if chosen and (mark not in ("devices", "exclusive") or unit == "cpu"):
             yield sentence.format(_these(log, chosen))
-    memory, cpus = (sum(getattr(node, name) for node in nodes) for name in ("memory", "cpus"))
-    if log.memory is not None and memory and unit == "cpu":
-        large = np.flatnonzero(
-            log.memory * float(cpus) > 1.01 * memory * log.processors.astype(float)
-        )
-        if len(large):
+    there = summed(node.resources for node in nodes)
+    if there.get("mem") and unit == "cpu":
+        large = [
+            job for job, amounts in enumerate(log.resources)
+            if amounts.get("mem", 0) * there["cpu"] > 1010 * there["mem"] * int(log.processors[job])
+        ]  # fmt: skip
+        if large:
             yield (
-                "jobs that asked for more memory than comes with their CPUs, which is not seen: "
-                f"{_these(log, large.tolist())}"
+                "jobs that hold more memory than comes with their CPUs, which is not seen: "
+                f"{_these(log, large)}"
             )
     not_eligible = sum(job.eligible is None or job.eligible >= log.over for job in log.waiting)
     if not_eligible:
@@ -434,12 +421,6 @@ def _these(log: Log, chosen: list[int]) -> str:
     """How many jobs, and the first of them by name."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
-
-
-def _memory(resources: str) -> int:
-    """MiB by a TRES such as cpu=2,mem=3.50G; 0 where it has none."""
-    match = _MEMORY.search(resources)
-    return int(float(match[1] + (match[2] or "")) * _MEBIBYTES[match[3]]) if match else 0
 
 
 def _moment(column: str, text: str) -> int | None:
@@ -483,10 +464,10 @@ def _run(text: str, start: int, end: int | None) -> int:
     return run
 
 
-def _cpus(resources: str, number: str) -> int:
-    """CPUs by a TRES such as billing=2,cpu=2, else by a column of their number, else 1."""
-    if match := _CPUS.search(resources):
-        return int(match[1])
+def _cpus(amounts: Amounts, number: str) -> int:
+    """CPUs by a TRES, else by a column of their number, else 1."""
+    if "cpu" in amounts:
+        return amounts["cpu"] // 1000
     if not number:
         return 1
     if not number.isdecimal() or len(number) > 9:

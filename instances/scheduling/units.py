@@ -150,9 +150,7 @@ def unit_named(name: str, prices: str | None = None) -> Unit:
 
 
 def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
-    """The numbers, 0 or more and one of them above 0, of a text such as bio=40,astro=2.5; raises
-    InvalidOption, which names the option, for another text.
-    """
+    """The numbers, one of them above 0, of bio=40,astro=2.5; InvalidOption names the option."""
     numbers: dict[str, Fraction] = {}
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.rpartition("="))
@@ -165,9 +163,7 @@ def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:
-    """How much of a resource there is; all GPUs are those of every type where only types are named,
-    and all with a slash is looked up as it stands.
-    """
+    """How much of a resource there is; where only types of GPU are named, all GPUs are theirs."""
     if resource == GPU and GPU not in amounts:
         return sum(number for name, number in amounts.items() if name.startswith(f"{GPU}:"))
     return amounts.get(resource, 0)
@@ -175,8 +171,7 @@ def amount_of(amounts: Amounts, resource: str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def tres(text: str) -> Amounts:
-    """The amounts of a TRES as Slurm prints it, such as cpu=2,mem=3.50G,gres/gpu:a100=2; what is no
-    amount is left out.
+    """The amounts of a TRES as Slurm prints it; what is no amount is left out.
 
     Examples
     --------

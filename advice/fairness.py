@@ -249,9 +249,8 @@ def _debt(judged: Fairness, u: int) -> str:
     delay = float(judged.delay[u]) * HOUR
     if not work:
         lent = any(cause.kind == "lent" and cause.loser == u for cause in judged.causes(u))
-        return (
-            f"{text}: it had no work done{f', and its {_units(judged)} served the others' * lent}."
-        )
+        served = f", and its {judged.unit.nouns} served the others" * lent
+        return f"{text}: it had no work done{served}."
     if abs(delay) > max(each.instance.horizon for each in judged.audits):
         return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
     return (
@@ -270,8 +269,8 @@ def because(judged: Fairness, u: int, cause: Cause) -> str:
             return f"{hours}its {waited} waited while {gainer} ran {ran} above its share"
         return f"{hours}it ran {ran} above its share while {waited} of {loser} waited"
     if cause.loser == u:
-        return f"{hours}{_units(judged)} of its share it had no job for ran {ran} of {gainer}"
-    return f"{hours}it ran {ran} on {_units(judged)} that {loser} had no job for"
+        return f"{hours}{judged.unit.nouns} of its share it had no job for ran {ran} of {gainer}"
+    return f"{hours}it ran {ran} on {judged.unit.nouns} that {loser} had no job for"
 
 
 def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
@@ -283,7 +282,7 @@ def alone_words(judged: Fairness, u: int) -> str:
     """What an account's jobs would have met on its own CPUs."""
     each, machines = judged.alone[u], int(judged.machines[u])
     if not machines:
-        return f"alone, without {_units(judged)} of its own, it would have run nothing"
+        return f"alone, without {judged.unit.nouns} of its own, it would have run nothing"
     own = judged.unit.count(_number(judged, machines))
     if not each.work and not each.work_alone:
         return f"alone its {own} would have been idle"
@@ -341,10 +340,6 @@ def _number(judged: Fairness, machines: int) -> str:
     """Machines of the game as a number of the unit."""
     number = machines * judged.unit.size
     return f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.4g}"
-
-
-def _units(judged: Fairness) -> str:
-    return judged.unit.count("").strip()
 
 
 def _not_seen(unit: Unit) -> str:

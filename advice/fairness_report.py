@@ -70,7 +70,7 @@ def _debts(judged: Fairness) -> Table:
 
     columns = (
         Column(judged.found.kind, bold=True),
-        Column(f"{judged.unit.noun}s", "{:,.4g}".format, numeric=True),
+        Column(judged.unit.nouns, "{:,.4g}".format, numeric=True),
         hours(f"work, {judged.unit.hours}"),
         hours(f"owed, {judged.unit.hours}"),
         hours(f"known to, {judged.unit.hours}"),
@@ -111,4 +111,4 @@ def _causes(judged: Fairness) -> Table:
 def _alone(judged: Fairness) -> Table:
     rows = tuple((name, alone_words(judged, u)) for u, name in enumerate(judged.names))
     columns = (Column(judged.found.kind, bold=True), Column("what would have happened"))
-    return Table("alone", f"Alone on its own {judged.unit.count('').strip()}", columns, rows)
+    return Table("alone", f"Alone on its own {judged.unit.nouns}", columns, rows)

@@ -389,10 +389,9 @@ def _down(nodes: list[SlurmNode], unit: Unit) -> Iterator[str]:
 def _shares_notes(log: Log, weights: dict[str, float], unit: Unit) -> Iterator[str]:
     ran = _ran(log)
     if without := sorted(ran - set(weights)):
-        yield f"no shares, so no {unit.count('').strip()} of their own: {', '.join(without)}"
+        yield f"no shares, so no {unit.nouns} of their own: {', '.join(without)}"
     if idle := sorted(set(weights) - ran):
-        what = unit.count("").strip()
-        yield f"shares, but no jobs: {', '.join(idle)}; their {what} serve the others"
+        yield f"shares, but no jobs: {', '.join(idle)}; their {unit.nouns} serve the others"
 
 
 def _ran(log: Log) -> set[str]:

@@ -286,8 +286,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     if finished is not None:
         reading.finished.append(finished)
     resources = _resources(item, queue, reading)
-    cohort = reading.queues[queue].cohort
-    waited = created
+    who, waited = (_name(item), queue, user, reading.queues[queue].cohort), created
     # the older version's name of it has a slip
     past = status.get("accumulatedPastExecutionTimeSeconds")
     if past := int(past or status.get("accumulatedPastExexcutionTimeSeconds") or 0):
@@ -299,17 +298,13 @@ def _read_workload(item: Object, reading: _Reading) -> None:
             marks.append("unplaced")
         # of several earlier runs only the total is known: they count as one, the last
         begin = max(created, ended - past)
-        reading.runs.append(
-            (_name(item), queue, user, cohort, created, begin, ended, resources, tuple(marks))
-        )
+        reading.runs.append((*who, created, begin, ended, resources, tuple(marks)))
         waited = ended
     elif any(kind in changed for kind in ("Evicted", "Preempted")):
         reading.counts["Workloads evicted at a time when Kueue did not record their runs"] += 1
     if reserved is not None and (finished is None or finished >= reserved):
         start = max(reserved, waited)
-        reading.runs.append(
-            (_name(item), queue, user, cohort, waited, start, finished, resources, ())
-        )
+        reading.runs.append((*who, waited, start, finished, resources, ()))
     elif finished is not None:
         reading.counts["Workloads that finished without quota"] += not past
     elif spec.get("active") is False:
@@ -317,12 +312,8 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     else:
         stuck = reason.get("QuotaReserved") in ("Inadmissible", "Misconfigured")
         limit = int(spec.get("maximumExecutionTimeSeconds") or -1)
-        reading.waiting.append(
-            Waiting(
-                _name(item), queue, user, cohort, waited, None if stuck else waited, 1, limit,
-                resources,
-            )
-        )  # fmt: skip
+        eligible = None if stuck else waited
+        reading.waiting.append(Waiting(*who, waited, eligible, 1, limit, resources))
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
@@ -365,13 +356,10 @@ def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[s
             for entry in flavor.get("resources") or ():
                 _add(reserved, entry["name"], "", entry.get("total", 0))
         mine = summed(running.get(_name(item), []))
-        less = [
-            name.replace(GPU, "GPUs")
-            for name, number in reserved.items() if amount_of(mine, name) < number
-        ]  # fmt: skip
-        if less:
+        if less := [name for name, number in reserved.items() if amount_of(mine, name) < number]:
+            names = ", ".join(less).replace(GPU, "GPUs")
             yield (
-                f"ClusterQueue {_name(item)} reserves more {', '.join(less)} than the Workloads in "
+                f"ClusterQueue {_name(item)} reserves more {names} than the Workloads in "
                 f"the file: it is not whole (all namespaces: {KUEUE_COMMAND})"
             )
 

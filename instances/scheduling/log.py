@@ -263,13 +263,14 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     )
     used = log.processors[chosen]
     parallel = settings.jobs == "parallel"
-    if parallel and used.max() > (total := int(machines.sum())):
+    if parallel and used.max() > (most := int(machines.sum())):
         widest = int(chosen[used.argmax()])
         name = f"job {log.jobs[widest]}" if log.jobs else "a job"
-        most, wide = (float(log.unit.size * int(number)) for number in (total, used.max()))
-        what = "processors" if log.unit == CPUS else log.unit.count("").strip()
+        there, wide = (float(log.unit.size * number) for number in (most, int(used.max())))
+        what = "processors" if log.unit == CPUS else log.unit.nouns
+        user = log.users[log.user[widest]]
         raise InvalidOption(
-            f"machines is {most:.10g}; {name} of user {log.users[log.user[widest]]} in the window, "
+            f"machines is {there:.10g}; {name} of user {user} in the window, "
             f"submitted at {log.submit[widest]}, takes {wide:.10g} {what} at once. Give as "
             "many machines; or, with jobs=sequential, it is so many jobs of one"
         )

@@ -109,9 +109,14 @@ class Unit:
             total += number * self.prices[name]
         return int(total * self.parts)
 
-    def count(self, number: str, many: bool = True) -> str:
+    @property
+    def nouns(self) -> str:
+        """Many of it, for people."""
+        return self.noun if self.noun == "GiB" else f"{self.noun}s"
+
+    def count(self, number: str) -> str:
         """A number with the noun, such as 8 CPUs or 12 GiB."""
-        return f"{number} {self.noun}{'s' * (many and self.noun != 'GiB')}"
+        return f"{number} {self.noun if number == '1' else self.nouns}"
 
 
 CPUS = Unit()

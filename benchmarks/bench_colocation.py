@@ -17,7 +17,8 @@ from cotenant.instances.colocation.generators import population, score_preferenc
 from cotenant.models.colocation import penalty_program, stable_program
 from cotenant.models.colocation.readable import penalty_model, stable_model
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.colocation import find_stable, optimal, stable
+from cotenant.solvers.colocation import find_stable, optimal
+from cotenant.solvers.colocation.stable import stable
 
 REPEATS = 3
 

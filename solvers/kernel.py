@@ -54,5 +54,5 @@ class Kernel(CPUDispatcher):
 
 
 def _widened(kind: Any) -> Any:
-    kind = types.unliteral(kind)
+    kind = types.unliteral(kind)  # type: ignore[no-untyped-call]
     return types.int64 if kind in types.signed_domain else kind

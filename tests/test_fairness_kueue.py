@@ -156,6 +156,17 @@ def test_a_workload_made_again_by_the_same_name_is_another(written) -> None:
     assert len(read_kueue(written([cluster_queue("bio", {"a100": 4}), *items])).submit) == 2
 
 
+@pytest.mark.parametrize("field", ["name", "resources"])
+def test_a_queue_without_a_field_is_refused_by_its_name(written, field: str) -> None:
+    queue = cluster_queue("bio", {"a100": 4})
+    flavor = queue["spec"]["resourceGroups"][0]["flavors"][0]
+    flavor[field] = [1]
+    if field == "name":
+        del flavor["name"]
+    with refused(InvalidFile):
+        read_kueue(written([queue, workload("j1", "bio", 0, 0, 60)]))
+
+
 def test_later_exports_in_one_list_keep_what_was_deleted(tmp_path: Path) -> None:
     first, second = state(), [item for item in state() if item["metadata"]["name"] != "j1"]
     second[-2] = workload("j4", "phy", 1000, 5500, 6000, gpus=2)

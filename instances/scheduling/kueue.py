@@ -101,13 +101,13 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
     try:
         notes += _read_queues(of_kind, reading)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidFile(f"{where}, {reading.at}: {error}") from None
+        raise InvalidFile(f"{where}, {reading.at}: {_wrong(error)}") from None
     workloads = of_kind.get("Workload", [])
     for item in workloads:
         try:
             _read_workload(item, reading)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            what = f"Workload {_name(item)}: {error}"
+            what = f"Workload {_name(item)}: {_wrong(error)}"
             if strict:
                 raise InvalidFile(f"{where}, {what}") from None
             reading.bad.append(what)
@@ -132,6 +132,14 @@ def _items(content: Any) -> Iterator[Object]:
             yield from _items(each if not kind or "kind" in each else {"kind": kind, **each})
     elif isinstance(content, dict):
         yield content
+
+
+def _wrong(error: Exception) -> str:
+    """What is wrong with an object, in words where Python said it."""
+    if isinstance(error, ValueError):
+        return str(error)
+    what = f"no field {error}" if isinstance(error, KeyError) else f"a field of no use ({error})"
+    return f"{what}; expected an object as kubectl lists it"
 
 
 def _name(item: Object) -> str:

@@ -93,7 +93,8 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
     known, pods = set(names), state.pods
     # servers of two projects may have one name
     titles = [pod.owner[1] if state.platform == "openstack" else pod.title for pod in pods]
-    for noun, them in ((state.host_noun, names), (title, titles)):
+    growing = [f"{each.kind} {each.title}" for each in state.growths]
+    for noun, them in ((state.host_noun, names), (title, titles), ("object", growing)):
         if (twice := repeated(them)) is not None:
             raise InvalidFile(
                 f"{files}: {noun} {twice!r} is given twice; give one state of one cluster"

@@ -1,5 +1,5 @@
 """The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
-pvc, csinodes in it or beside it.
+pvc, csinodes, hpa, deploy in it or beside it.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.
@@ -7,6 +7,7 @@ they look at and this package does not model is named pod by pod.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -36,6 +37,7 @@ from .state import (
     Budget,
     ClusterState,
     Expression,
+    Growth,
     Health,
     Node,
     NodeTerm,
@@ -49,6 +51,7 @@ from .state import (
     Toleration,
 )
 
+AUTOSCALER = "HorizontalPodAutoscaler"
 COMMAND = "kubectl get nodes,pods,pdb -A -o json"
 """What prints a state that is read here."""
 
@@ -83,8 +86,10 @@ _NODE_MARKS = {
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
 }
 _BILLION = 10**9
+_PERCENT = re.compile("([0-9]{1,6})%")
 _USED = {
-    "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode"
+    "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode",
+    AUTOSCALER, "Deployment",
 }  # fmt: skip
 
 
@@ -126,6 +131,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     volumes = _Volumes(objects)
     pods = tuple(_pod(item, volumes) for item in objects["Pod"])
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
+    growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
     assumptions = kept_in_place(pods)
     for mark, words in _NODE_MARKS.items():
         marked = [
@@ -139,7 +145,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     warnings += listed(objects, pods, budgets)
     state = ClusterState(
         "kubernetes", next(iter(contents)), nodes, pods, budgets, dict(ignored), tuple(warnings),
-        tuple(assumptions),
+        tuple(assumptions), growths=growths,
     )  # fmt: skip
     return require_one_cluster(state, whole, f"export them together with `{COMMAND}`")
 
@@ -532,3 +538,24 @@ def _budget(item: Fields) -> Budget:
         * (status.whole("observedGeneration") >= about.whole("generation")),
         spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy >= desired > 0,
     )  # fmt: skip
+
+
+def _autoscaler(item: Fields) -> Growth:
+    spec = item.of("spec")
+    target, most = spec.of("scaleTargetRef"), spec.whole("maxReplicas")
+    if most < 1:
+        raise spec.wrong("maxReplicas", most, "a whole number, at least 1")
+    return Growth(AUTOSCALER, *_name(item), (target.text("kind"), target.text("name")), most)
+
+
+def _update(item: Fields) -> Growth:
+    """The pods of a Deployment and the surge of its rolling update, rounded up."""
+    spec, own = item.of("spec"), ("Deployment", _name(item)[1])
+    rolling, replicas = spec.of("strategy").of("rollingUpdate"), spec.whole("replicas", 1)
+    given = rolling.content["maxSurge"] if "maxSurge" in rolling else "25%"
+    if share := _PERCENT.fullmatch(given) if isinstance(given, str) else None:
+        given = -(-replicas * int(share[1]) // 100)
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise rolling.wrong("maxSurge", given, "a whole number, 0 or more, or one such as 25%")
+    surges = given and replicas and spec.of("strategy").text("type") != "Recreate"
+    return Growth("Deployment", *_name(item), own, replicas + given if surges else 0)

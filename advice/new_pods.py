@@ -26,8 +26,8 @@ _OTHERS = ("CronJob", "DaemonSet")
 """Kinds of which the number of pods is not in the manifest."""
 
 _HARMLESS = (
-    "ConfigMap", "CSINode", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
-    "PodDisruptionBudget", "Secret", "Service", "ServiceAccount",
+    "ConfigMap", "CSINode", "HorizontalPodAutoscaler", "Namespace", "Node", "PersistentVolume",
+    "PersistentVolumeClaim", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount",
 )  # fmt: skip
 """Kinds that hold no pods, and of which nothing is read; others are named."""
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from .answer_page import PlanPart
 from .draining import Draining, Rolling
+from .kubernetes import AUTOSCALER
 from .nodes_page import rows_part, wave_steps
+from .peaks import TOGETHER, Peaks
 from .repairing import Repair
 from .safety import Loss, starts_again
 from .state import ClusterState, Role
@@ -134,8 +136,10 @@ def rolling_document(found: Rolling) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def safe_answer(state: ClusterState, found: Sequence[Loss]) -> Answer:
-    """What can be lost, and of the rest which pods have no place and what would be enough."""
+def safe_answer(state: ClusterState, found: Sequence[Loss], peaks: Peaks | None = None) -> Answer:
+    """What can be lost, which workloads can grow, and of the rest which pods have no place and what
+    would be enough.
+    """
     one, lines = state.workload_noun, []
     for kind in dict.fromkeys(loss.kind for loss in found):
         losses = [loss for loss in found if loss.kind == kind]
@@ -152,32 +156,90 @@ def safe_answer(state: ClusterState, found: Sequence[Loss]) -> Answer:
                 words += f"; {len(names[False])} cannot (proved): {some(names[False], 3)}"
             words += f"; not known of {some(names[None], 3)}." if names[None] else "."
         lines.append(Line(words, number=f"{number} of {len(losses)} {what}"))
+    grown, more = (peaks.state, peaks.found) if peaks else (state, ())
+    if peaks:
+        lines += _growing(peaks)
     lost, own = _lost(state), sum(pod.role is Role.RESIDENT for pod in state.pods)
     words = f"lost with their {state.host_noun}: {plural(own, one)} of its own"
-    lines.append(Line(words + f", and what nothing starts again: {some(lost, 2)}" * bool(lost)))
-    worst = sorted((one for one in found if not one.safe), key=lambda one: one.safe is None)
-    if worst:
-        rows = [(f"without {loss.name}", _without(state, loss)) for loss in worst]
-        lines.append(Line("case", rows=rows, title="What cannot be lost, or is not known"))
+    words += f", and what nothing starts again: {some(lost, 2)}" * bool(lost)
+    lines.append(Line(words + (_not_asked(peaks) if peaks else "")))
+    cases = [*((state, loss) for loss in found), *((grown, loss) for loss in more)]
+    worst = sorted(
+        (case for case in cases if not case[1].safe), key=lambda case: case[1].safe is None
+    )
+    rows = [(_called(loss), _without(of, loss)) for of, loss in worst]
+    rows += [(name, f"not judged: {why}") for name, why in _not_judged(peaks).items()]
+    if rows:
+        lines.append(Line("case", rows=rows, title="What is not safe, or is not known"))
     places = [
-        (loss.name, len(loss.pods), len(loss.arrivals), loss.upper_bound) for loss in found
+        (_called(loss), len(loss.pods) + loss.more, len(loss.arrivals), loss.upper_bound)
+        for _, loss in cases
     ]  # fmt: skip
-    headings = "lost", f"its {one}s", "have a place", "at most, proved"
+    headings = "case", f"its {one}s", "have a place", "at most, proved"
     return Answer(
         state, f"What can be lost of {state.name.rpartition('/')[2]}",
         f"Whether the {one}s of a {state.host_noun} or a group that is lost have places on the "
         "others while nothing else moves.",
-        tuple(lines), all(loss.safe for loss in found),
-        parts=(rows_part("Every loss", headings, places, folded=True),),
+        tuple(lines), not rows,
+        parts=(rows_part("Every case", headings, places, folded=True),),
     )  # fmt: skip
+
+
+def _growing(peaks: Peaks) -> Iterator[Line]:
+    """Whether autoscalers can reach their maximum, and Deployments be updated."""
+    kinds = {growth.kind for growth in peaks.state.growths}
+    for kind, what, deed in (
+        (AUTOSCALER, "HPA", "be at the maximum"),
+        ("Deployment", "Deployment", "start a surge, one at a time"),
+    ):
+        losses = {loss.name: loss for loss in peaks.found if loss.kind == kind}
+        together = losses.pop(TOGETHER, None)
+        unjudged = [growth.title for growth in peaks.not_judged if growth.kind == kind]
+        if kind in kinds:
+            names = {safe: [loss.name for loss in losses.values() if loss.safe is safe]
+                     for safe in (True, False, None)}  # fmt: skip
+            number = f"{len(names[True])} of {plural(len(losses) + len(unjudged), what)}"
+            words = f"{number} can {deed}"
+            if names[False]:
+                words += f"; {len(names[False])} cannot (proved): {some(names[False], 3)}"
+            words += f"; not known of {some(names[None], 3)}" * bool(names[None])
+            words += f"; not judged: {some(unjudged, 3)}" * bool(unjudged)
+            if together is not None:
+                means = {True: "they can", False: "they cannot (proved)", None: "not known"}
+                which = TOGETHER + " that are judged" * bool(unjudged)
+                words += f"; {which}: {means[together.safe]}"
+            yield Line(f"{words}.", number=number)
+
+
+def _not_asked(peaks: Peaks) -> str:
+    """What the file does not tell of growth, and how it would."""
+    kinds = {growth.kind for growth in peaks.state.growths}
+    words = {"hpa": ("HPAs", AUTOSCALER), "deploy": ("surges", "Deployment")}
+    absent = {word: what for word, (what, kind) in words.items() if kind not in kinds}
+    what = f"; not asked: {' and '.join(absent.values())} (get {','.join(absent)} too)"
+    return what * bool(absent)
+
+
+def _not_judged(peaks: Peaks | None) -> dict[str, str]:
+    """The names of what is not judged, and why."""
+    items = () if peaks is None else peaks.not_judged.items()
+    return {f"{growth.kind} {growth.title}": why for growth, why in items}
+
+
+def _called(loss: Loss) -> str:
+    """What a case is called."""
+    words = {AUTOSCALER: "at the maximum of", "Deployment": "in the surge of"}
+    return f"{words.get(loss.kind, 'without')} {loss.name}"
 
 
 def _without(state: ClusterState, loss: Loss) -> str:
     """Which pods of a loss have no place, and what would be enough."""
     titles, exact = [state.pods[n].title for n in loss.left], len(loss.arrivals) == loss.upper_bound
     sure = "no more fit, proved" if exact else f"at most {loss.upper_bound} fit, proved"
-    words = f"{len(titles)} of {plural(len(loss.pods), state.workload_noun)} "
-    words += f"{'has' if len(titles) == 1 else 'have'} no place ({sure}): {some(titles, 3)}"
+    number = len(titles) + loss.more
+    words = f"{number} of {plural(len(loss.pods) + loss.more, state.workload_noun)} "
+    words += f"{'has' if number == 1 else 'have'} no place ({sure})"
+    words += f": {some(titles, 3)}" * bool(loss.nodes)
     if whys := list(dict.fromkeys(why for why in loss.reasons.values() if why)):
         words += f" ({some(whys, 1)})"
     if loss.spare:
@@ -186,28 +248,36 @@ def _without(state: ClusterState, loss: Loss) -> str:
     return words
 
 
-def safe_document(state: ClusterState, found: Sequence[Loss]) -> dict[str, Any]:
+def safe_document(
+    state: ClusterState, found: Sequence[Loss], peaks: Peaks | None = None
+) -> dict[str, Any]:
     """What `safe_answer` says, as plain JSON values, and every place."""
-    titles = [pod.title for pod in state.pods]
+    grown, more = (peaks.state, peaks.found) if peaks else (state, ())
     return {
-        "losses": [
-            {
-                "of": loss.kind,
-                "name": loss.name,
-                "nodes": list(loss.nodes),
-                "safe": loss.safe,
-                "pods": len(loss.pods),
-                "fit": len(loss.arrivals),
-                "fit_at_most": loss.upper_bound,
-                "places": {titles[n]: name for n, name in loss.arrivals.items()},
-                "without_place": [titles[n] for n in loss.left],
-                "reasons": {titles[n]: why for n, why in loss.reasons.items()},
-                "enough": {"nodes": loss.spare, "like": loss.like} if loss.spare else None,
-            }
-            for loss in found
-        ],
+        "losses": [_case(state, loss) for loss in found],
+        "autoscalers": [_case(grown, loss) for loss in more if loss.kind == AUTOSCALER],
+        "surges": [_case(grown, loss) for loss in more if loss.kind != AUTOSCALER],
+        "not_judged": _not_judged(peaks),
         "lost_with_their_node": _lost(state),
         "warnings": [asdict(each) for each in state.warnings],
+    }
+
+
+def _case(state: ClusterState, loss: Loss) -> dict[str, Any]:
+    """One loss, or one growth, as plain JSON values."""
+    pods = state.pods
+    return {
+        "of": loss.kind,
+        "name": loss.name,
+        "nodes": list(loss.nodes),
+        "safe": loss.safe,
+        "pods": len(loss.pods) + loss.more,
+        "fit": len(loss.arrivals),
+        "fit_at_most": loss.upper_bound,
+        "places": {pods[n].title: name for n, name in loss.arrivals.items()},
+        "without_place": [pods[n].title for n in loss.left],
+        "reasons": {pods[n].title: why for n, why in loss.reasons.items()},
+        "enough": {"nodes": loss.spare, "like": loss.like} if loss.spare else None,
     }
 
 

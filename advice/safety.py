@@ -35,18 +35,19 @@ _GONE = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
 
 @dataclass(frozen=True)
 class Loss:
-    """What is known of losing some nodes at once.
+    """What is known of losing some nodes at once, or of further pods.
 
     Attributes
     ----------
-    kind, name : "node" and its name, or a label and its value.
+    kind, name : "node" and its name, or a label and its value; of further pods, what adds them.
     nodes : names of the nodes.
-    pods : places in the state of their pods that something starts again.
+    pods : places in the state of their pods that something starts again, or of further ones.
     arrivals : place of a pod -> a node that takes it, in an order in which every filter passes.
     upper_bound : no more of the pods can be placed (proved).
     reasons : place of a pod without a place (of the first) -> why no node takes it.
     spare : so many nodes more, like `like`, are enough for the others; 0 where none are needed, or
         it is not known.
+    more : pods besides, for which no node has a number left.
     """
 
     kind: str
@@ -58,13 +59,14 @@ class Loss:
     reasons: Mapping[int, str] = field(default_factory=dict)
     spare: int = 0
     like: str = ""
+    more: int = 0
 
     @property
     def safe(self) -> bool | None:
         """Whether all pods can be placed again; None where it is not known."""
-        if len(self.arrivals) == len(self.pods):
+        if len(self.arrivals) == len(self.pods) + self.more:
             return True
-        return None if self.upper_bound == len(self.pods) else False
+        return None if self.upper_bound == len(self.pods) + self.more else False
 
     @property
     def left(self) -> tuple[int, ...]:
@@ -125,7 +127,9 @@ def safe(
         loss, share = found[place], work.share(len(open_ones) - number)
         found[place] = work.part(
             f"what a loss of {loss.name} leaves",
-            lambda loss=loss, share=share: _exactly(state, loss, released, share),  # type: ignore[misc]
+            lambda loss=loss, share=share: exactly(  # type: ignore[misc]
+                state, without(state, loss.nodes, released), loss, share
+            ),
             loss,
         )
     return found
@@ -210,11 +214,10 @@ def _closed(scheduler: Scheduler, number: int, names: Sequence[str]) -> bool:
     return all(set(scheduler.refusals(number, name)) - passing for name in names)
 
 
-def _exactly(
-    state: ClusterState, loss: Loss, released: Collection[str], seconds: float | None
-) -> Loss:
-    """The loss with the most pods that fit, why others do not, and what would be enough."""
-    lost = without(state, loss.nodes, released)
+def exactly(state: ClusterState, lost: ClusterState, loss: Loss, seconds: float | None) -> Loss:
+    """The loss with the most pods that fit, why others do not, and what would be enough; `lost`:
+    the state where they, and no others, are pending.
+    """
     fitting = most_that_fit(lost, seconds)
     arrivals = max(fitting.arrivals, loss.arrivals, key=len)
     loss = replace(loss, arrivals=arrivals, upper_bound=min(fitting.upper_bound, loss.upper_bound))
@@ -240,8 +243,10 @@ def _enough(state: ClusterState, lost: ClusterState, loss: Loss) -> tuple[int, s
     own = [node for node in state.nodes if node.name in loss.nodes]
     ready = [node for node in lost.nodes if not node.not_ready_reason and node.can_be_drained]
     among = own if loss.kind == "node" or not ready else ready
+    if not among or loss.more:
+        return 0, ""
     like = max(among, key=lambda node: max(node.allocatable.values(), default=0))
-    more = with_spares(lost, like, min(len(loss.left), 2 * len(loss.nodes)), state)
+    more = with_spares(lost, like, min(len(loss.left), 2 * len(loss.nodes or ready)), state)
     names = [node.name for node in more.nodes[len(lost.nodes) :]]
     where = {n: pod.node for n, pod in enumerate(more.pods) if pod.placed}
     left = set(loss.left)

@@ -262,6 +262,24 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """How many pods of a workload (its kind and name) there may be at one time: by an autoscaler,
+    or while a Deployment is updated, 0 where its update adds none.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    workload: tuple[str, str]
+    most: int
+
+    @property
+    def title(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class StateWarning:
     """What makes a file something else than the cluster, or is taken to be so.
 
@@ -290,6 +308,7 @@ class ClusterState:
     ----------
     platform : "kubernetes", "proxmox", "openstack" or "csv".
     name : of the file.
+    growths : how far HorizontalPodAutoscalers and updates of Deployments may go.
     ignored : kinds of objects in the file that are not used, with their number.
     warnings : what makes the file something else than the cluster.
     assumptions : what is taken to be so, and what no such file says.
@@ -308,6 +327,7 @@ class ClusterState:
     assumptions: tuple[StateWarning, ...] = ()
     counted: str = ""
     usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    growths: tuple[Growth, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -144,18 +144,24 @@ def safe(
         ),
     ] = None,
 ) -> None:
-    """Say whether a node or a zone can be lost.
+    """Say whether a node or a zone can be lost, and workloads can grow.
 
     All pods of each have places on the others while nothing else moves, or which have not and what
-    would be enough. Exit 1 when some loss is not known to be safe.
+    would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.
+    Exit 1 when some of it is not known to be safe.
     """
+    from ..advice.peaks import peaks
     from ..advice.resilience_report import safe_answer, safe_document
     from ..advice.safety import safe as losses
 
     state = shown.read(states, source)
     with waiting("looking for places") as say:
-        found = losses(state, by=by or (), say=say, **source.limits)
-    shown.show(safe_answer(state, found), lambda: safe_document(state, found))
+        limits = source.limits
+        if state.growths and source.time_limit is not None:
+            limits["time_limit"] = source.time_limit / 2
+        found = losses(state, by=by or (), say=say, **limits)
+        grown = peaks(state, say=say, **limits) if state.platform == "kubernetes" else None
+    shown.show(safe_answer(state, found, grown), lambda: safe_document(state, found, grown))
 
 
 @options_of(StateOptions)

@@ -15,6 +15,7 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.advice.draining import drain, roll
+from cotenant.advice.peaks import TOGETHER, peaks
 from cotenant.advice.pins import dearest_pins
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
@@ -22,7 +23,7 @@ from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, surviving, with_reserve
 from cotenant.advice.scheduler_filters import check_waves
 from cotenant.advice.text_report import LINES
-from cotenant.instances.problem.errors import InvalidOption, NoSolution
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption, NoSolution
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -225,3 +226,127 @@ def test_the_command_repairs_and_says_when_there_is_nothing_to_do(tmp_path: Path
     assert "kubectl cordon" not in run("advise", "repair", str(path), "--emit", "kubectl").stdout
     approved(run("advise", "repair", "state/shop").stdout)
     approved(run("advise", "repair", "state/shop", "--emit", "kubectl").stderr)
+
+
+# growth
+
+
+def autoscaler(name: str, most: Any) -> dict[str, Any]:
+    return {
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"namespace": "shop", "name": name},
+        "spec": {"maxReplicas": most, "scaleTargetRef": {"kind": "Deployment", "name": name}},
+    }
+
+
+def deployment(name: str, replicas: int, surge: Any = None, kind: str = "") -> dict[str, Any]:
+    strategy = {"type": kind, "rollingUpdate": None if surge is None else {"maxSurge": surge}}
+    return {
+        "kind": "Deployment",
+        "metadata": {"namespace": "shop", "name": name},
+        "spec": {"replicas": replicas, "strategy": strategy},
+    }
+
+
+def copy_of(app: str, letter: str, on: str, cpu: int = 1, **spec: Any) -> dict[str, Any]:
+    labels = {"app": app, "pod-template-hash": "7"}
+    return pod(f"{app}-7-{letter}", on, cpu, labels=labels, **spec)
+
+
+def two_nodes() -> tuple[dict[str, Any], ...]:
+    """Room for 3 cpu on a node and 1 on the other, where web has two pods of 1 and db one of 2."""
+    nodes = node("a", 4), node("b", 4)
+    return *nodes, copy_of("web", "x", "a"), copy_of("web", "y", "b"), copy_of("db", "z", "b", 2)
+
+
+def judged(*items: dict[str, Any]) -> list[tuple[str, int, int, int]]:
+    """Of each case its name, the pods it adds, those with a place, and the most that have one."""
+    return [
+        (case.name, len(case.pods) + case.more, len(case.arrivals), case.upper_bound)
+        for case in peaks(state(*items)).found
+    ]
+
+
+def test_an_autoscaler_reaches_its_maximum_or_is_one_pod_short() -> None:
+    assert judged(*two_nodes(), autoscaler("web", 6)) == [("shop/web", 4, 4, 4)]
+    assert judged(*two_nodes(), autoscaler("web", 7)) == [("shop/web", 5, 4, 4)]
+    assert judged(*two_nodes(), autoscaler("web", 2)) == [("shop/web", 0, 0, 0)]
+    [case] = peaks(state(*two_nodes(), autoscaler("web", 7))).found
+    assert (case.safe, case.spare, case.like) == (False, 1, "a")
+
+
+def test_a_maximum_beyond_all_nodes_takes_no_memory() -> None:
+    assert judged(*two_nodes(), autoscaler("web", 10**9)) == [("shop/web", 10**9 - 2, 4, 4)]
+
+
+def test_autoscalers_that_reach_their_maximum_alone_may_not_together() -> None:
+    both = (*two_nodes(), autoscaler("web", 5), autoscaler("db", 2))
+    assert judged(*both) == [(TOGETHER, 4, 3, 3), ("shop/web", 3, 3, 3), ("shop/db", 1, 1, 1)]
+    grown = peaks(state(*both, autoscaler("gone", 3), deployment("web", 2)))
+    approved("\n".join(safe_lines(state(*both), safe(state(*both)), peaks=grown)))
+
+
+def test_pods_that_are_pending_now_are_among_the_new_ones() -> None:
+    waiting = copy_of("web", "w", ""), copy_of("other", "w", "", 3)
+    assert judged(*two_nodes(), *waiting, autoscaler("web", 6)) == [("shop/web", 4, 4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "added"),
+    [(2, None, 1), (2, "50%", 1), (2, "51%", 2), (2, "150%", 3), (2, 4, 4), (2, 0, 0), (0, 1, 0)],
+)
+def test_the_surge_of_an_update_is_rounded_up(replicas: int, surge: Any, added: int) -> None:
+    found = judged(*two_nodes(), deployment("web", replicas, surge))
+    assert found == [("shop/web", added, added, added)]
+
+
+def test_updates_are_asked_one_at_a_time_the_largest_first() -> None:
+    updates = deployment("web", 2, 3), deployment("db", 1, 2)
+    assert judged(*two_nodes(), *updates) == [("shop/web", 3, 3, 3), ("shop/db", 2, 1, 1)]
+    recreated = deployment("db", 1, 2, kind="Recreate")
+    assert judged(*two_nodes(), recreated) == [("shop/db", 0, 0, 0)]
+
+
+def test_a_spread_of_one_template_does_not_count_the_old_one() -> None:
+    """Two pods in zone a keep a third of their template out of it, and zone b is full."""
+    of_template = {"topologySpreadConstraints": spread("web", matchLabelKeys=["pod-template-hash"])}
+    zones = node("a", 4, zone="a"), node("b", 1, zone="b")
+    pods = copy_of("web", "x", "a", **of_template), copy_of("web", "y", "b", **of_template)
+    full = (*zones, *pods, copy_of("web", "z", "a", **of_template))
+    assert judged(*full, deployment("web", 3, 1)) == [("shop/web", 1, 1, 1)]
+    assert judged(*full, autoscaler("web", 4)) == [("shop/web", 1, 0, 1)]
+
+
+def test_what_is_not_known_of_a_workload_is_not_judged() -> None:
+    resized = copy_of("web", "w", "a", 2)
+    grown = peaks(state(*two_nodes(), resized, autoscaler("web", 6), autoscaler("gone", 2)))
+    assert grown.found == ()
+    approved(sorted(grown.not_judged.values()))
+    volume = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+    claiming = node("a", 4), copy_of("web", "x", "a", **volume), autoscaler("web", 2)
+    assert judged(*claiming) == [("shop/web", 1, 0, 1)]
+    assert [case.safe for case in peaks(state(*claiming), released=["volumes"]).found] == [True]
+
+
+def test_the_command_says_whether_workloads_can_grow(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    growing = autoscaler("web", 7), autoscaler("db", 1), deployment("web", 2)
+    path.write_text(json.dumps(listed(*two_nodes(), *growing)))
+    done = run("advise", "safe", str(path), "--json")
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [(x["name"], x["safe"]) for x in document["surges"]] == [("shop/web", True)]
+    assert {x["name"]: x["fit"] for x in document["autoscalers"]}["shop/web"] == 4
+
+
+@pytest.mark.parametrize("wrong", ["25", "-1%", -1, True])
+def test_a_surge_that_is_none_is_refused(wrong: Any) -> None:
+    with refused(InvalidFile):
+        state(*two_nodes(), deployment("web", 2, wrong))
+
+
+def test_an_autoscaler_without_a_maximum_or_given_twice_is_refused() -> None:
+    with refused(InvalidFile):
+        state(*two_nodes(), autoscaler("web", 0))
+    with refused(InvalidFile):
+        state(*two_nodes(), autoscaler("web", 3), autoscaler("web", 4))

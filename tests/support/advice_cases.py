@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,15 +16,16 @@ from cotenant.advice.buying import Purchase, buy
 from cotenant.advice.capacity import fit
 from cotenant.advice.costs import price_of
 from cotenant.advice.draining import drain
-from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.kubernetes import AUTOSCALER, kubernetes_state
 from cotenant.advice.node_types import NodeType, daemon_pods, with_nodes
+from cotenant.advice.peaks import alone, peaks
 from cotenant.advice.pending import standing_still
 from cotenant.advice.plan import Advice, advise
 from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, with_spares, without
 from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.selectors import selects
-from cotenant.advice.state import ClusterState, Node, Pod, Role
+from cotenant.advice.state import ClusterState, Growth, Node, Pod, Role
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import HOST, ZONE, random_list
@@ -80,9 +82,17 @@ def resilience(seed: int) -> Iterator[Claim]:
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
-    """The places of a lost node's pods, and that there are no more, against every placement."""
-    for loss in safe(state):
-        lost = without(state, loss.nodes)
+    """The places of a lost node's pods, and of pods that autoscalers and updates add, and that
+    there are no more, against every placement.
+    """
+    cases = [(without(state, loss.nodes), loss) for loss in safe(state)]
+    running = Counter((p.namespace, p.owner) for p in state.pods if p.placed and p.owner[1])
+    grown = peaks(replace(state, growths=tuple(
+        Growth(kind, namespace, owner[1], owner, number + 1 + number % 2)
+        for (namespace, owner), number in running.items() for kind in (AUTOSCALER, "Deployment")
+    )))  # fmt: skip
+    cases += [(alone(grown.state, loss), loss) for loss in grown.found if not loss.more]
+    for lost, loss in cases:
         if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
             continue
         check_arrivals(lost, {n: pod.node for n, pod in enumerate(lost.pods) if pod.placed},

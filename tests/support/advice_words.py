@@ -8,6 +8,7 @@ from cotenant.advice.buying import Purchase
 from cotenant.advice.capacity import Fit
 from cotenant.advice.capacity_report import buy_answer, fit_answer
 from cotenant.advice.draining import Draining, Rolling
+from cotenant.advice.peaks import Peaks
 from cotenant.advice.plan import Advice
 from cotenant.advice.repairing import Repair
 from cotenant.advice.resilience_report import (
@@ -33,8 +34,10 @@ def rolling_lines(state: ClusterState, found: Rolling) -> list[str]:
     return answer_lines(rolling_answer(state, found))
 
 
-def safe_lines(state: ClusterState, found: Sequence[Loss], details: bool = False) -> list[str]:
-    return answer_lines(safe_answer(state, found), details)
+def safe_lines(
+    state: ClusterState, found: Sequence[Loss], *, peaks: Peaks | None = None
+) -> list[str]:
+    return answer_lines(safe_answer(state, found, peaks))
 
 
 def repair_lines(found: Repair) -> list[str]:

@@ -128,14 +128,7 @@ def buy(
         ("the cheapest nodes", market.translated(for_bound=False)),
         ("other nodes", relaxed),
     ):
-        answer = work.part(
-            words,
-            lambda words=words, plan=plan: market.cheapest(  # type: ignore[misc]
-                plan, work.share(2), work.report(words)
-            ),
-            None,
-        )
-        bought = market.checked(plan, answer)
+        bought = market.checked(plan, work.search(words, 2, market.cheapest, None, plan))
         if not of or len(bought[1]) > len(arrivals):
             final, arrivals, of = bought
         if len(arrivals) == len(asked):
@@ -157,11 +150,7 @@ def buy(
 
 
 class _Market:
-    """Pending pods, the nodes that there are, which cost nothing, and types of new ones.
-
-    Instances have one server class for each, a type with as many servers as any answer needs, and
-    one where pods wait.
-    """
+    """Pending pods, the nodes that there are, which cost nothing, and types of new ones."""
 
     def __init__(
         self,
@@ -181,23 +170,19 @@ class _Market:
             self.number += [max(1, number - 1), 1][: self.copies[n]]
 
     def translated(self, *, for_bound: bool) -> Translation:
-        """The translation with as many nodes of each type as there can be. In the bound the pods
-        that every node holds keep none away: those of a node that is not bought forbid nothing.
-        """
+        """The translation with as many nodes of each type as there can be."""
+        state, every = self.state, self.every
 
         def beside(pod: Pod) -> Pod:
-            left = tuple(
-                term
-                for term in pod.pod_anti_affinity
-                if not any(refers_to(term, other) for other in self.every)
-            )
-            return replace(pod, pod_anti_affinity=left)
+            terms = pod.pod_anti_affinity
+            left = (one for one in terms if not any(refers_to(one, other) for other in self.every))
+            return replace(pod, pod_anti_affinity=tuple(left))
 
-        state, every = self.state, self.every
-        if for_bound:
+        if for_bound:  # the own pods of a node that is not bought forbid nothing
             state = change_pods(state, beside)
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
         grown, _ = with_nodes(state, self.copies, self.types, every, self.names)
+        # a server class for each node and type, of which there are all that an answer needs
         plan = translate(grown, for_bound=for_bound, pending=True)
         instance, costs = plan.instance, node_costs(grown, self.number)
         number = np.zeros(instance.classes)
@@ -211,10 +196,10 @@ class _Market:
         return replace(plan, instance=instance, costs=costs, nodes=nodes)
 
     def cheapest(
-        self, plan: Translation, seconds: float | None, report: Report
+        self, plan: Translation, time_limit: float | None, report: Report
     ) -> Placement | None:
         """The best placement that is found, by patterns where every rule is a resource."""
-        clock, whole = Clock(seconds), plan.instance
+        clock, whole = Clock(time_limit), plan.instance
         plain = as_resources(with_waiting(plan, nowhere(plan)).instance)
         for instance in (plain, whole):
             if instance is not None:
@@ -226,23 +211,18 @@ class _Market:
     def checked(
         self, plan: Translation, answer: Placement | None
     ) -> tuple[ClusterState, dict[int, str], dict[str, int]]:
-        """The state with the new nodes that are used, pods that every filter lets go there (with
-        their nodes), and the types of new nodes.
-        """
-        rows: list[tuple[int, list[int]]] = []  # a node that is used, and its pods of each type
-        if answer is not None:
-            supply: dict[int, list[int]] = {}
-            for n, c in zip(plan.nodes, plan.instance.server_class.tolist(), strict=False):
-                supply.setdefault(c, []).append(n)
-            classes = answer.server_class.tolist()
-            rows = [
-                (supply[c].pop(0), row)
-                for c, row in zip(classes, answer.count.tolist(), strict=True)
-                if c in supply
-            ]
+        """The state with the new nodes in use, the nodes of pods that arrive, and types by node."""
+        supply: dict[int, list[int]] = {}
+        for n, c in zip(plan.nodes, plan.instance.server_class.tolist(), strict=False):
+            supply.setdefault(c, []).append(n)
+        servers = (
+            zip(answer.server_class.tolist(), answer.count.tolist(), strict=True) if answer else ()
+        )
+        # nodes that are used, with their pods of each type
+        rows = [(supply[c].pop(0), row) for c, row in servers if c in supply]
         wanted = Counter(self.kind[n] for n, _ in rows if self.kind[n] >= 0)
         grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
-        new = {kind: [name for name, of in of_new.items() if of == kind] for kind in wanted}
+        new = {kind: [name for name in of_new if of_new[name] == kind] for kind in wanted}
         left = [list(pods) for pods in plan.pods]
         targets: dict[int, str] = {}
         for n, row in rows:
@@ -259,15 +239,12 @@ class _Market:
             nodes=tuple(node for node in grown.nodes if node.name not in unused),
             pods=tuple(pod for pod in grown.pods if pod.node not in unused),
         )
-        check_arrivals(
-            final, {n: pod.node for n, pod in enumerate(final.pods) if pod.placed}, arrivals
-        )
+        where = {n: pod.node for n, pod in enumerate(final.pods) if pod.placed}
+        check_arrivals(final, where, arrivals)
         return final, arrivals, of_new
 
     def bounds(self, relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
-        """How few pods wait at least, and what new nodes cost at least where no more wait than so
-        many.
-        """
+        """How few pods wait at least, and what nodes cost at least where no more than some wait."""
         least, instance = 0, relaxed.instance
         if waiting:  # by number alone: sums of money beside what waiting costs lose digits
             cost = np.ones(instance.classes, dtype=np.int64)
@@ -331,17 +308,15 @@ def _staying(
 
 
 def _without_others(state: ClusterState, stays: Collection[int]) -> ClusterState:
-    """The state with control-plane nodes and those of some pods, where the pods of all others wait
-    but those that go with their nodes; pods keep their places in the state.
-    """
+    """The state without workers that hold none of some pods; what such a worker holds waits."""
     kept = {state.pods[n].node for n in stays}
     kept |= {node.name for node in state.nodes if not node.can_be_drained}
 
     def waits(pod: Pod) -> Pod:
         if pod.node in kept or not pod.placed:
             return pod
-        role = Role.PENDING if pod.role is Role.MOVABLE else Role.FINISHED
-        return replace(pod, node="", role=role)
+        after = Role.PENDING if pod.role is Role.MOVABLE else Role.FINISHED
+        return replace(pod, node="", role=after)
 
     nodes = tuple(node for node in state.nodes if node.name in kept)
     return replace(change_pods(state, waits), nodes=nodes)
@@ -355,10 +330,9 @@ def _in_waves(
     released: Collection[str],
     work: SolveBudget,
 ) -> Advice:
-    """The moves to new nodes in waves, with the old ones still there; then those of them that are
-    empty go, and the pending pods arrive. Checked.
-    """
-    names, pods = {node.name for node in state.nodes}, state.pods
+    """The moves to new nodes in waves, and pending pods once empty old nodes are gone; checked."""
+    pods, names = state.pods, {node.name for node in state.nodes}
+    workers = [node.name for node in state.nodes if node.can_be_drained]
     new = (node for node in final.nodes if node.name not in names)
     union = replace(state, nodes=(*state.nodes, *new), pods=(*pods, *final.pods[len(pods) :]))
     now = {n: pod.node for n, pod in enumerate(union.pods) if pod.placed}
@@ -375,9 +349,7 @@ def _in_waves(
         while True:
             where = now | {move.pod: move.node for wave in waves for move in wave}
             used = workers_in_use(union, where)
-            freed = tuple(
-                node.name for node in state.nodes if node.can_be_drained and node.name not in used
-            )
+            freed = tuple(name for name in workers if name not in used)
             try:
                 check_waves(union, waves, freed=freed, released=released)
                 break

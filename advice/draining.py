@@ -5,14 +5,14 @@ moves that do it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..instances.problem.errors import InvalidInstance, UnknownName
 from ..solvers.outcome import Clock
 from .costs import unpriced
-from .optimum import fewest_moves
+from .optimum import Found, fewest_moves
 from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds
 from .safety import with_spares
 from .scheduler_filters import Scheduler
@@ -100,10 +100,8 @@ def drain(
         n: tuple(words for _, words in pins[n]) for n in pods if n in pins
     }
     if best is None or best.count is None:
-        tightened = any(plan.tightened for plan in plans)
-        impossible = work.part(
-            "a proof", lambda: _surely(state, nodes, released, work.share(1), tightened), ""
-        ) if all(one.infeasible for one in tries) else ""  # fmt: skip
+        settings: dict[str, Any] = {"drained_nodes": nodes, "ignored_pin_reasons": released}
+        impossible = impossibility(state, work, tries, **settings)
         return Draining(nodes, pods, blocked, open_to, refused, None, impossible)
     advice = plan_advice(state, released, best, work, pending=None)
     return Draining(nodes, pods, blocked, open_to, refused, advice)
@@ -196,19 +194,24 @@ def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
     return change_nodes(state, closed)
 
 
-def _surely(
-    state: ClusterState,
-    nodes: tuple[str, ...],
-    released: Collection[str],
-    seconds: float | None,
-    tightened: bool,
+def impossibility(
+    state: ClusterState, work: SolveBudget, tries: Sequence[Found], **settings: Any
 ) -> str:
-    """How surely not all pods can leave nodes; "" where plans keep more than is asked for."""
-    try:
-        plan = translate(state, for_bound=True, ignored_pin_reasons=released, drained_nodes=nodes)
-        free = not fewest_moves(plan, None, None, seconds).infeasible
-    except InvalidInstance:
-        free = False
-    if free and tightened:
-        return ""
-    return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"
+    """How surely no moves do what `tries` found none for; "" where that is not known.
+
+    Parameters
+    ----------
+    settings : what `translate` was asked with.
+    """
+
+    def proof() -> str:
+        try:
+            plan = translate(state, for_bound=True, **settings)
+            free = not fewest_moves(plan, None, None, work.share(1)).infeasible
+        except InvalidInstance:
+            free = False
+        if free and any(one.plan.tightened for one in tries):
+            return ""  # the plans keep more than is asked for
+        return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"
+
+    return work.part("a proof", proof, "") if all(one.infeasible for one in tries) else ""

@@ -22,8 +22,8 @@ _NUMBERS = {
 }  # fmt: skip
 """Kinds of which the pods are read, and the field that says how many run at one time."""
 
-_OTHERS = ("CronJob", "DaemonSet")
-"""Kinds of which the number of pods is not in the manifest."""
+_OTHERS = {"CronJob": "Job", "DaemonSet": "Pod"}
+"""Kinds of which the number of pods is not in the manifest, and as what to give their pods."""
 
 _HARMLESS = (
     "ConfigMap", "CSINode", "HorizontalPodAutoscaler", "Namespace", "Node", "PersistentVolume",
@@ -53,12 +53,12 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     kinds = []
     for item in _objects(found, path):
-        kinds.append(item.text("kind"))
-        if kinds[-1] in _OTHERS:
-            cure = "Give its pods as Job" if kinds[-1] == "CronJob" else "Give its pods as Pod"
-            raise item.wrong("kind", kinds[-1], f"one of {', '.join(_NUMBERS)}", cure)
-        if kinds[-1] in _NUMBERS:
-            items += _copies(item, kinds[-1], replicas)
+        kinds.append(kind := item.text("kind"))
+        if kind in _OTHERS:
+            cure = f"Give its pods as {_OTHERS[kind]}"
+            raise item.wrong("kind", kind, f"one of {', '.join(_NUMBERS)}", cure)
+        if kind in _NUMBERS:
+            items += _copies(item, kind, replicas)
     rest = [kind for kind in kinds if kind not in _NUMBERS and kind not in _HARMLESS]
     if not items:
         raise InvalidFile(
@@ -119,8 +119,7 @@ def _copies(item: Fields, kind: str, replicas: int | None) -> list[dict[str, Any
         labels, spec = template.of("metadata").mapping("labels"), template.of("spec")
     if not spec.many("containers"):
         raise spec.wrong("containers", None, "at least one container")
-    if kind == "Deployment":
-        labels |= {"pod-template-hash": "new"}
+    labels |= {"pod-template-hash": "new"} if kind == "Deployment" else {}
     metadata = {
         "namespace": about.text("namespace") or "default", "labels": labels,
         "ownerReferences": [{"kind": kind, "name": name, "controller": True}],
@@ -151,9 +150,10 @@ def with_shape(state: ClusterState, shape: str, replicas: int) -> ClusterState:
             raise InvalidOption(f"shape names {given!r}; {suggest(given, resources_of(state))}")
         number = size_of(state, name, value)
         if not number or name in requests:
+            units = {"csv": "in the units of the tables", "openstack": "memory in MB"}
             raise InvalidOption(
                 f"shape is {shape!r}; expected amounts above 0, each of another resource, such as "
-                f"cpu=4,memory=16Gi ({_unit(state)})"
+                f"cpu=4,memory=16Gi ({units.get(state.platform, '500m, 2 or 1.5Gi')})"
             )
         requests[name] = -(-number // 1)
     pods = (Pod("", f"new-{place}", "", requests, Role.PENDING) for place in range(1, replicas + 1))
@@ -180,12 +180,5 @@ def size_of(state: ClusterState, resource: str, text: str) -> Fraction | None:
     """An amount of a resource in the unit of the state; None where the text is none."""
     plain = state.platform in ("csv", "openstack")  # there units are the user's own, or MB
     value = None if plain and text[-1:].isalpha() else measured(text)
-    if value is None:
-        return None
-    factor = 10**6 if state.platform == "csv" else amount(Fraction(1), resource)
-    return value * (factor if state.platform in ("csv", "kubernetes") else 1)
-
-
-def _unit(state: ClusterState) -> str:
-    units = {"csv": "in the units of the tables", "openstack": "memory in MB"}
-    return units.get(state.platform, "500m, 2 or 1.5Gi")
+    factors = {"csv": 10**6, "kubernetes": amount(Fraction(1), resource)}
+    return None if value is None else value * factors.get(state.platform, 1)

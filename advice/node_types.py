@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -40,15 +41,12 @@ def read_types(state: ClusterState, path: str) -> tuple[NodeType, ...]:
     """
     table = CsvTable(path, lower=state.platform != "csv")
     table.require("type", "price")
-    names = {}
-    for column in table.columns:
-        names[column] = resource_of(state, column) or ("/" in column and column)
-        if column not in _GIVEN and not names[column]:
-            known = [*_GIVEN, *resources_of(state)]
-            raise InvalidFile(
-                f"{path}, line 1: column {column!r} is unknown; {suggest(column, known)}"
-            )
-    resources = [column for column in table.columns if column not in _GIVEN]
+    resources = {}
+    for column in (column for column in table.columns if column not in _GIVEN):
+        resources[column] = resource_of(state, column) or column
+        if "/" not in column and resource_of(state, column) is None:
+            cure = suggest(column, [*_GIVEN, *resources_of(state)])
+            raise InvalidFile(f"{path}, line 1: column {column!r} is unknown; {cure}")
     needed = {"kubernetes": ("cpu", "memory")}.get(state.platform, tuple(resources_of(state)))
     table.require("type", *needed, "price")
     common = _common_labels(state)
@@ -63,15 +61,15 @@ def read_types(state: ClusterState, path: str) -> tuple[NodeType, ...]:
                 raise row.wrong("labels", "labels with blanks between, such as disk=ssd pool=a")
             labels[key] = value
         room = {"pods": _PODS} if state.platform == "kubernetes" else {}
-        for column in resources:
-            size = size_of(state, str(names[column]), row[column] or "0")
+        for column, name in resources.items():
+            size = size_of(state, name, row[column] or "0")
             if size is None or size >= LARGEST:
                 raise row.wrong(column, "an amount, 0 or more, such as 3920m, 4 or 15.2Gi")
-            room[str(names[column])] = int(size)
+            room[name] = int(size)
         node = Node(row.word("type"), room, labels, price=row.fraction("price"))
         found.append(NodeType(node, row.whole("most") if row["most"] else None))
-    keys = [(each.node.name, tuple(sorted(each.node.labels.items()))) for each in found]
-    if twice := next((key[0] for key in keys if keys.count(key) > 1), None):
+    labelled = [(each.node.name, each.node.labels) for each in found]
+    if twice := next((key[0] for key in labelled if labelled.count(key) > 1), None):
         raise InvalidFile(f"{path}: type {twice!r} is given twice; expected it once in each zone")
     return tuple(found)
 
@@ -80,10 +78,10 @@ def _common_labels(state: ClusterState) -> dict[str, str]:
     """The labels that every worker has: new ones are taken to have them too."""
     if state.platform != "kubernetes":
         return {}
-    workers = [set(node.labels.items()) for node in state.nodes if node.can_be_drained]
-    common = dict(set.intersection(*workers)) if workers else {}
+    workers = [node.labels.items() for node in state.nodes if node.can_be_drained]
+    common = set(workers[0]).intersection(*workers) if workers else set()
     usual = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    return usual | {key: value for key, value in common.items() if key not in _HOSTS}
+    return usual | {key: value for key, value in common if key not in _HOSTS}
 
 
 def type_like(state: ClusterState, name: str) -> NodeType:
@@ -97,13 +95,10 @@ def type_like(state: ClusterState, name: str) -> NodeType:
     nodes = {node.name: node for node in state.nodes}
     if name not in nodes:
         raise UnknownName(state.host_noun, name, list(nodes))
-    labels = {key: value for key, value in nodes[name].labels.items() if key not in _HOSTS}
-    taints = tuple(
-        taint for taint in nodes[name].taints if not taint.key.startswith("node.kubernetes.io/")
-    )
-    return NodeType(
-        Node(f"like {name}", nodes[name].allocatable, labels, taints, price=Fraction(1))
-    )
+    like, passing = nodes[name], "node.kubernetes.io/"
+    labels = {key: value for key, value in like.labels.items() if key not in _HOSTS}
+    taints = tuple(taint for taint in like.taints if not taint.key.startswith(passing))
+    return NodeType(Node(f"like {name}", like.allocatable, labels, taints, price=Fraction(1)))
 
 
 def with_nodes(
@@ -119,9 +114,8 @@ def with_nodes(
     """
     of: dict[str, int] = {}
     for place, number in numbers.items():
-        one = types[place].node
+        one, before = types[place].node, len(state.nodes)
         own = [pod for pod in every if admits(one, pod)]
-        before = len(state.nodes)
         state = with_copies(state, one, number, f"new-{place + 1}", own, names)
         of |= {node.name: place for node in state.nodes[before:]}
     return state, of
@@ -158,20 +152,8 @@ def daemon_pods(state: ClusterState) -> list[Pod]:
     for pod in state.pods:
         if pod.role is Role.RESIDENT and pod.owner[0] == "DaemonSet":
             key = pod.namespace, pod.owner[1]
-            other = found.get(key, pod).requests
-            most = {
-                name: max(pod.requests.get(name, 0), other.get(name, 0))
-                for name in {*other, *pod.requests}
-            }
-            found[key] = replace(pod, requests=most)
-    return [
-        replace(
-            pod,
-            affinity=tuple(
-                tuple(replace(term, fields=()) for term in group)
-                for group in pod.affinity
-                if all(term.labels for term in group)
-            ),
-        )
-        for pod in found.values()
-    ]
+            most = Counter(pod.requests) | Counter(found.get(key, pod).requests)
+            groups = (group for group in pod.affinity if all(term.labels for term in group))
+            anywhere = tuple(tuple(replace(term, fields=()) for term in group) for group in groups)
+            found[key] = replace(pod, requests=most, affinity=anywhere)
+    return [*found.values()]

@@ -99,17 +99,15 @@ def _groups(advice: Advice) -> dict[tuple[str, str], list[int]]:
 
 def _without(state: ClusterState, kind: str, words: str, which: set[int]) -> ClusterState:
     """The state where a reason holds none of some pods."""
-    pods = list(state.pods)
+    pods, (field, rule) = list(state.pods), _RULES.get(kind, ("", ""))
+    changed: dict[str, Any] = {"role": Role.MOVABLE, "reason": ""} if kind == "owner" else {}
+    changed |= {field: ()} if words == rule else {}
     for n in which:
         left = tuple(each for each in pods[n].unsupported_constraints if each != (kind, words))
-        pods[n] = replace(pods[n], unsupported_constraints=left)
-        if kind == "owner":
-            pods[n] = replace(pods[n], role=Role.MOVABLE, reason="")
-        elif kind in _RULES and words == _RULES[kind][1]:
-            pods[n] = replace(pods[n], **{_RULES[kind][0]: ()})  # type: ignore[arg-type]
+        pods[n] = replace(pods[n], unsupported_constraints=left, **changed)
     budgets = tuple(
         replace(one, allowed=max(one.allowed, 1))
-        if kind == "budget" and f"{one.namespace}/{one.name}" == words
+        if (kind, words) == ("budget", f"{one.namespace}/{one.name}")
         else one
         for one in state.budgets
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..instances.problem.errors import InvalidInstance
 from ..instances.problem.option_types import validate_options
 from .costs import unpriced
+from .draining import impossibility
 from .optimum import fewest_moves
 from .plan import SECONDS, Advice, plan_advice, require_kinds
 from .scheduler_filters import Scheduler
@@ -66,22 +68,18 @@ def repair(
     broken = tuple({frozenset(one.split()): one for one in Scheduler(state).broken()}.values())
     if not broken:
         return Repair(state, (), None, ())
-    whatever = Repair(state, broken, None, broken, "whatever moves (proved)")
-    pinned = Repair(state, broken, None, broken, "while the pinned pods stay")
-    otherwise = whatever
+    settings: dict[str, Any] = {"repair": True, "ignored_pin_reasons": released}
     try:
-        relaxed = translate(state, for_bound=True, repair=True, ignored_pin_reasons=released)
+        relaxed = translate(state, for_bound=True, **settings)
         free = work.find("a bound on the moves", 3, fewest_moves, relaxed, None)
-        if free.infeasible:
-            return whatever
-        otherwise = pinned
-        plan = translate(state, repair=True, ignored_pin_reasons=released)
+        plan = translate(state, **settings)
+        one = (
+            free if free.infeasible else work.find("the fewest moves", 2, fewest_moves, plan, None)
+        )
     except InvalidInstance:
-        return otherwise
-    one = work.find("the fewest moves", 2, fewest_moves, plan, None)
+        return Repair(state, broken, None, broken, impossibility(state, work, (), **settings))
     if one.count is None:
-        sure = one.infeasible and not plan.tightened
-        return pinned if sure else replace(pinned, impossible="")
+        return Repair(state, broken, None, broken, impossibility(state, work, [one], **settings))
     advice = plan_advice(
         state, released, one, work, pending=False, moves_lower_bound=free.bound,
         dropped=relaxed.dropped,

@@ -50,17 +50,19 @@ class SolveBudget:
         """What a search of `optimum` finds in one of so many parts of the time: its best answer
         where it is interrupted, none after that.
         """
-        found: Found = self._search(words, parts, search, Found(plan), plan, *asked)
+        found: Found = self.search(words, parts, search, Found(plan), plan, *asked)
         self.interrupted |= found.interrupted
         return found
 
     def bound(self, words: str, parts: float, search: Callable[..., int], *asked: Any) -> int:
         """The same of a search for a bound; 0 after an interrupt."""
-        return self._search(words, parts, search, 0, *asked)
+        return self.search(words, parts, search, 0, *asked)
 
-    def _search(
+    def search(
         self, words: str, parts: float, search: Callable[..., _Any], otherwise: _Any, *asked: Any
     ) -> _Any:
+        """What a search returns in one of so many parts of the time; `otherwise` as in `part`."""
+
         def work() -> _Any:
             return search(*asked, time_limit=self.share(parts), report=self.report(words))
 

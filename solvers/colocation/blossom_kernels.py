@@ -38,8 +38,8 @@ FORBIDDEN = 2 * MOST
 FREE, ALONE = -1, -2
 """Agents without a partner: not yet, or for good."""
 
-NONE, EVEN, ODD = range(3)
-"""Labels of nodes: outside of the tree, or how far from its root."""
+NONE, EVEN, ODD = 0, 1, -1
+"""Labels of nodes, outside of the tree or how far from its root: what prices gain with time."""
 
 NOW, EVENTS, SPARE, STAMP, WORK, STAY, WHO = range(7)
 """Places in `Forest.cursor`: time of the search; length of the heap; blossoms not in use; stamp of
@@ -74,7 +74,7 @@ class Forest(NamedTuple):
     enter_far: Ints
     mark: Ints
     spare: Ints  # blossoms not in use
-    above: Ints  # scratch: the weight of a blossom and those around it
+    within: Ints  # scratch: the weights of the blossoms in one that hold an agent
 
 
 class Edges(NamedTuple):
@@ -146,64 +146,41 @@ def _price(forest: Forest, agent: int) -> int:
     """What an agent's price is now."""
     node = forest.outer[agent]
     passed = forest.cursor[NOW] - forest.since[node]
-    if forest.label[node] == EVEN:
-        return int(forest.price[agent] + passed)
-    if forest.label[node] == ODD:
-        return int(forest.price[agent] - passed)
-    return int(forest.price[agent])
+    return int(forest.price[agent] + forest.label[node] * passed)
 
 
 @compiled
-def _look(forest: Forest, edges: Edges, agent: int, cap: int) -> None:
-    """Set the events of an agent that has come to an even node, or left the tree."""
-    node = forest.outer[agent]
-    even = forest.label[node] == EVEN
-    now, own = forest.cursor[NOW], _price(forest, agent)
-    if even and now + cap - own < forest.cursor[STAY]:
-        forest.cursor[STAY], forest.cursor[WHO] = now + cap - own, agent
-    for arc in range(edges.start[agent], edges.start[agent + 1]):
-        other = edges.to[arc]
-        there = forest.outer[other]
-        label = forest.label[there]
-        if there != node and label != ODD and (even or label == EVEN):
-            slack = edges.cost[arc] - own - _price(forest, other)
-            both = even and label == EVEN
-            _put(forest, edges, edges.pair[arc], now + (slack >> 1 if both else slack))
-    forest.cursor[WORK] += edges.start[agent + 1] - edges.start[agent]
-
-
-@compiled
-def _look_all(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """The same for all agents of a node."""
-    agent = forest.first[node]
+def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
+    """Set the events of the agents of a node, or of a child, that is even now or left the tree."""
+    outer = forest.outer[forest.first[node]]
+    even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
     while True:
-        _look(forest, edges, agent, cap)
+        own = _price(forest, agent)
+        if even and now + cap - own < forest.cursor[STAY]:
+            forest.cursor[STAY], forest.cursor[WHO] = now + cap - own, agent
+        for arc in range(edges.start[agent], edges.start[agent + 1]):
+            other = edges.to[arc]
+            there = forest.outer[other]
+            label = forest.label[there]
+            if there != outer and label != ODD and (even or label == EVEN):
+                slack = edges.cost[arc] - own - _price(forest, other)
+                both = even and label == EVEN
+                _put(forest, edges, edges.pair[arc], now + (slack >> 1 if both else slack))
+        forest.cursor[WORK] += edges.start[agent + 1] - edges.start[agent]
         if agent == forest.last[node]:
             break
         agent = forest.leaf[agent]
 
 
 @compiled
-def _settle(forest: Forest, node: int) -> None:
-    """Write down what a labeled node's time has changed; without a label then."""
-    passed = forest.cursor[NOW] - forest.since[node]
-    if forest.label[node] == ODD:
-        passed = -passed
+def _settle(forest: Forest, node: int, outer: int) -> None:
+    """Write down what a node's time has changed; it has no label then, and this is around it."""
+    passed = forest.label[node] * (forest.cursor[NOW] - forest.since[node])
     forest.label[node] = NONE
     forest.weight[node] += passed
     agent = forest.first[node]
     while True:
         forest.price[agent] += passed
-        if agent == forest.last[node]:
-            break
-        agent = forest.leaf[agent]
-
-
-@compiled
-def _surround(forest: Forest, node: int, outer: int) -> None:
-    """Tell the agents of a node which is the outermost around them."""
-    agent = forest.first[node]
-    while True:
         forest.outer[agent] = outer
         if agent == forest.last[node]:
             break
@@ -214,7 +191,7 @@ def _surround(forest: Forest, node: int, outer: int) -> None:
 def _make_even(forest: Forest, edges: Edges, node: int, cap: int) -> None:
     """Label a node that is at an even distance."""
     forest.label[node], forest.since[node] = EVEN, forest.cursor[NOW]
-    _look_all(forest, edges, node, cap)
+    _look(forest, edges, node, cap)
 
 
 @compiled
@@ -229,21 +206,15 @@ def _make_odd(forest: Forest, edges: Edges, node: int, near: int, far: int) -> N
 
 
 @compiled
-def _child_of(forest: Forest, node: int, agent: int) -> int:
-    """The child of a blossom that holds an agent."""
+def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
+    """The child of a blossom that holds an agent; whether its even way to the head goes on."""
     child = agent
     while forest.parent[child] != node:
         child = forest.parent[child]
-    return child
-
-
-@compiled
-def _goes_on(forest: Forest, node: int, child: int) -> bool:
-    """Whether the even way from a child to the head is that to the next ones."""
-    even = True
-    while child != forest.head[node]:
-        child, even = forest.after[child], not even
-    return even
+    at, even = child, True
+    while at != forest.head[node]:
+        at, even = forest.after[at], not even
+    return child, even
 
 
 @compiled
@@ -261,9 +232,9 @@ def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
 def _rebase(forest: Forest, node: int, agent: int) -> None:
     """Match the inside of a node so that this agent is the one to be matched outside."""
     if node >= len(forest.mate):
-        child = _child_of(forest, node, agent)
+        child, on = _entry(forest, node, agent)
         _rebase(forest, child, agent)
-        at, on = child, _goes_on(forest, node, child)
+        at = child
         while at != forest.head[node]:
             one, at, near, far = _two_on(forest, at, on)
             _rebase(forest, one, near)
@@ -275,9 +246,7 @@ def _rebase(forest: Forest, node: int, agent: int) -> None:
 
 @compiled
 def _release(forest: Forest, agent: int) -> None:
-    """Exchange matched and other pairs on the way from an even node's agent to its root, so that
-    the agent is without partner and the root is not.
-    """
+    """Leave an even node's agent without partner instead of its root: exchange pairs between."""
     node = forest.outer[agent]
     further = forest.mate[forest.base[node]]
     _rebase(forest, node, agent)
@@ -327,26 +296,26 @@ def _close(forest: Forest, edges: Edges, one: int, two: int, top: int, cap: int)
     node = forest.spare[forest.cursor[SPARE]]
     child, other = forest.outer[one], forest.outer[two]
     _join(forest, child, other, one, two)
-    while child != top:
-        base, mate = forest.base[child], forest.mate[forest.base[child]]
+    while child != top or other != top:
+        at = child if child != top else other
+        base, mate = forest.base[at], forest.mate[forest.base[at]]
         odd = forest.outer[mate]
         near, far = forest.enter_near[odd], forest.enter_far[odd]
-        _join(forest, odd, child, mate, base)
-        _join(forest, forest.outer[near], odd, near, far)
-        child = forest.outer[near]
-    while other != top:
-        base, mate = forest.base[other], forest.mate[forest.base[other]]
-        odd = forest.outer[mate]
-        near, far = forest.enter_near[odd], forest.enter_far[odd]
-        _join(forest, other, odd, base, mate)
-        _join(forest, odd, forest.outer[near], far, near)
-        other = forest.outer[near]
+        up = forest.outer[near]
+        if child != top:
+            _join(forest, odd, child, mate, base)
+            _join(forest, up, odd, near, far)
+            child = up
+        else:
+            _join(forest, other, odd, base, mate)
+            _join(forest, odd, up, far, near)
+            other = up
     forest.head[node], forest.base[node] = top, forest.base[top]
     forest.weight[node], forest.parent[node] = 0, -1
     forest.first[node], forest.last[node] = forest.first[top], forest.last[top]
     while True:  # each child's agents behind those of the one before
         label = forest.label[child]
-        _settle(forest, child)
+        _settle(forest, child, node)
         forest.label[child], forest.parent[child] = label, node
         if child != top:
             forest.leaf[forest.last[node]] = forest.first[child]
@@ -355,10 +324,9 @@ def _close(forest: Forest, edges: Edges, one: int, two: int, top: int, cap: int)
         if child == top:
             break
     forest.label[node], forest.since[node] = EVEN, forest.cursor[NOW]
-    _surround(forest, node, node)
     while True:  # those at an odd distance now are at an even one too
         if forest.label[child] == ODD:
-            _look_all(forest, edges, child, cap)
+            _look(forest, edges, child, cap)
         forest.label[child] = NONE
         child = forest.after[child]
         if child == top:
@@ -371,7 +339,7 @@ def _dismiss(forest: Forest, node: int) -> None:
     child = forest.head[node]
     while True:
         forest.parent[child] = -1
-        _surround(forest, child, child)
+        _settle(forest, child, child)
         child = forest.after[child]
         if child == forest.head[node]:
             break
@@ -381,13 +349,10 @@ def _dismiss(forest: Forest, node: int) -> None:
 
 @compiled
 def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Open an odd blossom without weight: the even way from where the tree enters it to its head
-    stays in the tree.
-    """
+    """Open an odd blossom without weight: the even way from its entry to its head stays."""
     near, far = forest.enter_near[node], forest.enter_far[node]
-    child = _child_of(forest, node, far)
-    on = _goes_on(forest, node, child)
-    _settle(forest, node)
+    child, on = _entry(forest, node, far)
+    _settle(forest, node, node)
     _dismiss(forest, node)
     _make_odd(forest, edges, child, near, far)
     while child != forest.head[node]:
@@ -397,7 +362,7 @@ def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
     while True:
         child = forest.after[child]
         if forest.label[child] == NONE:
-            _look_all(forest, edges, child, cap)
+            _look(forest, edges, child, cap)
         if child == forest.head[node]:
             break
 
@@ -461,7 +426,7 @@ def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
         edges.place[edges.heap[i]] = -1
     for agent in range(agents):
         if forest.label[forest.outer[agent]] != NONE:
-            _settle(forest, forest.outer[agent])
+            _settle(forest, forest.outer[agent], forest.outer[agent])
         if abs(forest.price[agent]) > MOST:
             ended = OVERFLOW
     return ended
@@ -469,9 +434,7 @@ def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
 
 @compiled
 def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
-    """Match every agent, or leave it alone at the price `cap` (above MOST: nobody may be), until
-    about so many steps are done.
-    """
+    """Match every agent, or leave it alone if its price is `cap`, for about so many steps."""
     forest.cursor[WORK] = 0
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE:
@@ -485,9 +448,7 @@ def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
 
 @compiled
 def match_tight(forest: Forest, edges: Edges, cap: int) -> int:
-    """Match pairs of agents without partner whose slack is 0, where there are no blossoms; how many
-    agents are without partner then.
-    """
+    """Match pairs of slack 0 where there are no blossoms; how many have no partner then."""
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE and forest.price[agent] == cap:
             forest.mate[agent] = ALONE
@@ -581,14 +542,10 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
             continue
         forest.cursor[STAMP] += 1
         stamp, node = forest.cursor[STAMP], forest.parent[agent]
-        inside = 0
+        around = 0
         while node >= 0:
-            inside += forest.weight[node]
-            node = parent[node]
-        node = forest.parent[agent]
-        while node >= 0:
-            forest.mark[node], forest.above[node] = stamp, inside
-            inside -= forest.weight[node]
+            forest.mark[node], forest.within[node] = stamp, around
+            around += forest.weight[node]
             node = parent[node]
         found = 0
         for other in range(agent + 1, agents):
@@ -597,7 +554,7 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
                 node = parent[other]
                 while node >= 0 and forest.mark[node] != stamp:
                     node = parent[node]
-                value += 2 * forest.above[node]
+                value += 2 * (around - forest.within[node])
             if value < 0:
                 found = _keep(near[agent], slack[agent], found, other, value)
         if found > 0:

@@ -92,7 +92,8 @@ class Blossoms(Incumbent[Pairing, float]):
         kernels.nearest(cost, price, *first)
         pairs = self._with(self.best.first * agents + self.best.second, first[0])
         edges = self._edges(cost, pairs)
-        if kernels.match_tight(forest, edges, cap) > self.most_free * agents:
+        kernels.match_tight(forest, edges, cap)
+        if np.count_nonzero(forest.mate == kernels.FREE) > self.most_free * agents:
             self.suited = False
             return
         joined = 1

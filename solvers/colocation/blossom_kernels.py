@@ -447,8 +447,8 @@ def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
 
 
 @compiled
-def match_tight(forest: Forest, edges: Edges, cap: int) -> int:
-    """Match pairs of slack 0 where there are no blossoms; how many have no partner then."""
+def match_tight(forest: Forest, edges: Edges, cap: int) -> None:
+    """Match pairs of agents without partner whose slack is 0, where there are no blossoms."""
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE and forest.price[agent] == cap:
             forest.mate[agent] = ALONE
@@ -457,10 +457,6 @@ def match_tight(forest: Forest, edges: Edges, cap: int) -> int:
             slack = edges.cost[arc] - forest.price[agent] - forest.price[other]
             if forest.mate[agent] == FREE and forest.mate[other] == FREE and slack == 0:
                 forest.mate[agent], forest.mate[other] = other, agent
-    free = 0
-    for agent in range(len(forest.mate)):
-        free += forest.mate[agent] == FREE
-    return free
 
 
 @compiled

@@ -13,7 +13,7 @@ from .costs import unpriced
 from .kubernetes import AUTOSCALER
 from .pending import admitted, can_arrive, vouched
 from .plan import SECONDS, require_kinds
-from .safety import Loss, exactly, without
+from .safety import Loss, settled, without
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import (
@@ -78,18 +78,7 @@ def peaks(
         for n in arrivals:
             scheduler.evict(n)
         losses[place] = replace(loss, arrivals=arrivals)
-    open_ones = [place for place, loss in enumerate(losses) if not loss.safe]
-    for number, place in enumerate(open_ones):
-        if work.interrupted or work.solving.expired:
-            break
-        loss, share = losses[place], work.share(len(open_ones) - number)
-        losses[place] = work.part(
-            f"what {loss.kind} {loss.name} adds",
-            lambda loss=loss, share=share: exactly(  # type: ignore[misc]
-                state, alone(state, loss), loss, share
-            ),
-            loss,
-        )
+    losses = settled(state, losses, work, lambda loss: alone(state, loss))
     return Peaks(state, tuple(losses), found.not_judged)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from .repairing import Repair
 from .safety import Loss, starts_again
 from .state import ClusterState, Role
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
-from .wording import fewest, plural, some, tally
+from .wording import fewest, grouped, plural, some, tally
 
 
 def drain_answer(state: ClusterState, found: Draining) -> Answer:
@@ -144,17 +144,12 @@ def safe_answer(state: ClusterState, found: Sequence[Loss], peaks: Peaks | None 
     for kind in dict.fromkeys(loss.kind for loss in found):
         losses = [loss for loss in found if loss.kind == kind]
         what = f"{state.host_noun if kind == 'node' else kind.rpartition('/')[2]}s"
-        names = {safe: [loss.name for loss in losses if loss.safe is safe]
-                 for safe in (True, False, None)}  # fmt: skip
-        number = len(names[True])
+        number = sum(loss.safe is True for loss in losses)
         words = f"safe: any one of {number} {what} can be lost; all its {one}s that start again "
         words += "have places on the others (each checked)."
         if number < len(losses):
-            words = f"not {'safe' if names[False] else 'known'}: {number} of {len(losses)} {what} "
-            words += "can be lost"
-            if names[False]:
-                words += f"; {len(names[False])} cannot (proved): {some(names[False], 3)}"
-            words += f"; not known of {some(names[None], 3)}." if names[None] else "."
+            what_is = "safe" if any(loss.safe is False for loss in losses) else "known"
+            words = f"not {what_is}: {number} of {len(losses)} {what} can be lost{_others(losses)}."
         lines.append(Line(words, number=f"{number} of {len(losses)} {what}"))
     grown, more = (peaks.state, peaks.found) if peaks else (state, ())
     if peaks:
@@ -185,6 +180,14 @@ def safe_answer(state: ClusterState, found: Sequence[Loss], peaks: Peaks | None 
     )  # fmt: skip
 
 
+def _others(losses: Iterable[Loss]) -> str:
+    """The cases that are not safe, and those that are not known."""
+    names = grouped((str(loss.safe), loss.name) for loss in losses)
+    never, unknown = names.get("False", ()), names.get("None", ())
+    words = f"; {len(never)} cannot (proved): {some(never, 3)}" * bool(never)
+    return words + f"; not known of {some(unknown, 3)}" * bool(unknown)
+
+
 def _growing(peaks: Peaks) -> Iterator[Line]:
     """Whether autoscalers can reach their maximum, and Deployments be updated."""
     kinds = {growth.kind for growth in peaks.state.growths}
@@ -196,19 +199,15 @@ def _growing(peaks: Peaks) -> Iterator[Line]:
         together = losses.pop(TOGETHER, None)
         unjudged = [growth.title for growth in peaks.not_judged if growth.kind == kind]
         if kind in kinds:
-            names = {safe: [loss.name for loss in losses.values() if loss.safe is safe]
-                     for safe in (True, False, None)}  # fmt: skip
-            number = f"{len(names[True])} of {plural(len(losses) + len(unjudged), what)}"
-            words = f"{number} can {deed}"
-            if names[False]:
-                words += f"; {len(names[False])} cannot (proved): {some(names[False], 3)}"
-            words += f"; not known of {some(names[None], 3)}" * bool(names[None])
+            number = sum(loss.safe is True for loss in losses.values())
+            number_of = f"{number} of {plural(len(losses) + len(unjudged), what)}"
+            words = f"{number_of} can {deed}{_others(losses.values())}"
             words += f"; not judged: {some(unjudged, 3)}" * bool(unjudged)
             if together is not None:
                 means = {True: "they can", False: "they cannot (proved)", None: "not known"}
                 which = TOGETHER + " that are judged" * bool(unjudged)
                 words += f"; {which}: {means[together.safe]}"
-            yield Line(f"{words}.", number=number)
+            yield Line(f"{words}.", number=number_of)
 
 
 def _not_asked(peaks: Peaks) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
@@ -118,21 +118,32 @@ def safe(
                 groups.setdefault((label, node.labels[label]), []).append(node.name)
     say("places by the filters")
     found = _greedily(state, groups, released)
-    open_ones = [place for place, loss in enumerate(found) if loss.safe is not True]
+    return settled(state, found, work, lambda loss: without(state, loss.nodes, released))
+
+
+def settled(
+    state: ClusterState,
+    found: Sequence[Loss],
+    work: SolveBudget,
+    asked: Callable[[Loss], ClusterState],
+) -> list[Loss]:
+    """The cases, those that the filters leave open by the exact program; `asked`: the state where
+    the pods of one, and no others, are pending.
+    """
+    cases = list(found)
+    open_ones = [place for place, loss in enumerate(cases) if loss.safe is not True]
     # what is neither proved nor refuted is worth the time first
-    open_ones.sort(key=lambda place: found[place].safe is not None)
+    open_ones.sort(key=lambda place: cases[place].safe is not None)
     for number, place in enumerate(open_ones):
         if work.interrupted or work.solving.expired:
             break
-        loss, share = found[place], work.share(len(open_ones) - number)
-        found[place] = work.part(
-            f"what a loss of {loss.name} leaves",
-            lambda loss=loss, share=share: exactly(  # type: ignore[misc]
-                state, without(state, loss.nodes, released), loss, share
-            ),
+        loss, share = cases[place], work.share(len(open_ones) - number)
+        cases[place] = work.part(
+            f"places for the pods of {loss.name}",
+            lambda loss=loss, share=share: _exactly(state, asked(loss), loss, share),  # type: ignore[misc]
             loss,
         )
-    return found
+    return cases
 
 
 def starts_again(pod: Pod) -> bool:
@@ -214,10 +225,8 @@ def _closed(scheduler: Scheduler, number: int, names: Sequence[str]) -> bool:
     return all(set(scheduler.refusals(number, name)) - passing for name in names)
 
 
-def exactly(state: ClusterState, lost: ClusterState, loss: Loss, seconds: float | None) -> Loss:
-    """The loss with the most pods that fit, why others do not, and what would be enough; `lost`:
-    the state where they, and no others, are pending.
-    """
+def _exactly(state: ClusterState, lost: ClusterState, loss: Loss, seconds: float | None) -> Loss:
+    """The loss with the most pods that fit, why others do not, and what would be enough."""
     fitting = most_that_fit(lost, seconds)
     arrivals = max(fitting.arrivals, loss.arrivals, key=len)
     loss = replace(loss, arrivals=arrivals, upper_bound=min(fitting.upper_bound, loss.upper_bound))

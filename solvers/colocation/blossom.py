@@ -96,6 +96,7 @@ class Blossoms(Incumbent[Pairing, float]):
         if np.count_nonzero(forest.mate == kernels.FREE) > self.most_free * agents:
             self.suited = False
             return
+        self._prove()
         joined = 1
         while joined and self.suited:
             ended = kernels.PAUSED

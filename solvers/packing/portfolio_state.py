@@ -10,6 +10,7 @@ import numpy as np
 from ...instances.packing.instance import Integers
 from ..engines import EngineName
 from ..incumbent import Incumbent
+from ..interrupts import deferred
 from ..outcome import Clock
 from .fitting import recolored
 from .generation import Relaxation
@@ -124,7 +125,9 @@ class PortfolioState(Incumbent[Counts, int]):
         if not len(self.pool) or rows * types <= self.limits.pooled_entries:
             patterns, kinds = np.minimum(counts[0], self.problem.request), counts[1]
             if types <= self.limits.merged_types:
-                _, first = np.unique(np.column_stack([kinds, patterns]), axis=0, return_index=True)
+                rows_of_kinds = np.column_stack([kinds, patterns])
+                with deferred():  # numpy makes a TypeError of an interrupt that cuts this in two
+                    _, first = np.unique(rows_of_kinds, axis=0, return_index=True)
                 patterns, kinds = patterns[np.sort(first)], kinds[np.sort(first)]
             for row, kind in zip(patterns, kinds.tolist(), strict=True):
                 self.pool.add(row, kind)

@@ -303,7 +303,9 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         moves = len(advice.targets), advice.moves_lower_bound, fewest
         yield "the fewest moves after which they fit", moves[1] <= fewest, moves
         left = translate(state, pending=True)
-        if not left.violated_rules and not _spread_by_node(state):
+        # what is not modelled keeps a pod waiting in a plan, and not in the placements below
+        vague = any(pod.schedulable and pod.unsupported_constraints for pod in state.pods)
+        if not left.violated_rules and not _spread_by_node(state) and not vague:
             plans = joint_placements(state, set(left.pinned), set(), reached=True)
             best = min((one[2] for one in plans if one[0] <= len(advice.waiting)), default=99)
             yield (

@@ -144,7 +144,7 @@ def safe(
         ),
     ] = None,
 ) -> None:
-    """Say whether a node or a zone can be lost, and workloads can grow.
+    """Say whether nodes can be lost, and workloads grow.
 
     All pods of each have places on the others while nothing else moves, or which have not and what
     would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.

@@ -304,7 +304,7 @@ def test_the_command_writes_the_page_beside_its_answer(tmp_path: Path) -> None:
     [
         (("fit", "--shape", "cpu=3", "--replicas", "2"), {"where-they-go", "nodes", "moves"}),
         (("buy", "--types", "types.csv"), {"where-they-go", "what-to-buy"}),
-        (("safe",), {"what-cannot-be-lost-or-is-not-known", "every-loss"}),
+        (("safe",), {"what-is-not-safe-or-is-not-known", "every-case"}),
         (("repair",), {"nodes", "moves"}),
         (("drain", "n-1"), {"nodes", "moves", "on-n-1"}),
         (("drain", "n-1", "n-2", "--surge", "1"), {"moves"}),

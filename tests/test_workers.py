@@ -53,6 +53,7 @@ def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path
     assert len(here.rows) == 7
 
 
+@pytest.mark.slow
 def test_a_run_that_passes_its_hard_limit_is_a_failed_row_and_all_its_processes_are_ended(
     tmp_path: Path,
 ) -> None:

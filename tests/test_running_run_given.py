@@ -84,7 +84,8 @@ def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> N
     assert read_queue(queue, here=False)[0].job.command == ("no-such-program",)
 
 
-def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_run_waits_for_no_scheduler_that_is_silent(store: Path, tmp_path: Path) -> None:
     queue = written(tmp_path)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -96,6 +97,11 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         assert time.monotonic() - begin < 60  # some 4 s; the rest is for a busy machine
     assert done.returncode == 2
     approved(done.stderr[done.stderr.index("error:") :])
+
+
+def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
+    queue = written(tmp_path)
+    words = ("run", str(queue), "--store", str(store))
     for options in (
         "", "--local 1 --dask tcp://127.0.0.1:1", "--local 0", "--dask nowhere",
         "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",

@@ -53,13 +53,10 @@ def main() -> None:
         rows.add(
             arguments.log,
             what=what,
-            windows=len(found.audits),
-            jobs=sum(each.instance.jobs for each in found.audits),
-            reference="/".join(sorted({each.reference for each in found.audits})),
             wall=wall,
             cpu=cpu,
             asked=arguments.asked,
-            surely_within=_within(found),
+            **_judged(found),
         )
 
 
@@ -79,16 +76,23 @@ def _made(rows: Rows) -> None:
             rows.add(
                 "made-up clusters",
                 what=what,
-                windows=len(found.audits),
-                jobs=sum(each.instance.jobs for each in found.audits),
-                reference="/".join(sorted({each.reference for each in found.audits})),
                 wall=wall,
                 cpu=cpu,
                 asked=asked,
-                surely_within=_within(found),
+                **_judged(found),
                 rules_cpu=more,
                 apart=float(seen.apart("now")[-1] / found.work.sum()),
             )
+
+
+def _judged(found: Fairness) -> dict[str, Any]:
+    """What was judged, and how surely."""
+    return {
+        "windows": len(found.audits),
+        "jobs": sum(each.instance.jobs for each in found.audits),
+        "reference": "/".join(sorted({each.reference for each in found.audits})),
+        "surely_within": _within(found),
+    }
 
 
 def _within(found: Fairness) -> float:

@@ -37,7 +37,24 @@ are rounded down.
 """
 
 
-class Blossoms(Incumbent[Pairing, float]):
+class TotalPenalty(Incumbent[Pairing, float]):
+    """The pairing of least total penalty over all agents so far, and a bound on it; the outcome has
+    their means.
+    """
+
+    best: Pairing
+
+    def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
+        agents = instance.agents
+        super().__init__(
+            instance, clock, lambda pairing: mean_penalty(instance, pairing) * agents,
+            scale=scale(instance, "penalty") * agents, shown=lambda total: total / agents,
+        )  # fmt: skip
+        self.instance = instance
+        self.begin(start)
+
+
+class Blossoms(TotalPenalty):
     """The pairing of least total penalty so far, and the bound that multipliers prove.
 
     Attributes
@@ -50,17 +67,11 @@ class Blossoms(Incumbent[Pairing, float]):
     most_free : the share of agents that may be without partner at the first prices.
     """
 
-    best: Pairing
     most_free = 0.5
 
     def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
-        agents = instance.agents
-        super().__init__(
-            instance, clock, lambda pairing: mean_penalty(instance, pairing) * agents,
-            scale=scale(instance, "penalty") * agents, shown=lambda total: total / agents,
-        )  # fmt: skip
-        self.instance, self.agents = instance, agents
-        self.begin(start)
+        super().__init__(instance, start, clock)
+        agents = self.agents = instance.agents
         self.suited = instance.distinct and instance.singles_allowed in (0, agents)
         self.prices: Integers = np.zeros(agents, dtype=np.int64)
         self.sets: list[tuple[int, Booleans]] = []

@@ -25,13 +25,11 @@ from typing import cast
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
-from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
-from ..incumbent import Incumbent
 from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
-from .blossom import Blossoms
+from .blossom import Blossoms, TotalPenalty
 
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
 _CUT = 1e-4  # an odd set is cut off when it is violated by more
@@ -138,12 +136,8 @@ def least_penalty_matching(
     return search
 
 
-class Matching(Incumbent[Pairing, float]):
-    """The pairing of least total penalty so far, and the bound that multipliers prove; totals over
-    all agents, in the outcome their mean.
-    """
-
-    best: Pairing
+class Matching(TotalPenalty):
+    """The search over pairs of types, with the bound that multipliers prove."""
 
     def __init__(
         self,
@@ -152,13 +146,8 @@ class Matching(Incumbent[Pairing, float]):
         clock: Clock,
         limits: MatchingLimits = MATCHING_LIMITS,
     ) -> None:
-        agents = instance.agents
-        super().__init__(
-            instance, clock, lambda pairing: mean_penalty(instance, pairing) * agents,
-            scale=scale(instance, "penalty") * agents, shown=lambda total: total / agents,
-        )  # fmt: skip
-        self.instance, self.limits = instance, limits
-        self.begin(start)
+        super().__init__(instance, start, clock)
+        self.limits = limits
         self.present = instance.present
         self.count = instance.count[self.present].astype(float)
         around = np.ix_(self.present, self.present)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.base import Instance, Solution
+from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import (
     WHOLE,
@@ -28,6 +28,7 @@ from ..problem.frames import (
 )
 from ..problem.option_types import AtLeast, Range, validate_options
 from ..problem.renamed import old_attributes
+from .cards import card_totals, check_cards, require_cards, set_cards, units_there
 from .placement_constraints import (
     Limit,
     Rules,
@@ -108,6 +109,18 @@ class Packing(Instance["Placement"]):
         rules.
     server_names : strings, optional
         Names of all servers, class by class; all of them or none.
+    cards : (p,) array of whole numbers, optional
+        Cards (GPUs) inside one server of each class; without it there are none.
+    card_model : strings, optional
+        Model of each class's cards; "" = none. It only names them: `allowed` says which types may
+        run on which.
+    card_units : int
+        Units into which a card is divided, at least 1.
+    card_demand : (s,) array of whole numbers, optional
+        Whole cards that a VM of each type takes; no other VM shares them.
+    card_share : (s,) array of whole numbers, optional
+        Units of one card that a VM of each type takes, below `card_units`, and 0 where it takes
+        whole cards. Shares on one card have its units at most.
 
     Raises
     ------
@@ -179,12 +192,36 @@ class Packing(Instance["Placement"]):
     spreads: tuple[Spread, ...] = ()
     placed: Annotated[Integers | None, Axes("rows 3"), OPTIONAL] = None
     server_names: Annotated[tuple[str, ...], Names("all servers")] = ()
+    cards: Annotated[
+        Integers | None,
+        Axes("classes"),
+        AtLeast(0, "a whole number of cards"),
+        BELOW_LARGEST,
+        OPTIONAL,
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    card_model: Annotated[tuple[str, ...], Names("classes", distinct=False)] = field(
+        default=(), metadata=NO_CONTENT_WHEN_ABSENT
+    )
+    card_units: Annotated[int, AtLeast(1, "the units of a card"), BELOW_LARGEST] = field(
+        default=1000, metadata=NO_CONTENT_WHEN_ABSENT
+    )
+    card_demand: Annotated[
+        Integers | None,
+        Axes("types"),
+        AtLeast(0, "a whole number of cards"),
+        BELOW_LARGEST,
+        OPTIONAL,
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    card_share: Annotated[
+        Integers | None, Axes("types"), AtLeast(0, "units of one card"), OPTIONAL
+    ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
 
     def __post_init__(self) -> None:
         set_fields(self)
         self._validate_amounts()
         self._set_initial()
         set_rules(self)
+        set_cards(self)
         self._validate_items()
         self._validate_totals()
 
@@ -332,6 +369,13 @@ class Packing(Instance["Placement"]):
             facts["cost of a server"] = f"{self.server_cost.min()} to {self.server_cost.max()}"
         if self.has_constraints:
             facts["placement rules"] = ", ".join(given_rules(self))
+        if self.cards is not None:
+            total = (
+                f"up to {self.cards[self.server_count > 0].max()} a server"
+                if np.isinf(self.server_count).any()
+                else f"{units_there(self) // self.card_units}"
+            )
+            facts["cards"] = total
         if self.placed is not None:
             facts["servers in use now"] = str(len(np.unique(self.placed[:, 0])))
         return facts
@@ -341,6 +385,8 @@ class Packing(Instance["Placement"]):
         content = super().document()
         if (self.server_cost == 1).all():
             del content["cost"]
+        if self.cards is None:
+            del content["card_units"]
         return content
 
     def _validate_amounts(self) -> None:
@@ -407,6 +453,8 @@ class Packing(Instance["Placement"]):
                     "a class of servers on which it fits",
                     "Allow one, or request no such VMs",
                 )  # fmt: skip
+        if fitting.all() and self.cards is not None:
+            require_cards(self, room)
         if not fitting.all():
             i = int(np.argmin(fitting))
             largest = present.max(axis=0)
@@ -436,6 +484,8 @@ class Packing(Instance["Placement"]):
             ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
             ("request", _total(wanted, self.demand.max(axis=1))),
         ]
+        if self.cards is not None:
+            rows += card_totals(self, np.maximum(used, 1), np.maximum(wanted, 1))
         for name, total in rows:
             if total >= LARGEST:
                 raise InvalidInstance(
@@ -552,6 +602,7 @@ def check(instance: Packing, placement: Placement) -> None:
         f"{total[i]} VMs of type {names[i]!r} are placed; {instance.requested[i]:.0f} are requested"
     ))  # fmt: skip
     check_rules(instance, count.reshape(-1, instance.types), kind)
+    check_cards(instance, count.reshape(-1, instance.types), kind)
 
 
 def serves_all(instance: Packing) -> bool:

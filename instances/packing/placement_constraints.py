@@ -26,8 +26,8 @@ Integers = npt.NDArray[np.int64]
 Within = Literal["server", "zone"]
 Group = TypeVar("Group", "Limit", "Spread")
 
-RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads")
-"""The fields that forbid placements."""
+RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads", "cards")
+"""The fields that forbid placements beyond what room for each resource does."""
 
 
 @dataclass(frozen=True)
@@ -314,14 +314,15 @@ def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, An
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
     found = {field.name: getattr(instance, field.name) for field in fields(instance)}
-    for name in ("capacity", "initial", "cost"):
-        found[name] = found[name][source]
+    for name in ("capacity", "initial", "cost", "cards"):
+        found[name] = None if found[name] is None else found[name][source]
     found["servers"] = np.bincount(moved, minlength=len(source)).astype(float)
     allowed = rules_of(instance).allowed[:, source].copy()
     allowed[:, classes:] = False
     found["allowed"] = allowed
-    if instance.zone:
-        found["zone"] = tuple(instance.zone[c] for c in source.tolist())
+    for name in ("zone", "card_model"):
+        if given := getattr(instance, name):
+            found[name] = tuple(given[c] for c in source.tolist())
     if instance.class_names:
         shut_names = (f"{instance.class_names[c]} (cordoned)" for c in kinds.tolist())
         found["class_names"] = (*instance.class_names, *shut_names)

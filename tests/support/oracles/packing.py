@@ -335,3 +335,33 @@ def _power(number: Decimal | Fraction, exponent: Fraction) -> Decimal:
         if exponent == Fraction(1, 2)
         else (value.ln() * exponent.numerator / exponent.denominator).exp()
     )
+
+
+def on_some_cards(shares: Sequence[int], cards: int, units: int) -> bool:
+    """Whether shares find room on cards, by trying every card for each of them."""
+    return any(
+        all(
+            sum(size for size, card in zip(shares, chosen, strict=True) if card == each) <= units
+            for each in range(cards)
+        )
+        for chosen in itertools.product(range(cards), repeat=len(shares))
+    )
+
+
+def random_cards(rng: np.random.Generator, *, partial: bool = True) -> Packing:
+    """A small cluster whose servers have cards, and VMs that take whole ones or parts of one."""
+    p, s, units = int(rng.integers(1, 3)), int(rng.integers(1, 5)), int(rng.integers(2, 13))
+    cards = rng.integers(0, 4, p)
+    cards[0] = max(int(cards[0]), 1)
+    kind = rng.integers(0, 3, s)  # whole cards, a share, neither
+    whole = np.where(kind == 0, rng.integers(1, cards[0] + 1, s), 0)
+    share = np.where(kind == 1, rng.integers(1, units, s), 0)
+    allowed = rng.random((s, p)) < 0.8
+    allowed[:, 0] = True
+    return Packing(
+        capacity=rng.integers(4, 11, (p, 2)), demand=rng.integers(1, 4, (s, 2)),
+        request=rng.integers(1, 5, s).astype(float), partial=partial,
+        servers=rng.integers(1, 3, p).astype(float), cost=rng.integers(1, 4, p),
+        cards=cards, card_units=units, card_demand=whole, card_share=share,
+        allowed=allowed if rng.random() < 0.5 else None,
+    )  # fmt: skip

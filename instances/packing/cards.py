@@ -1,0 +1,195 @@
+"""Cards (GPUs) inside servers: whole cards, parts of one card, and which parts share a card.
+
+A server of a class has `cards` of `card_units` units each. A VM takes whole cards, which it shares
+with nobody, or some units of one card. Which VMs a server holds decides whether they find room on
+its cards, so an answer says no more than that; `on_cards` puts them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.errors import InvalidInstance
+from ..problem.fields import raise_first_broken, raise_first_invalid, set_field
+
+Integers = npt.NDArray[np.int64]
+Filling = tuple[int, ...]
+"""How many shares of each size one card holds."""
+
+
+def set_cards(instance: Any) -> None:
+    """Raise InvalidInstance unless the fields about cards go together; fill those not given."""
+    taking = [n for n in ("card_demand", "card_share") if getattr(instance, n) is not None]
+    if instance.cards is None:
+        if given := [*taking, *(["card_model"] if instance.card_model else [])]:
+            raise InvalidInstance(
+                given[0], "given without cards", "cards, how many a server of each class has",
+                "Give cards, or drop the field",
+            )  # fmt: skip
+        return
+    for name in ("card_demand", "card_share"):
+        if getattr(instance, name) is None:
+            set_field(instance, name, np.zeros(instance.types, dtype=np.int64))
+    whole, share, units = instance.card_demand, instance.card_share, instance.card_units
+    raise_first_invalid(
+        "card_share", share, share >= units, f"a number below card_units = {units}",
+        "Write a whole card as 1 of card_demand",
+    )  # fmt: skip
+    raise_first_invalid(
+        "card_share", share, (share > 0) & (whole > 0), "0 for a type that takes whole cards",
+        "A VM takes whole cards or a part of one; make two types of it",
+    )  # fmt: skip
+
+
+def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
+    """Raise InvalidInstance unless each type that is wanted finds its cards on some server.
+
+    Parameters
+    ----------
+    room : (s, classes of which there are servers) where it has room and is allowed.
+    """
+    needed = instance.card_demand + (instance.card_share > 0)
+    able = room & (needed[:, None] <= instance.cards[None, instance.server_count > 0])
+    lacking = ~able.any(axis=1) & (instance.requested > 0)
+    if lacking.any():
+        i = int(np.argmax(lacking))
+        name = "card_demand" if instance.card_demand[i] else "card_share"
+        raise InvalidInstance(
+            f"{name}[{i}]", f"more than the cards of every server that may run VM type "
+            f"{instance.names[i]!r}", "a class of servers with so many cards, on which it fits",
+            "Add one, or request no such VMs",
+        )  # fmt: skip
+
+
+def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int]]:
+    """The units of all cards, and of all that is wanted of them, by the field that is large."""
+    whole = _product(servers, instance.cards) * instance.card_units
+    taken = _product(wanted, instance.card_demand) * instance.card_units
+    return [("cards", whole), ("card_demand", taken + _product(wanted, instance.card_share))]
+
+
+def _product(numbers: Any, amounts: Integers) -> int:
+    """The sum of whole numbers times amounts, exactly."""
+    pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
+    return sum((int(n) * amount for n, amount in pairs), 0)
+
+
+def units_taken(instance: Any) -> Integers:
+    """(s,) units of cards that a VM of each type takes, whole cards and shares alike."""
+    taken: Integers = instance.card_demand * instance.card_units + instance.card_share
+    return taken
+
+
+def units_there(instance: Any) -> int:
+    """Units of all cards of all servers, whose number must be finite."""
+    return int(instance.cards @ instance.server_count.astype(np.int64)) * instance.card_units
+
+
+def share_sizes(instance: Any) -> tuple[int, ...]:
+    """The sizes of shares that VM types take, the largest first."""
+    return tuple(sorted({int(n) for n in instance.card_share if n}, reverse=True))
+
+
+def fillings(
+    sizes: Sequence[int], units: int, most: Sequence[int] | None = None
+) -> Iterator[Filling]:
+    """The maximal fillings of one card: nothing more of any size fits.
+
+    Parameters
+    ----------
+    sizes : of shares, above 0 and distinct, the largest first.
+    most : how many of each size there are.
+    """
+    caps = [units // size for size in sizes] if most is None else list(most)
+
+    def further(place: int, left: int, before: Filling) -> Iterator[Filling]:
+        if place == len(sizes):
+            entries = zip(sizes, before, caps, strict=True)
+            if not any(size <= left and n < cap for size, n, cap in entries):
+                yield before
+            return
+        for n in range(min(left // sizes[place], caps[place]), -1, -1):
+            yield from further(place + 1, left - n * sizes[place], (*before, n))
+
+    return further(0, units, ())
+
+
+def on_cards(
+    sizes: Sequence[int], number: Sequence[int], cards: int, units: int
+) -> list[Filling] | None:
+    """A filling of each card in use so that all shares are on some card; None if there is none.
+
+    First fit decreasing, which mostly does; then every filling of a card with the largest share
+    left, and the same for what is left then.
+
+    Parameters
+    ----------
+    sizes, number : distinct sizes of shares, the largest first, and how many there are of each.
+    """
+    found, room = list[list[int]](), list[int]()
+    for place, (size, n) in enumerate(zip(sizes, number, strict=True)):
+        for _ in range(n):
+            card = next((k for k, left in enumerate(room) if left >= size), len(room))
+            if card == len(room):
+                found.append([0] * len(sizes))
+                room.append(units)
+            found[card][place] += 1
+            room[card] -= size
+    if len(found) <= cards:
+        return [tuple(row) for row in found]
+    hopeless = set[tuple[Filling, int]]()
+
+    def rest(left: Filling, free: int) -> list[Filling] | None:
+        if not any(left):
+            return []
+        volume = sum(size * n for size, n in zip(sizes, left, strict=True))
+        if volume > free * units or (left, free) in hopeless:
+            return None
+        largest = next(place for place, n in enumerate(left) if n)
+        for filling in fillings(sizes, units, left):
+            if filling[largest] == 0:
+                break  # those with it come first
+            after = tuple(n - m for n, m in zip(left, filling, strict=True))
+            if (others := rest(after, free - 1)) is not None:
+                return [filling, *others]
+        hopeless.add((left, free))
+        return None
+
+    return rest(tuple(int(n) for n in number), cards)
+
+
+def server_fillings(instance: Any, row: Integers, kind: int) -> list[Filling] | None:
+    """A filling of each card that holds shares, for one server's VMs (s,); None if they do not fit
+    beside its whole cards.
+    """
+    sizes = share_sizes(instance)
+    free = int(instance.cards[kind]) - int(row @ instance.card_demand)
+    number = [int(row[instance.card_share == size].sum()) for size in sizes]
+    return on_cards(sizes, number, free, instance.card_units) if free >= 0 else None
+
+
+def check_cards(instance: Any, count: Integers, kind: Integers) -> None:
+    """Raise InfeasibleSolution unless the VMs (n, s) of each server find room on its cards."""
+    if instance.cards is None:
+        return
+    whole = count @ instance.card_demand
+    raise_first_broken(whole > instance.cards[kind], lambda m: (
+        f"server {m} (class {kind[m]}) holds VMs that take {whole[m]} whole cards; it has "
+        f"{instance.cards[kind[m]]}"
+    ))  # fmt: skip
+    alike: dict[bytes, bool] = {}
+    broken = np.zeros(len(kind), dtype=np.bool_)
+    for m in np.flatnonzero(count @ instance.card_share).tolist():
+        key = count[m].tobytes() + kind[m].tobytes()
+        if key not in alike:
+            alike[key] = server_fillings(instance, count[m], int(kind[m])) is None
+        broken[m] = alike[key]
+    raise_first_broken(broken, lambda m: (
+        f"server {m} (class {kind[m]}) holds shares of cards, "
+        f"{count[m] @ instance.card_share} units of {instance.card_units} a card, that do not fit "
+        f"on the {instance.cards[kind[m]] - whole[m]} cards beside its whole ones"
+    ))  # fmt: skip

@@ -136,6 +136,7 @@ _bandwidth = partial(Method, precondition="instances.colocation.instance:has_ban
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
+_GAVEL = "Gavel (OSDI 2020)"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
 _FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
 
@@ -337,6 +338,10 @@ METHODS: tuple[Method, ...] = (
            "blocking_groups", "Banerjee, Konishi and Sonmez (2001)"),
     Method("random", "groups", "baselines.groups:random_grouping", "heuristic", "penalty",
            "the floor"),
+    Method("max-min", "accelerators", "solvers.accelerators.max_min:max_min", "exact",
+           "worst_throughput", f"{_GAVEL} 4.1, by types"),
+    Method("isolated", "accelerators", "baselines.accelerators:isolated", "heuristic",
+           "worst_throughput", f"{_GAVEL} 4.2, 1/n of the cluster"),
 )
 # fmt: on
 

@@ -15,6 +15,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
     "scheduling",
     "numa",
     "groups",
+    "accelerators",
 )
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 

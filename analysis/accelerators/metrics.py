@@ -1,0 +1,55 @@
+"""The metrics of time shares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.measures import (
+    cost,
+    entitlements,
+    finish_time_ratios,
+    hierarchical_weights,
+    throughputs,
+)
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("worst_throughput", "worst normalized throughput", "max", short="worst"),
+    Metric("mean_throughput", "mean normalized throughput", "max", short="mean"),
+    Metric("worst_entity_throughput", "worst by entity weights", "max", short="entities"),
+    Metric("makespan", "time until all jobs end", "min", "s", 1),
+    Metric("finish_time_ratio", "worst finish-time ratio", "min", short="finish"),
+    Metric("cost", "cost of the devices in use", "min", "an hour", 2),
+)
+
+
+def metrics(
+    instance: Accelerators, solution: TimeShares, *, only: Collection[str] | None = None
+) -> dict[str, float]:
+    """Every metric of a feasible answer.
+
+    Normalized throughputs are by the proportional time and the weight. The makespan and the
+    finish-time ratio are given where the instance has steps and every job progresses, the worst by
+    entity weights where it has entities.
+    """
+    there = instance.count > 0
+    throughput, jobs = throughputs(instance, solution)[there], instance.count[there]
+    due = entitlements(instance)[there]
+    ratio = throughput / due
+    found = {
+        "worst_throughput": float(ratio.min()),
+        "mean_throughput": float(ratio * instance.weight[there] @ jobs) / instance.jobs,
+        "cost": cost(instance, solution),
+    }
+    if instance.entity is not None:
+        shares = instance.weight / hierarchical_weights(instance)
+        found["worst_entity_throughput"] = float((ratio * shares[there]).min())
+    if instance.steps is not None and (throughput > 0).all():
+        found["makespan"] = float((instance.steps[there] / throughput).max())
+        ratios = finish_time_ratios(instance, throughputs(instance, solution))
+        found["finish_time_ratio"] = float(np.max(ratios[there]))
+    return found

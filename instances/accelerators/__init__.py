@@ -1,0 +1,21 @@
+"""Jobs that share accelerators of several kinds: who gets which kind, alone or beside whom."""
+
+from __future__ import annotations
+
+from ..problem.registry import Problem
+from .answer import TimeShares
+from .feasible import check
+from .instance import Accelerators
+
+PROBLEM = Problem(
+    name="accelerators",
+    title="share accelerators of several kinds in time",
+    instance=Accelerators,
+    solution=TimeShares,
+    check=check,
+    answer_table="instances.accelerators.answer_table:answer_table",
+    generators={"random": "instances.accelerators.generators:random"},
+    scale="instances.accelerators.measures:scale",
+)
+
+__all__ = ["PROBLEM", "Accelerators", "TimeShares", "check"]

@@ -1,0 +1,121 @@
+"""The checker of time shares, and what makes shares pass it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..problem.errors import InfeasibleSolution
+from .answer import TimeShares
+from .instance import Accelerators, Floats, Integers
+
+
+def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]:
+    """(k,) steps a second of the first and of the second job of each row; NaN where the instance
+    does not allow it, 0 for a second job that there is none of.
+    """
+    first, second, device = solution.first, solution.second, solution.device
+    single = second < 0
+    one = instance.alone[first, device]
+    one = np.where(single & (one == 0), np.nan, one)
+    two = np.zeros(len(first))
+    if not single.all():
+        if instance.together is None:
+            return np.where(single, one, np.nan), two
+        a, b, d = first[~single], second[~single], device[~single]
+        mine, theirs = instance.together[a, b, d], instance.together[b, a, d]
+        allowed = np.isfinite(mine) & np.isfinite(theirs)
+        allowed &= instance.workers[a] == instance.workers[b]
+        allowed &= instance.workers[a] <= instance.devices[d]
+        allowed &= (a != b) | (instance.count[a] >= 2)
+        one[~single] = np.where(allowed, mine, np.nan)
+        two[~single] = np.where(allowed, theirs, np.nan)
+    return one, two
+
+
+def check(instance: Accelerators, solution: TimeShares) -> None:
+    """Raise InfeasibleSolution, naming the first broken rule; sums are exact, with no tolerance."""
+    for name, values, least, most in (
+        ("first", solution.first, 0, instance.types),
+        ("second", solution.second, -1, instance.types),
+        ("device", solution.device, 0, len(instance.devices)),
+    ):
+        if ((values < least) | (values >= most)).any():
+            raise InfeasibleSolution(f"{name} is not from {least} to {most - 1} everywhere")
+    used = solution.share > 0
+    one, _ = rates(instance, solution)
+    if (used & np.isnan(one)).any():
+        row = int(np.flatnonzero(used & np.isnan(one))[0])
+        raise InfeasibleSolution(
+            f"{_jobs_of(instance, solution, row)} may not run on "
+            f"{instance.device_names[solution.device[row]]!r}"
+        )
+    for total, limit, what, unit in _uses(instance, solution):
+        if total > limit:
+            raise InfeasibleSolution(
+                f"{what} {limit} + {float(total - limit):.6g} {unit} at a time; there are {limit}"
+            )
+
+
+def _jobs_of(instance: Accelerators, solution: TimeShares, row: int) -> str:
+    """The job or the pair of a row, in words."""
+    first, second = instance.names[solution.first[row]], solution.second[row]
+    return f"{first!r} alone" if second < 0 else f"{first!r} beside {instance.names[second]!r}"
+
+
+def _uses(instance: Accelerators, solution: TimeShares) -> list[tuple[Fraction, int, str, str]]:
+    """What the shares use of each kind of device and of each type's jobs, exactly, and how much
+    there is.
+    """
+    devices = [Fraction(0)] * len(instance.devices)
+    jobs = [Fraction(0)] * instance.types
+    rows = zip(
+        solution.first.tolist(),
+        solution.second.tolist(),
+        solution.device.tolist(),
+        solution.share.tolist(),
+        strict=True,
+    )
+    for first, second, device, share in rows:
+        exact = Fraction(share)
+        devices[device] += exact * int(instance.workers[first])
+        jobs[first] += exact
+        if second >= 0:
+            jobs[second] += exact
+    return [
+        (total, int(limit), f"{name!r} is given", "devices' work")
+        for total, limit, name in zip(devices, instance.devices, instance.device_names, strict=True)
+    ] + [
+        (total, int(limit), f"jobs of {name!r} are given", "jobs' time")
+        for total, limit, name in zip(jobs, instance.count, instance.names, strict=True)
+    ]
+
+
+def within_limits(
+    instance: Accelerators,
+    first: Integers,
+    second: Integers,
+    device: Integers,
+    share: Floats,
+) -> TimeShares:
+    """The shares that are above 0, all of them made smaller by the little that rounding gave a kind
+    of device or a type too much, so that they pass `check` exactly.
+    """
+    share = np.maximum(share, 0.0)
+    rows = np.flatnonzero(share)
+    answer = TimeShares(first[rows], second[rows], device[rows], share[rows])
+    while True:
+        totals = [total / limit for total, limit, *_ in _uses(instance, answer) if total > limit]
+        if not totals:
+            return answer
+        smaller = float(1 / max(totals)) * (1 - 2.0**-52)
+        answer = answer.replace(share=answer.share * smaller)
+
+
+def isolated_shares(instance: Accelerators) -> TimeShares:
+    """Every job alone in its own 1/n of the cluster, n the number of jobs."""
+    first, second, device, *_ = instance.placements
+    part = np.minimum(1.0, instance.all_devices / (instance.jobs * instance.workers))
+    share = instance.count[first] * part[first] * (instance.devices[device] / instance.all_devices)
+    return within_limits(instance, first, second, device, np.where(second < 0, share, 0.0))

@@ -1,0 +1,92 @@
+"""What answers are worth: throughputs, what jobs are due, and the objectives of the methods."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem.errors import InvalidInstance
+from .answer import TimeShares
+from .feasible import rates
+from .instance import Accelerators, Floats
+
+
+def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
+    """(T,) steps a second of each job of a type, on average; 0 for a type without jobs."""
+    one, two = rates(instance, solution)
+    total = np.zeros(instance.types)
+    np.add.at(total, solution.first, one * solution.share)
+    pair = solution.second >= 0
+    np.add.at(total, solution.second[pair], (two * solution.share)[pair])
+    return np.divide(total, instance.count, out=np.zeros(instance.types), where=instance.count > 0)
+
+
+def proportional_throughputs(instance: Accelerators) -> Floats:
+    """(T,) steps a second of a job that always runs alone, on each kind of device for a part of its
+    time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section 4.1).
+    """
+    return np.asarray(instance.alone @ (instance.devices / instance.all_devices))
+
+
+def isolated_throughputs(instance: Accelerators) -> Floats:
+    """(T,) steps a second of a job in its own 1/n of the cluster, n the number of jobs: that part
+    of the devices of each kind, but not more than it needs.
+    """
+    part = instance.all_devices / (instance.jobs * instance.workers)
+    return np.asarray(np.minimum(part, 1.0) * proportional_throughputs(instance))
+
+
+def entitlements(instance: Accelerators) -> Floats:
+    """(T,) steps a second that make a job's normalized throughput 1: those of the proportional time
+    by its weight, for a job of one worker; half for one that needs two.
+    """
+    return proportional_throughputs(instance) * instance.weight / instance.workers
+
+
+def hierarchical_weights(instance: Accelerators) -> Floats:
+    """(T,) weights of jobs by their entities: an entity's weight is divided over its jobs in
+    proportion to their own (Gavel, section 4.3). Raises InvalidInstance without entities.
+    """
+    if instance.entity is None or instance.entity_weight is None:
+        raise InvalidInstance(
+            "entity", "missing", "who owns the jobs of each type", "Or ask max-min"
+        )
+    entity_total = np.bincount(
+        instance.entity, instance.count * instance.weight, len(instance.entity_weight)
+    )
+    part = instance.weight / np.where(entity_total > 0, entity_total, 1.0)[instance.entity]
+    return np.asarray(instance.entity_weight[instance.entity] * part)
+
+
+def required_steps(instance: Accelerators) -> Floats:
+    """(T,) steps that jobs have left; raises InvalidInstance where they are not given."""
+    if instance.steps is None:
+        raise InvalidInstance(
+            "steps", "missing", "the steps that a job of each type has left", "Or ask max-min"
+        )
+    return instance.steps
+
+
+def finish_time_ratios(instance: Accelerators, throughput: Floats) -> Floats:
+    """(T,) time from submission to the end over that in 1/n of the cluster (Themis, NSDI 2020;
+    Gavel, section 4.2); inf for a job that does not progress.
+    """
+    left, elapsed = required_steps(instance), instance.elapsed
+    with np.errstate(divide="ignore"):
+        ends = elapsed + left / throughput
+        alone = elapsed + left / isolated_throughputs(instance)
+    return np.asarray(ends / alone)
+
+
+def cost(instance: Accelerators, solution: TimeShares) -> float:
+    """What the devices in use cost an hour."""
+    each = instance.workers[solution.first] * instance.device_cost[solution.device]
+    return float(each @ solution.share)
+
+
+def scale(instance: Accelerators, objective: str, **options: object) -> float:
+    """What an objective could be at most, about: see `cotenant.instances.problem.scale`."""
+    if objective == "cost":
+        return float(instance.device_cost @ instance.devices)
+    if objective == "makespan":
+        return float((required_steps(instance) / isolated_throughputs(instance)).max())
+    return 1.0

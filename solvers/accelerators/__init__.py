@@ -1,0 +1,1 @@
+"""Exact methods for sharing accelerators: linear programs over types, with bounds by prices."""

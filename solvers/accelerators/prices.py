@@ -1,0 +1,43 @@
+"""What no time shares can reach, by prices: bounds that hold whatever the solver's rounding was.
+
+Let a step a second of a type be worth s[a], a device y[d] and the time of a job u[a], all 0 or
+more, so that no placement is worth more than what it uses: s[a] t <= w y[d] + u[a] for a job alone,
+s[a] t + s[b] t' <= w y[d] + u[a] + u[b] for a pair. Then all jobs together have throughputs worth
+at most N y + n u, since no more devices and jobs can be used than there are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...instances.accelerators.instance import Accelerators
+from ...models.accelerators import Prices
+
+ROUNDING = 1e-13
+"""More than a sum of products of floats here is off by, as a fraction: results are moved by it to
+the side where they claim less.
+"""
+
+
+def covering(instance: Accelerators, prices: Prices, money: float = 0.0) -> Prices:
+    """The prices with those of jobs raised by as little as it takes that no placement is worth more
+    than it uses, where a device in use costs `money` times its cost besides.
+    """
+    first, second, device, first_rate, second_rate, workers = instance.placements
+    pair = second >= 0
+    step, job = prices.step, prices.job.copy()
+    worth = step[first] * first_rate + np.where(pair, step[second] * second_rate, 0.0)
+    used = workers * (prices.device + money * instance.device_cost)[device]
+    used = used + job[first] + np.where(pair, job[second], 0.0)
+    short = worth - used + ROUNDING * (worth + used)
+    same = first == second
+    np.maximum.at(job, first, np.where(short > 0, (short / (1 + same) + job[first]), 0.0))
+    return prices._replace(job=job)
+
+
+def most_worth(instance: Accelerators, prices: Prices) -> float:
+    """What all jobs' throughputs together are worth at most, at covering prices, rounded up."""
+    total = math.fsum(prices.device * instance.devices) + math.fsum(prices.job * instance.count)
+    return total * (1 + ROUNDING)

@@ -121,7 +121,7 @@ def compare(
 ) -> None:
     """Run methods and print how far each is from the proved bounds."""
     from ..analysis.registry import analysis_of
-    from ..analysis.report.content import MOST_PICTURED
+    from ..analysis.report.content import MOST_PICTURED, first_shown
     from ..analysis.report.overview import overview_tables
     from ..analysis.report.page import require_report, write_report
     from ..analysis.report.tables import require_columns
@@ -141,12 +141,14 @@ def compare(
         runs["jobs"] = runs["jobs"] or 1
     require_writable(out, *given.files)
     require_report(report, *given.files, *([] if out is None else [out]))
-    if frontier is None:
-        frontier = report is not None and any(
-            analysis_of(instance.problem).frontiers for instance in given.instances
-        )
+    shown = MOST_PICTURED if instances_shown is None else instances_shown
+    if frontier is None:  # of the instances whose maps the page shows, and of no other
+        pictured = [] if report is None or summary_only else first_shown(given.instances, shown)
+        frontier = [each for each in pictured if analysis_of(each.problem).frontiers]
     chosen = None if not method else [given_method(each) for each in method]
-    options = parse_comparison_options(given.instances, chosen, option or [], frontier=frontier)
+    options = parse_comparison_options(
+        given.instances, chosen, option or [], frontier=bool(frontier)
+    )
     _say_what_is_compared(given, chosen)
     with ExitStack() as whole:
         with counter("comparing") as step:
@@ -186,7 +188,7 @@ def compare(
                     write_report(
                         result.rows,
                         report,
-                        shown=MOST_PICTURED if instances_shown is None else instances_shown,
+                        shown=shown,
                         summary_only=summary_only,
                         progress=show,
                     )

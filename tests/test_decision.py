@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 from support import report_rows
-from support.messages import approved
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.decision import decision
 from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.summary import problem_sentences
+from cotenant.analysis.run.documents import require_good
+from cotenant.analysis.run.gaps import Comparison
+from cotenant.instances.problem import InvalidFile
 
 METRICS = analysis_of("colocation").metric_table
 
@@ -25,25 +29,31 @@ def row(method: str, penalty: float, **changes: Any) -> Any:
     return report_rows.row(method, **told)
 
 
+def sentence(rows: list[Any]) -> str:
+    found = decision(rows, METRICS)
+    assert found is not None
+    return found.sentence
+
+
 def test_a_proved_answer_is_told_with_the_best_policy() -> None:
     rows = [
         row("optimal", 0.02, bound=0.02, status="optimal"),
         row("SMR", 0.04, objective_name="blocking_pairs"),
         row("GR", 0.025, answer="put web beside db"),
     ]
-    approved(decision(rows, METRICS))
+    approved(sentence(rows))
 
 
 def test_an_answer_that_is_not_proved_says_how_far_it_may_be() -> None:
     rows = [row("optimal", 0.022, bound=0.02)]
-    approved(decision(rows, METRICS))
+    approved(sentence(rows))
     rows = [row("optimal", 0.022, bound=0.0)]
-    approved(decision(rows, METRICS))
+    approved(sentence(rows))
 
 
 def test_a_policy_that_is_as_good_is_named() -> None:
     rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
-    approved(decision(rows, METRICS))
+    approved(sentence(rows))
 
 
 @pytest.mark.parametrize(
@@ -57,13 +67,14 @@ def test_a_policy_that_is_as_good_is_named() -> None:
     ],
 )
 def test_without_a_bound_or_an_answer_in_words_nothing_is_decided(rows: list[Any]) -> None:
-    assert decision(rows, METRICS) == ""
+    assert decision(rows, METRICS) is None
 
 
 def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
-    said = decision(rows, analysis_of("numa").metric_table)
-    approved(said)
+    decided = decision(rows, analysis_of("numa").metric_table)
+    assert decided is not None
+    approved(decided.sentence)
 
 
 def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_path: Path) -> None:
@@ -73,10 +84,45 @@ def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_
     (made, *_) = write_report(done.rows, tmp_path / "page.html")
     text = made.read_text()
     assert "Put web&lt;b&gt; beside cache; batch beside db. That is mean penalty 0.0425" in text
-    assert "better than CO" in text
+    assert "CO, the best of the policies, is" in text
     assert text.index("Put web") < text.index('<section id="ran"')
     assert text.count("Put web") == 1
+    answer = text.partition('<details id="colocation-tiny-answer"')[2].partition("</details>")[0]
+    assert "The whole answer by optimal: 2 rows" in answer
+    assert answer.count("web&lt;b&gt;") == 2, "in a cell, and in the CSV that is copied"
     two = [tiny.replace(names=names, name=name) for name in ("one", "two")]
     (made, *_) = write_report(cotenant.compare(two, ["optimal"]).rows, tmp_path / "page.html")
-    summary, _, rest = made.read_text().partition('<section id="ran"')
+    summary, _, rest = made.read_text().partition('<section id="colocation"')
     assert (summary.count("Put web"), rest.count("Put web")) == (0, 2), "each with its instance"
+
+
+def test_the_distance_of_the_best_policy_is_that_of_every_table() -> None:
+    rows = [row("optimal", 0.021, bound=0.02), row("GR", 0.03)]
+    (said,) = [
+        line for line in problem_sentences(Comparison(rows).summary(), METRICS) if "GR" in line
+    ]
+    assert "GR farthest (50.00 % from it)" in said
+    assert "GR, the best of the policies, is 50.00 % from the best proved bound" in sentence(rows)
+
+
+def test_an_answer_of_more_rows_than_are_stored_says_how_many_and_what_prints_them() -> None:
+    table = {"columns": ["job", "beside"], "rows": [["web", "db"]], "total": 3}
+    decided = decision(
+        [row("optimal", 0.02, bound=0.02, status="optimal", answer_table=table)], METRICS
+    )
+    assert decided is not None
+    assert decided.answer is not None
+    assert decided.answer.csv().splitlines() == ["job,beside", "web,db"]
+    approved(decided.answer.title)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"columns": ["job"], "rows": [["web", 1]], "total": 1},
+        {"columns": ["job"], "rows": [["web"]], "total": 0},
+    ],
+)
+def test_a_stored_answer_that_does_not_go_together_is_refused(table: dict[str, Any]) -> None:
+    with refused(InvalidFile):
+        require_good([row("optimal", 0.02, answer_table=table)], "rows.jsonl")

@@ -165,9 +165,24 @@ def test_commands_of_what_is_no_plain_run() -> None:
     own = row(
         "mine", key=json.dumps(["run", "colocation", "one", "m", "mine", "my_module.mine", 0])
     )
-    assert run_command(own) == ""
+    assert run_command(own) == "cotenant solve colocation/one -m my_module:mine --time-limit 60"
     approved(run_command(row("GR", file="--out=x", time_limit=None)))
-    assert compare_commands([own]) == []
+    assert compare_commands([own]) == [
+        "cotenant compare colocation/one -m my_module:mine --time-limit 60"
+    ]
+    for where in ("__main__.mine", "my_module.<lambda>", "my_module.mine unknown-12345678"):
+        unnamed = {**own, "key": json.dumps(["run", "colocation", "one", "m", "mine", where, 0])}
+        assert run_command(unnamed) == ""
+        assert compare_commands([unnamed]) == []
+
+
+def test_the_files_of_a_folder_are_named_by_it(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.json" for number in range(3)]
+    for file in files:
+        file.write_text("{}")
+    rows = [row("GR", str(number), file=str(file)) for number, file in enumerate(files)]
+    assert compare_commands(rows) == [f"cotenant compare {tmp_path} -m GR --time-limit 60"]
+    assert "0.json" in compare_commands(rows[:2])[0], "the folder has more than was run"
 
 
 def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:

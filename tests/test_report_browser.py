@@ -54,6 +54,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         row("a policy of a very long name that nobody would ever give", metrics={"penalty": 0.5})
     )
     rows.append(row("SR", metrics={"penalty": 0.2}))
+    pairs = [["web", "db"], ["batch", "cache"]]
+    rows[0] |= {
+        "answer": "put web beside db",
+        "answer_table": {"columns": ["job", "beside"], "rows": pairs, "total": 2},
+    }
     return write_report(
         rows, tmp_path_factory.mktemp("page") / "page.html", command="cotenant report x"
     )[0].as_uri()
@@ -172,7 +177,7 @@ def test_the_page_opens_without_an_error_and_asks_nobody_for_anything(browser: B
         "return performance.getEntriesByType('resource').map(e => e.name)"
     )
     assert [name for name in asked if not name.startswith("data:")] == []
-    assert "Sharing a datacentre" in browser.title
+    assert browser.title == "2 instances: colocation"
 
 
 def test_a_table_sorts_by_number_from_the_keyboard_and_says_so(browser: Browser) -> None:
@@ -364,11 +369,30 @@ def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
 
-    button = browser.find_element(By.CSS_SELECTOR, ".command button")
+    button = browser.find_element(By.CSS_SELECTOR, "#ran .command button")
     button.send_keys(Keys.ENTER)
     said = browser.find_element(By.ID, "said")
     WebDriverWait(browser, 10).until(lambda _: said.get_attribute("textContent") != "")
     assert said.get_attribute("textContent") == "The command is copied."
+
+
+def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    answer = browser.find_element(By.CSS_SELECTOR, "details.answer")
+    assert answer.get_attribute("open") is None
+    browser.find_element(By.CSS_SELECTOR, ".decision a").click()
+    assert answer.get_attribute("open") is not None
+    copy, save = answer.find_elements(By.CSS_SELECTOR, ".filter button")
+    assert save.text == "Save as CSV"
+    copy.click()
+    said = browser.find_element(By.ID, "said")
+    WebDriverWait(browser, 10).until(
+        lambda _: said.get_attribute("textContent") == "The answer is copied."
+    )
+    rows = answer.get_attribute("data-copy").splitlines()
+    assert len(rows) == 1 + len(answer.find_elements(By.CSS_SELECTOR, "tbody tr"))
 
 
 def test_without_scripts_everything_is_there(start: Callable[..., Browser], page: str) -> None:

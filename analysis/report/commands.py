@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...instances.problem.emitted import operand, quoted
+from ..run.own_functions import UNKNOWN as CODE_UNKNOWN
 from ..run.rows import Row
 
 UNKNOWN = "FILE"
@@ -14,12 +16,12 @@ UNKNOWN = "FILE"
 
 
 def run_command(row: Row) -> str:
-    """The command of one row; "" for a function of the user's own, which no command can name.
+    """The command of one row; "" for a function that no command can name.
 
     An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier
     are cells of `compare`.
     """
-    if own_function(row):
+    if not can_be_named(row):
         return ""
     if row.get("kind", "run") == "frontier":
         return _join(
@@ -44,11 +46,11 @@ def run_command(row: Row) -> str:
 def compare_commands(rows: Iterable[Row]) -> list[str]:
     """The comparisons that rows come from: one a problem, time limit, set of options and share.
 
-    Functions of the user's own are left out.
+    Functions that no command can name are left out.
     """
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if not own_function(row):
+        if can_be_named(row):
             mark = json.dumps(
                 [row["problem"], row.get("time_limit"), row.get("predict")], default=str
             )
@@ -57,7 +59,7 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
 
 
 def report_command(rows: Iterable[Row]) -> str:
-    """What runs rows again and makes their page; "" where all are of the user's functions."""
+    """What runs rows again and makes their page; "" where no command can name any method."""
     commands = compare_commands(rows)
     if len(commands) < 2:
         return "".join(f"{each} --report REPORT.html" for each in commands)
@@ -69,24 +71,31 @@ def report_command(rows: Iterable[Row]) -> str:
     )
 
 
-def own_function(row: Row) -> str:
-    """Where a function of the user's own is ("module.name"); "" for a catalogued method."""
+def can_be_named(row: Row) -> bool:
+    """Whether a command can name the method of a row: it is catalogued, or a function of a file."""
+    return bool(named(row))
+
+
+def named(row: Row) -> str:
+    """The method as a command names it, "module:function" where it is the user's own; "" for one
+    that no file shows. Tables may add to it what distinguishes runs of one method.
+    """
     try:
         key = json.loads(row["key"])
         where = key[5] if isinstance(key, list) else None
     except (ValueError, LookupError, TypeError):
-        return ""
-    return where if isinstance(where, str) else ""
-
-
-def named(row: Row) -> str:
-    """The method's own name: tables may add what distinguishes runs of one method."""
-    return str(row.get("named", row["method"]))
+        where = None
+    if not where or not isinstance(where, str):
+        return str(row.get("named", row["method"]))
+    function, _, code = where.partition(" ")
+    module, dot, name = function.rpartition(".")
+    unnamed = not dot or "<" in function or module == "__main__" or code.startswith(CODE_UNKNOWN)
+    return "" if unnamed else f"{module}:{name}"
 
 
 def _compare_command(rows: Sequence[Row]) -> str:
     runs = [row for row in rows if row.get("kind", "run") == "run"]
-    words = ["compare", *dict.fromkeys(map(_file, rows))]
+    words = ["compare", *_files(rows)]
     for method in dict.fromkeys(map(named, runs)):
         words += ["-m", method]
     words += ["--frontier"] if len(runs) < len(rows) else []
@@ -97,6 +106,24 @@ def _compare_command(rows: Sequence[Row]) -> str:
     return _join(
         words, rows[0].get("time_limit"), options, predict=rows[0].get("predict"), seeds=seeds
     )
+
+
+def _files(rows: Sequence[Row]) -> list[str]:
+    """The files of rows; the folder instead, where it has these files and no others."""
+    names = list(dict.fromkeys(map(_file, rows)))
+    folder = os.path.dirname(names[0])
+    if (
+        len(names) > 1
+        and folder
+        and set(names)
+        == {
+            os.path.join(folder, name)
+            for name in (os.listdir(folder) if os.path.isdir(folder) else ())
+            if name.endswith((".json", ".json.gz"))
+        }
+    ):
+        return [folder]
+    return names
 
 
 def _file(row: Row) -> str:

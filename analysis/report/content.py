@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...instances.problem.base import Instance
 from ...instances.problem.registry import PROBLEM_NAMES
 from ..frontier import PriceFrontier
 from ..metric import Metric
@@ -13,8 +14,8 @@ from ..registry import analysis_of
 from ..run.gaps import Comparison, InstanceKey, instance_key, reading
 from ..run.rows import Line, Row
 from . import aggregate
-from .commands import UNKNOWN, compare_commands, own_function, report_command, run_command
-from .decision import decision
+from .commands import UNKNOWN, can_be_named, compare_commands, report_command, run_command
+from .decision import Decision, decision
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Picture, once
 from .price_chart import price_chart
@@ -47,11 +48,11 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class InstancePart:
-    """One instance: the decision in words, its table and pictures, and what could not be shown."""
+    """One instance: what to do, its table and pictures, and what could not be shown."""
 
     name: str
     file: str
-    decision: str
+    decision: Decision | None
     table: Table | None
     pictures: tuple[PageFigure, ...]
     notes: tuple[str, ...] = ()
@@ -102,10 +103,20 @@ class Content:
             yield from problem.tables
             yield from (shown.numbers for shown in problem.pictures if shown.numbers is not None)
             for each in problem.instances:
-                yield from [each.table] if each.table is not None else []
+                answer = None if each.decision is None else each.decision.answer
+                yield from (table for table in (answer, each.table) if table is not None)
                 yield from (shown.numbers for shown in each.pictures if shown.numbers is not None)
             yield from [problem.failures] if problem.failures is not None else []
             yield from [problem.runs] if problem.runs is not None else []
+
+
+def first_shown(instances: Sequence[Instance], most: int) -> list[Instance]:
+    """The instances whose pictures a page draws: the first of each problem."""
+    return [
+        each
+        for name in PROBLEM_NAMES
+        for each in [each for each in instances if each.problem == name][:most]
+    ]
 
 
 def build_page(
@@ -134,13 +145,28 @@ def build_page(
         for name in problems
     )
     notes = []
-    if own := sorted({own_function(row) for row in known} - {""}):
-        notes.append(f"Functions of the user's own, which no command can name: {', '.join(own)}.")
+    if own := sorted({str(row["method"]) for row in known if not can_be_named(row)}):
+        notes.append(
+            f"Functions of the user's own that no command can name: {', '.join(own)}. Put each "
+            "into a file, as a function of a module."
+        )
     if any(not row.get("file") for row in known):
         notes.append(f"{UNKNOWN} stands for an instance's file where the rows do not say it.")
-    title = f"Sharing a datacentre: {', '.join(problems)}"
-    every = [command] if command else []
-    return Content(title, _ran(known), _versions(known), (*every, *commands), parts, tuple(notes))
+    every = (*([command] if command else []), *commands)
+    title = _title(known, problems)
+    return Content(title, _ran(known), _versions(known), every, parts, tuple(notes))
+
+
+def _title(rows: Sequence[Row], problems: Sequence[str]) -> str:
+    """What the page is about: the file or the name of its instance, or how many there are."""
+    names = dict.fromkeys(
+        (row["fingerprint"], str(row.get("file") or row["instance"])) for row in rows
+    )
+    what = ", ".join(problems)
+    if len({mark for mark, _ in names}) > 1:
+        return f"{len({mark for mark, _ in names})} instances: {what}"
+    name = next(iter(names))[1]
+    return name if name.startswith(f"{what}/") else f"{name}: {what}"
 
 
 def _problem(
@@ -412,7 +438,7 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
     )  # fmt: skip
     lines: list[tuple[Any, ...]] = []
     for row in rows:
-        command = run_command(row) or f"(a function of the user's own: {own_function(row)})"
+        command = run_command(row) or "(a function that no command can name)"
         lines.append(
             (
                 row["instance"],

@@ -9,7 +9,7 @@ from ..metric import Metric
 from ..run.rows import Line
 from . import aggregate
 from .aggregate import Score
-from .tables import difference, percent
+from .tables import away_from
 
 _MOST_NAMES = 4
 """Methods named that share an end of the list; those that reach the bound are all named."""
@@ -66,9 +66,7 @@ def _gap_sentence(
         return f"{sentence}."
 
     def far(value: float) -> str:
-        if in_units:
-            return f"{difference(value, metric)} {'above' if metric.sense == 'min' else 'below'} it"
-        return f"{percent(value)} {'from it' if value < 10 else 'the bound away'}"
+        return away_from("it", value, metric, in_units)
 
     def some(end: float) -> tuple[str, str, str]:
         """The methods as far, as printed, as one end: names, verb, and over how many instances."""

@@ -9,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
+from ...instances.problem.answer_table import AnswerTable
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import Option, described, option_names
@@ -70,14 +71,19 @@ def answer_tables(result: Result, most: int | None) -> Iterator[Table]:
     found = result.described(most)
     if found is None:
         return
+    rows = "row" if found.left_out == 1 else "rows"
+    more = f"{found.left_out} more {rows}: --format csv and --out RESULT.json have all"
+    notes = (found.sentence, *((more,) if found.left_out else ()))
+    yield replace(labeled_answer(found), notes=notes)
+
+
+def labeled_answer(found: AnswerTable) -> Table:
+    """An answer with names as a table."""
     columns = []
     for place, name in enumerate(found.columns):
         numeric = any(isinstance(row[place], int | float) for row in found.rows)
         columns.append(Column(name, _amount, numeric=numeric, rank=max(0, place - 2)))
-    rows = "row" if found.left_out == 1 else "rows"
-    more = f"{found.left_out} more {rows}: --format csv and --out RESULT.json have all"
-    notes = (found.sentence, *((more,) if found.left_out else ()))
-    yield Table("answer", "the answer", tuple(columns), found.rows, notes=notes)
+    return Table("answer", "the answer", tuple(columns), found.rows)
 
 
 def _amount(value: Any) -> str:
@@ -243,6 +249,14 @@ def percent(value: float | None) -> str:
     if abs(value) < 1:
         return f"{100 * value:.2f} %"
     return f"{100 * value:.0f} %" if abs(value) < 10 else f"{value:.3g} times"
+
+
+def away_from(what: str, value: float, metric: Metric, in_units: bool) -> str:
+    """How far a value of a metric is from `what`, in words: a fraction, or in the metric's unit."""
+    if in_units:
+        side = "above" if metric.sense == "min" else "below"
+        return f"{difference(value, metric)} {side} {what}"
+    return f"{percent(value)} {f'from {what}' if value < 10 else 'the bound away'}"
 
 
 def seconds_text(value: float | None) -> str:

@@ -26,6 +26,9 @@ from .result import Result, fingerprint, versions
 from .rows import Row
 from .solve import solve
 
+ANSWER_ROWS = 1000
+"""Rows of an answer that a comparison keeps for the page; a result file has more."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -97,7 +100,7 @@ def run_cell(cell: Cell) -> Row:
                 **_proved(cell, result),
                 **_judged(cell, result),
                 **_recorded(cell, result),
-                "answer": None if (table := result.described(1)) is None else table.sentence,
+                **_described(result),
                 **_identity(cell),
             }
             return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
@@ -246,6 +249,15 @@ def _judged(cell: Cell, result: Result) -> Row:
         "objective": objective,
         "status": status,
     }
+
+
+def _described(result: Result) -> Row:
+    """The answer in the words of its instance: its sentence, and its first rows."""
+    table = result.described(ANSWER_ROWS)
+    if table is None:
+        return {"answer": None, "answer_table": None}
+    document = table.document()
+    return {"answer": document.pop("sentence"), "answer_table": document}
 
 
 def _recorded(cell: Cell, result: Result) -> Row:

@@ -41,7 +41,7 @@ def compare(
     time_limit: float | None = TIME_LIMIT,
     options: Mapping[str, Any] | None = None,
     predict: float | None = None,
-    frontier: bool = False,
+    frontier: bool | Sequence[Instance] = False,
     prove: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
@@ -61,8 +61,8 @@ def compare(
         (alpha); an option that neither takes is an error.
     predict : share of the penalties that is sampled; methods then see penalties predicted from the
         sample and their answers are judged on the true ones (problems that have a predictor).
-    frontier : also find each instance's proved frontiers of efficiency against fairness, a row of
-        their own.
+    frontier : also find the proved frontiers of efficiency against fairness of each instance, or of
+        these, a row of their own.
     prove : folder in which the proof of every answer that can have one is written, after the run
         and in as much time again, and verified; rows then say whether their claims are certified.
     files : where an instance was read from, by its fingerprint; for the commands that the report
@@ -107,7 +107,8 @@ def compare(
     how = RunSettings(jobs, dask, **settings)
     validate_predict(predict, instances)
     grid = Grid(options or {}, time_limit, predict)
-    cells = grid.cells(instances, methods, seeds, frontier=frontier)
+    mapped = frontier if isinstance(frontier, Sequence) else instances if frontier else ()
+    cells = grid.cells(instances, methods, seeds, frontier=mapped)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):

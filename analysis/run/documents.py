@@ -75,6 +75,16 @@ class ProofDocument(BaseModel):
     proof_status: Literal["claimed", "partly", "certified"] = Field(alias="standing")
 
 
+class AnswerDocument(BaseModel):
+    """The first rows of an answer with names, see `instances.problem.answer_table`."""
+
+    model_config = KEPT
+
+    columns: list[str]
+    rows: Entries[list[str | bool | int | Number | None]]
+    total: Annotated[int, Field(ge=0)]
+
+
 class RowDocument(BaseModel):
     """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
 
@@ -108,6 +118,7 @@ class RowDocument(BaseModel):
     source: str | None = None
     error: str | None = None
     answer: str | None = None
+    answer_table: AnswerDocument | None = None
     record: dict[str, Any] | None = None
     frontiers: Entries[FrontierDocument] | None = None
     proof: ProofDocument | None = None
@@ -141,6 +152,11 @@ def _wrong(row: Row) -> str:
         return f"problem is {row['problem']!r}, expected one of {', '.join(PROBLEM_NAMES)}"
     if row["metrics"] and row.get("seconds") is None:
         return "seconds is None, expected a number"
+    table = row.get("answer_table") or {"columns": [], "rows": [], "total": 0}
+    if any(len(each) != len(table["columns"]) for each in table["rows"]):
+        return "answer_table has a row that is not as long as its columns"
+    if len(table["rows"]) > table["total"]:
+        return f"answer_table has {len(table['rows'])} rows of {table['total']}"
     known = {metric.name for metric in analysis_of(row["problem"]).metric_table}
     if row.get("objective_name") is not None and row["objective_name"] not in known:
         name = row["objective_name"]

@@ -116,7 +116,7 @@ class Grid:
         methods: Methods,
         seeds: Sequence[int],
         *,
-        frontier: bool,
+        frontier: Sequence[Instance] = (),
     ) -> list[Cell]:
         """Every cell once, in the order of the tables.
 
@@ -135,7 +135,7 @@ class Grid:
         if self.predict is not None:
             cells = self._with_true_bounds(cells)
         if frontier:
-            cells += self._frontiers(instances)
+            cells += self._frontiers(frontier)
         if unknown := set(self.options) - {name for cell in cells for name in cell.options}:
             raise InvalidOption(
                 f"no method of this comparison takes the option {min(unknown)!r}, nor do its "

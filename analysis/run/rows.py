@@ -28,6 +28,8 @@ class Row(TypedDict, total=False):
     code : the files that a function of the user's own is made of, `own_functions.code_of`.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     answer : the decision in a sentence, see `instances.problem.answer_table`.
+    answer_table : the answer with names: `columns`, the first `rows`, and how many there are in
+        `total`.
     record : small numbers for the report's pictures, by the problem's `record`.
     proof : how its claims stand, see `proving.Proved`.
     error : why a run failed; absent otherwise.
@@ -67,6 +69,7 @@ class Row(TypedDict, total=False):
     metrics: Mapping[str, float | None]
     versions: dict[str, str]
     answer: str | None
+    answer_table: dict[str, Any] | None
     record: dict[str, Any] | None
     frontiers: list[dict[str, Any]]
     error: str | None

@@ -112,27 +112,53 @@
   document.addEventListener("toggle", tell, true);
   tell();
 
-  // Copying a command.
-  const copy = async (code) => {
+  // A link to a folded part opens it.
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    const part = document.getElementById(link.hash.slice(1));
+    if (part instanceof HTMLDetailsElement) link.addEventListener("click", () => { part.open = true; });
+  }
+
+  // Copying commands and answers; an answer can be saved as a file too.
+  const copy = async (text, shown) => {
     try {
-      await navigator.clipboard.writeText(code.textContent);
+      await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      getSelection().selectAllChildren(code);
+      getSelection().selectAllChildren(shown);
       return document.execCommand("copy");
     }
   };
-  for (const command of document.querySelectorAll(".command")) {
+  const add_button = (words, action) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Copy";
-    button.addEventListener("click", async () => {
-      const done = await copy(command.querySelector("code"));
-      button.textContent = done ? "Copied" : "Select it by hand";
-      say(done ? "The command is copied." : "The browser does not let pages copy.");
-      setTimeout(() => { button.textContent = "Copy"; }, 2000);
-    });
-    command.append(button);
+    button.textContent = words;
+    button.addEventListener("click", () => action(button));
+    return button;
+  };
+  const copy_button = (words, what, text, shown) => add_button(words, async (button) => {
+    const done = await copy(text, shown);
+    button.textContent = done ? "Copied" : "Select it by hand";
+    say(done ? `The ${what} is copied.` : "The browser does not let pages copy.");
+    setTimeout(() => { button.textContent = words; }, 2000);
+  });
+  for (const command of document.querySelectorAll(".command")) {
+    const code = command.querySelector("code");
+    command.append(copy_button("Copy", "command", code.textContent, code));
   }
-
+  for (const answer of document.querySelectorAll(".answer")) {
+    const text = answer.dataset.copy;
+    const line = document.createElement("p");
+    line.className = "filter";
+    line.append(
+      copy_button("Copy as CSV", "answer", text, answer.querySelector("tbody")),
+      add_button("Save as CSV", () => {
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+        link.download = `${answer.id}.csv`;
+        link.click();
+        URL.revokeObjectURL(link.href);
+      }),
+    );
+    answer.querySelector("summary").after(line);
+  }
 })();

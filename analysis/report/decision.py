@@ -74,10 +74,10 @@ def _sentence(best: Row, answered: Sequence[Row], metric: Metric) -> str:
         return f"{sentence}; {policy['method']} is as good."
     best_policy = f"{policy['method']}, the best of the policies,"
     gap = policy["gaps"].get(f"gap_{metric.name}")
-    away = policy["differences"].get(f"difference_{metric.name}") if gap is None else gap
-    if away is None:  # the error of an equilibrium is no bound
+    distance = policy["differences"].get(f"difference_{metric.name}") if gap is None else gap
+    if distance is None:  # the error of an equilibrium is no bound
         return f"{sentence}; {best_policy} has {figure(_value(policy, metric), metric)}."
-    far = away_from("the best proved bound", away, metric, gap is None)
+    far = away_from("the best proved bound", distance, metric, gap is None)
     return f"{sentence}; {best_policy} is {far}."
 
 

@@ -150,7 +150,7 @@ def render_page(
     values : what else the template takes.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     drawn: dict[int, str] = {}
     for number, shown in enumerate(pictures, start=1):
@@ -173,6 +173,7 @@ def render_page(
         finalize=lambda value: sanitize_for_terminal(value) if type(value) is str else value,
     )
     environment.globals |= {
+        "csv": lambda table: escape(table.csv()),
         "draw": lambda shown: Markup(drawn[id(shown)]),
         "wide": lambda shown: _width(drawn[id(shown)]) > _WIDE,
         "slug": slug,

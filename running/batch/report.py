@@ -63,8 +63,8 @@ def write_queue_report(
         settings = queue_store.run_settings()
     page = Content(
         title=f"The queue of {Path(store).name}",
-        about="What was believed of the jobs that were done together, what was measured of them, "
-        "and how they ended.",
+        about="The penalties predicted for jobs that ran together, those that were measured, and "
+        "how the jobs ended.",
         ran=facts_table(
             {
                 "method": settings.get("method", "-"),
@@ -86,7 +86,7 @@ def write_queue_report(
                 pictures=(),
                 instances=(
                     InstancePart(
-                        "Over the epochs", "", "", None, _pictures(epochs, measured),
+                        "Over the epochs", "", None, None, _pictures(epochs, measured),
                         tuple(f"epoch {row[0]}: {row[10]}" for row in epochs if row[10]),
                     ),
                 ),

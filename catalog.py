@@ -132,6 +132,10 @@ _shared = partial(Method, precondition="instances.packing.instance:shared_server
                   "partial: true), and no rules on where VMs may run")
 _bandwidth = partial(Method, precondition="instances.colocation.instance:has_bandwidth",
                      precondition_text="bandwidth, the demand of each type")
+_ending = partial(Method, precondition="instances.accelerators.instance:has_steps",
+                  precondition_text="steps, those that jobs have left")
+_owned = partial(Method, precondition="instances.accelerators.instance:has_entities",
+                 precondition_text="entity, the owners of jobs")
 # fmt: on
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
@@ -340,6 +344,19 @@ METHODS: tuple[Method, ...] = (
            "the floor"),
     Method("max-min", "accelerators", "solvers.accelerators.max_min:max_min", "exact",
            "worst_throughput", f"{_GAVEL} 4.1, by types"),
+    Method("leximin", "accelerators", "solvers.accelerators.leximin:leximin", "exact",
+           "worst_throughput", f"{_GAVEL} 4.3, water filling"),
+    _owned("hierarchical", "accelerators", "solvers.accelerators.leximin:hierarchical", "exact",
+           "worst_entity_throughput", f"{_GAVEL} 4.3, by entities"),
+    Method("max-throughput", "accelerators", "solvers.accelerators.totals:max_throughput",
+           "exact", "mean_throughput", f"{_GAVEL} 4.2",
+           asks="solvers.accelerators.totals:enough"),
+    Method("min-cost", "accelerators", "solvers.accelerators.totals:min_cost", "exact", "cost",
+           f"{_GAVEL} 4.2, with deadlines", asks="solvers.accelerators.totals:owed"),
+    _ending("makespan", "accelerators", "solvers.accelerators.max_min:makespan", "exact",
+            "makespan", f"{_GAVEL} 4.2"),
+    _ending("finish-time", "accelerators", "solvers.accelerators.max_min:finish_time", "exact",
+            "finish_time_ratio", f"Themis (NSDI 2020); {_GAVEL} 4.2"),
     Method("isolated", "accelerators", "baselines.accelerators:isolated", "heuristic",
            "worst_throughput", f"{_GAVEL} 4.2, 1/n of the cluster"),
 )

@@ -4,6 +4,8 @@ job in fractions.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from support.messages import refused
@@ -13,15 +15,52 @@ from support.small_accelerators import drawn
 
 import cotenant
 from cotenant.instances.accelerators import Accelerators, TimeShares
+from cotenant.instances.accelerators.measures import entitlements, throughputs
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
 
+CLOSE = 1e-9
 
-@pytest.mark.parametrize("seed", seeds(60, 15))
-def test_max_min_equals_the_program_of_every_job(seed: int) -> None:
+
+@pytest.mark.parametrize("seed", seeds(60, 12))
+def test_ratios_and_totals_equal_the_programs_of_every_job(seed: int) -> None:
     instance = drawn(seed)
-    result = cotenant.solve(instance, "max-min")
+    jobs, half = Jobs(instance), Fraction(1, 2)
+    for name, options, best in (
+        ("max-min", {}, jobs.max_min()),
+        ("hierarchical", {}, jobs.hierarchical()),
+        ("makespan", {}, jobs.makespan()),
+        ("max-throughput", {"least": 0.0}, jobs.most_total(Fraction(0))),
+        ("max-throughput", {"least": 0.5}, jobs.most_total(half)),
+        ("min-cost", {"least": 1.0}, jobs.least_cost(Fraction(1))),
+        ("min-cost", {"least": 1.5}, jobs.least_cost(Fraction(3, 2))),
+    ):
+        result = cotenant.solve(instance, name, **options)
+        if best is None:
+            assert (result.status, result.solution) == ("infeasible", None), name
+        else:
+            assert result.status == "optimal", (name, options)
+            assert result.objective == pytest.approx(float(best), rel=CLOSE), (name, options)
+
+
+@pytest.mark.parametrize("seed", seeds(60, 12))
+def test_no_finish_time_ratio_is_less_and_the_one_found_can_be_had(seed: int) -> None:
+    instance = drawn(seed)
+    result = cotenant.solve(instance, "finish-time")
     assert result.status == "optimal"
-    assert result.objective == pytest.approx(float(Jobs(instance).max_min()), rel=1e-9)
+    assert result.objective <= 1 + CLOSE
+    assert Jobs(instance).within(Fraction(result.objective) * (1 + Fraction(CLOSE)))
+    assert not Jobs(instance).within(Fraction(result.bound) * (1 - Fraction(CLOSE)))
+
+
+@pytest.mark.parametrize("seed", seeds(60, 12))
+def test_leximin_raises_every_job_as_far_as_the_program_of_every_job(seed: int) -> None:
+    instance = drawn(seed, most_jobs=4)
+    result = cotenant.solve(instance, "leximin")
+    assert result.status == "optimal"
+    assert {level["status"] for level in result.certificate["levels"]} == {"optimal"}
+    ratio = throughputs(instance, result.solution) / entitlements(instance)
+    best = [float(value) for value in Jobs(instance).leximin()]
+    assert np.repeat(ratio, instance.count) == pytest.approx(best, rel=1e-8)
 
 
 def tiny() -> Accelerators:

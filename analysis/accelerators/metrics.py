@@ -13,6 +13,7 @@ from ...instances.accelerators.measures import (
     entitlements,
     finish_time_ratios,
     hierarchical_weights,
+    mean_throughput,
     throughputs,
 )
 from ..metric import Metric
@@ -37,12 +38,12 @@ def metrics(
     entity weights where it has entities.
     """
     there = instance.count > 0
-    throughput, jobs = throughputs(instance, solution)[there], instance.count[there]
+    throughput = throughputs(instance, solution)[there]
     due = entitlements(instance)[there]
     ratio = throughput / due
     found = {
         "worst_throughput": float(ratio.min()),
-        "mean_throughput": float(ratio * instance.weight[there] @ jobs) / instance.jobs,
+        "mean_throughput": mean_throughput(instance, solution),
         "cost": cost(instance, solution),
     }
     if instance.entity is not None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 MOST = 10**9
 """More jobs or devices than any datacentre has: beyond, a number is a slip of the pen."""
@@ -213,6 +214,16 @@ class Accelerators(Instance["TimeShares"]):
         if self.entity is not None:
             facts["entities"] = ", ".join(self.entity_names[:6])
         return facts
+
+
+def has_steps(instance: Accelerators) -> bool:
+    """Whether it is known how many steps jobs have left."""
+    return instance.steps is not None
+
+
+def has_entities(instance: Accelerators) -> bool:
+    """Whether it is known who owns the jobs."""
+    return instance.entity is not None
 
 
 def _require_sizes(name: str, rates: Floats) -> None:

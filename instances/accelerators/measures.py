@@ -7,7 +7,7 @@ import numpy as np
 from ..problem.errors import InvalidInstance
 from .answer import TimeShares
 from .feasible import rates
-from .instance import Accelerators, Floats
+from .instance import Accelerators, Booleans, Floats
 
 
 def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
@@ -42,18 +42,22 @@ def entitlements(instance: Accelerators) -> Floats:
     return proportional_throughputs(instance) * instance.weight / instance.workers
 
 
-def hierarchical_weights(instance: Accelerators) -> Floats:
+def hierarchical_weights(instance: Accelerators, frozen: Booleans | None = None) -> Floats:
     """(T,) weights of jobs by their entities: an entity's weight is divided over its jobs in
-    proportion to their own (Gavel, section 4.3). Raises InvalidInstance without entities.
+    proportion to their own (Gavel, section 4.3); those of types that are `frozen` (T,) have none.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no entities.
     """
     if instance.entity is None or instance.entity_weight is None:
         raise InvalidInstance(
             "entity", "missing", "who owns the jobs of each type", "Or ask max-min"
         )
-    entity_total = np.bincount(
-        instance.entity, instance.count * instance.weight, len(instance.entity_weight)
-    )
-    part = instance.weight / np.where(entity_total > 0, entity_total, 1.0)[instance.entity]
+    own = instance.weight if frozen is None else np.where(frozen, 0.0, instance.weight)
+    total = np.bincount(instance.entity, instance.count * own, len(instance.entity_weight))
+    part = own / np.where(total > 0, total, 1.0)[instance.entity]
     return np.asarray(instance.entity_weight[instance.entity] * part)
 
 
@@ -64,6 +68,23 @@ def required_steps(instance: Accelerators) -> Floats:
             "steps", "missing", "the steps that a job of each type has left", "Or ask max-min"
         )
     return instance.steps
+
+
+def owed_throughputs(instance: Accelerators, least: float) -> Floats:
+    """(T,) steps a second that a job is owed: `least` times those in 1/n of the cluster, and its
+    steps by its deadline where it has one.
+    """
+    owed = least * isolated_throughputs(instance)
+    if instance.deadline is None or instance.steps is None:
+        return owed
+    return np.maximum(owed, instance.steps / instance.deadline)
+
+
+def mean_throughput(instance: Accelerators, solution: TimeShares) -> float:
+    """The mean of jobs' normalized throughputs, whatever their weights."""
+    there = instance.count > 0
+    ratio = throughputs(instance, solution) * instance.workers / proportional_throughputs(instance)
+    return float(ratio[there] @ instance.count[there]) / instance.jobs
 
 
 def finish_time_ratios(instance: Accelerators, throughput: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, Integers
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder, Term
@@ -73,51 +73,49 @@ def share_program(
     unit: Floats,
     *,
     floor: Floats | None = None,
+    rate: Floats | None = None,
     cost: Floats | None = None,
 ) -> ShareProgram:
-    """Least cost such that each job of a type has at least `floor` times its `unit` of throughput;
-    without `cost`, the most theta that can be the floor where none is given.
+    """Most theta such that each job of a type has at least floor + theta x rate times its `unit` of
+    throughput; with `cost`, the least of it such that each has the floor.
 
     Parameters
     ----------
     unit : (T,) steps a second, above 0.
-    floor : (T,) in that unit; NaN, or all of it None, for none.
+    floor : (T,) in that unit; 0 when not given.
+    rate : (T,) in that unit, 0 or more; 1 when not given.
     cost : (k,) of one job or pair at each placement; may be below 0.
     """
-    unit = shaped("unit", unit, instance.types)
-    there = instance.count > 0
-    free = np.isnan(floor) if floor is not None else np.full(instance.types, True)
-    least = np.zeros(instance.types) if floor is None else np.where(free | ~there, 0.0, floor)
+    kinds, types = len(instance.devices), instance.types
+    unit, there = shaped("unit", unit, types), instance.count > 0
+    floor = np.where(there, 0.0 if floor is None else shaped("floor", floor, types), 0.0)
+    rate = np.where(there, 1.0 if rate is None else shaped("rate", rate, types), 0.0)
     first, second, device, first_rate, second_rate, workers = instance.placements
     pair = second >= 0
+    jobs, devices = np.maximum(instance.count, 1), np.maximum(instance.devices, 1)
     width = _most(instance)
     builder = ProgramBuilder()
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost * width)
-    jobs, devices = np.maximum(instance.count, 1), np.maximum(instance.devices, 1)
-    kinds, types = np.arange(len(devices)), np.arange(instance.types)
-    used = (device, columns, width * workers / devices[device])
-    builder.sums(len(kinds), used, (kinds, builder.columns(len(kinds)), 1.0), lower=1.0, upper=1.0)
 
-    builder.sums(
-        len(types),
-        (first, columns, width / jobs[first]),
-        (second[pair], columns[pair], (width / jobs[second])[pair]),
-        (types, builder.columns(len(types)), 1.0),
-        lower=1.0,
-        upper=1.0,
-    )
-    due = jobs * unit
-    terms: list[Term] = [
-        (first, columns, width * first_rate / due[first]),
-        (second[pair], columns[pair], (width * second_rate / due[second])[pair]),
-        (types, builder.columns(len(types)), -1.0),
-    ]
+    def of_types(amount: Integers, one: Floats, two: Floats) -> list[Term]:
+        """What each placement adds to the rows of its types, each divided by an amount."""
+        return [
+            (first, columns, width * one / amount[first]),
+            (second[pair], columns[pair], (width * two / amount[second])[pair]),
+        ]
+
+    spare, idle = builder.columns(kinds), builder.columns(types)
+    beyond, each = builder.columns(types), np.ones(len(width))
+    used = (device, columns, width * workers / devices[device])
+    builder.sums(kinds, used, (np.arange(kinds), spare, 1.0), lower=1.0, upper=1.0)
+    time = [*of_types(jobs, each, each), (np.arange(types), idle, 1.0)]
+    builder.sums(types, *time, lower=1.0, upper=1.0)
+    progress = [*of_types(jobs * unit, first_rate, second_rate), (np.arange(types), beyond, -1.0)]
     theta = None
     if cost is None:
         theta = int(builder.columns(1, cost=-1.0)[0])
-        raised = np.flatnonzero(there & free)
-        terms.append((raised, np.full(len(raised), theta), -1.0))
-    builder.sums(len(types), *terms, lower=least, upper=least)
+        progress.append((np.arange(types), np.full(types, theta), -rate))
+    builder.sums(types, *progress, lower=floor, upper=floor)
     return ShareProgram(builder.build(), width, unit, theta)
 
 

@@ -1,90 +1,28 @@
-"""Most of the least: max-min fairness, makespan, and what else asks for equal ratios."""
+"""Most of the least: max-min fairness, makespan, finish-time fairness."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
 
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.feasible import isolated_shares
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     entitlements,
+    finish_time_ratios,
+    isolated_throughputs,
+    required_steps,
     throughputs,
 )
-from ...instances.problem.errors import EngineError
 from ...instances.problem.option_types import validate_options
-from ...models.accelerators import Prices, ShareProgram, share_program
-from ..engines import EngineAnswer, solve_refined
+from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree
-from .prices import ROUNDING, covering, most_worth
+from .prices import ROUNDING, most_worth
+from .programs import Optimum, least_ratio, most_least
 
-
-class Optimum(NamedTuple):
-    """An answer, prices that bound what others are worth, and why the search ended."""
-
-    solution: TimeShares
-    prices: Prices
-    stop: Stop
-    message: str
-
-
-def solved(
-    instance: Accelerators, program: ShareProgram, clock: Clock, *, money: float = 0.0
-) -> Optimum:
-    """The optimum of a program; where the engine has none, the isolated shares, and prices of which
-    a job's time alone has one.
-    """
-    answer: EngineAnswer | None = None
-    message, stop = "the time was up", Stop.TIME_LIMIT
-    if not clock.expired:
-        try:
-            answer = solve_refined(program.program, time_limit=clock.left)
-            message, stop = answer.message, answer.stop
-        except EngineError as error:
-            message, stop = str(error), Stop.FINISHED
-    if answer is None or answer.point is None or answer.row_dual is None:
-        none = Prices(
-            (instance.count > 0) / (program.unit * instance.jobs),
-            np.zeros(len(instance.devices)),
-            np.zeros(instance.types),
-        )
-        return Optimum(isolated_shares(instance), covering(instance, none, money), stop, message)
-    prices = covering(instance, program.prices(instance, answer.row_dual), money)
-    done = answer.status is Status.OPTIMAL
-    return Optimum(program.answer(instance, answer.point), prices, stop, "" if done else message)
-
-
-def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> float:
-    """The least throughput of a job, in the unit (T,) of its type."""
-    ratio = throughputs(instance, solution) / unit
-    return float(ratio[instance.count > 0].min())
-
-
-def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
-    """What no least ratio is above: what all is worth over what a ratio of 1 of all is worth."""
-    return most_worth(instance, prices) / (
-        float(prices.step @ (instance.count * unit)) * (1 - ROUNDING)
-    )
-
-
-def _most_least(
-    instance: Accelerators, unit: Floats, clock: Clock, start: TimeShares | None
-) -> tuple[Optimum, float, float]:
-    """The optimum of the least ratio, its value and its bound."""
-    best = solved(instance, share_program(instance, unit), clock)
-    value = least_ratio(instance, best.solution, unit)
-    bound = most_ratio(instance, best.prices, unit)
-    if start is not None and (other := least_ratio(instance, start, unit)) > value:
-        best, value = best._replace(solution=start), other
-    return best, value, max(bound, value)
-
-
-def _certificate(best: Optimum) -> dict[str, Any]:
-    """The prices that prove the bound, and the engine's words where it did not end."""
-    found: dict[str, Any] = {"prices": {k: v.tolist() for k, v in best.prices._asdict().items()}}
-    return found | ({"engine": best.message} if best.message else {})
+CUTS = 100
+"""Programs that `finish_time` solves at most; it takes about four."""
 
 
 @validate_options
@@ -127,9 +65,171 @@ def max_min(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "max-min")
     >>> print(result.status, round(result.objective, 6))
-    optimal 1.0
+    optimal 0.722222
     """
     unit = entitlements(instance)
-    best, value, bound = _most_least(instance, unit, Clock(time_limit), start)
+    best, value, bound = most_least(instance, unit, Clock(time_limit))
+    if start is not None and (other := least_ratio(instance, start, unit)) > value:
+        best, value = dataclasses.replace(best, solution=start), other
     status = Status.OPTIMAL if agree(value, bound) else Status.FEASIBLE
-    return Outcome(best.solution, bound, status, best.stop, _certificate(best))
+    return Outcome(best.solution, max(value, bound), status, best.stop, best.certificate)
+
+
+@validate_options
+def makespan(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: TimeShares | None = None,
+) -> Outcome:
+    """The soonest that all jobs can have ended, when none comes after them (a linear program).
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds.
+    start : an answer, returned where it is better than what was found.
+
+    Returns
+    -------
+    Outcome
+        TimeShares that stay as they are until the end, and a bound on `makespan` [s].
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no steps.
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    Gavel (OSDI 2020), section 4.2. The bound holds for shares that change in time as well: their
+    mean over the time until all have ended are shares that do as well.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "makespan")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 2880.0
+    """
+    unit = required_steps(instance)
+    best, value, bound = most_least(instance, unit, Clock(time_limit))
+    if start is not None and (other := least_ratio(instance, start, unit)) > value:
+        best, value = dataclasses.replace(best, solution=start), other
+    status = Status.OPTIMAL if agree(value / bound, 1.0) else Status.FEASIBLE
+    least = (1 - ROUNDING) / max(value, bound)
+    return Outcome(best.solution, least, status, best.stop, best.certificate)
+
+
+@validate_options
+def finish_time(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: TimeShares | None = None,
+) -> Outcome:
+    """The least that the worst finish-time ratio can be (a few linear programs).
+
+    A job's finish-time ratio is the time from its submission to its end, over what that would be in
+    1/n of the cluster.
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds, for all programs together.
+    start : an answer, returned where it is better than what was found.
+
+    Returns
+    -------
+    Outcome
+        TimeShares, and a bound on `finish_time_ratio` that rests on the prices in the certificate.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no steps.
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    Themis (NSDI 2020); Gavel (OSDI 2020), section 4.2. A ratio r asks for the throughput
+    steps / (r D - elapsed) of each job, D its time in 1/n of the cluster. Prices at which more is
+    asked than all is worth rule out r, and so every ratio below the one where both are equal: the
+    next to be tried. The optimum is 1 at most.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "finish-time")
+    >>> print(result.status, round(result.objective, 6))
+    optimal 0.665595
+    """
+    clock, stop = Clock(time_limit), Stop.FINISHED
+    ends = _Ends(instance)
+    best: Optimum | None = None
+    value, bound, proof = np.inf, 0.0, None
+    ratio = ends.at_best
+    for _ in range(CUTS):
+        found, _, _ = most_least(instance, ends.asked(ratio), clock)
+        reached = float(ends.ratios(found.solution).max())
+        if best is None or reached < value:
+            best, value = found, reached
+        if (proved := ends.ruled_out(found.prices)) > bound or proof is None:
+            bound, proof = proved, found
+        stop = found.stop
+        if found.status is not Status.OPTIMAL or agree(value, bound) or bound <= ratio:
+            break
+        ratio = bound
+    assert best is not None
+    assert proof is not None
+    if start is not None and (other := float(ends.ratios(start).max())) < value:
+        best, value = dataclasses.replace(best, solution=start), other
+    status = Status.OPTIMAL if agree(value, bound) else Status.FEASIBLE
+    return Outcome(best.solution, min(bound, value), status, stop, proof.certificate)
+
+
+class _Ends:
+    """When jobs end, by ratio: the types that have jobs."""
+
+    def __init__(self, instance: Accelerators) -> None:
+        self.instance, self.there = instance, instance.count > 0
+        self.steps, self.elapsed = required_steps(instance), instance.elapsed
+        self.due = self.elapsed + self.steps / isolated_throughputs(instance)
+        first, second, _, first_rate, second_rate, _ = instance.placements
+        fastest = np.zeros(instance.types)
+        np.maximum.at(fastest, first, first_rate)
+        np.maximum.at(fastest, second[second >= 0], second_rate[second >= 0])
+        with np.errstate(divide="ignore"):
+            alone = (self.elapsed + self.steps / fastest) / self.due
+        self.at_best = float(alone[self.there].max())
+
+    def asked(self, ratio: float) -> Floats:
+        """(T,) throughput that a job needs to have this ratio."""
+        return np.where(self.there, self.steps / (ratio * self.due - self.elapsed), 1.0)
+
+    def ratios(self, solution: TimeShares) -> Floats:
+        """Of the jobs' types, what an answer gives."""
+        found = finish_time_ratios(self.instance, throughputs(self.instance, solution))
+        return np.asarray(found[self.there])
+
+    def ruled_out(self, prices: Prices) -> float:
+        """The largest ratio at which, for sure, no less is asked than all jobs are worth."""
+        priced = self.there & (prices.step > 0)
+        worth = most_worth(self.instance, prices)
+        each = (prices.step * self.instance.count * self.steps)[priced] * (1 - ROUNDING)
+        due, elapsed = self.due[priced], self.elapsed[priced]
+
+        def enough(ratio: float) -> bool:
+            left = ratio * due - elapsed
+            left += ROUNDING * (ratio * due + elapsed)
+            return bool((left <= 0).any() or (each / left).sum() >= worth)
+
+        low, high = 0.0, 2.0
+        while (middle := (low + high) / 2) not in (low, high):
+            low, high = (middle, high) if enough(middle) else (low, middle)
+        return low

@@ -124,3 +124,80 @@ class Jobs:
     def max_min(self) -> Fraction:
         """The most that the worst normalized throughput can be."""
         return self.most_ratio([self.due(job) for job in range(self.number)])
+
+    def hierarchical(self) -> Fraction:
+        """The most of the worst throughput by weights of entities."""
+        return self.most_ratio([self.due_by_entity(job) for job in range(self.number)])
+
+    def due_by_entity(self, job: int) -> Fraction:
+        """Throughput of a job that is its part of its entity's weight."""
+        given, t = self.given, self.type[job]
+        assert given.entity is not None
+        assert given.entity_weight is not None
+        mates = [u for u in self.type if given.entity[u] == given.entity[t]]
+        total = sum((written(given.weight[u]) for u in mates), Fraction(0))
+        return self.due(job) * written(given.entity_weight[given.entity[t]]) / total
+
+    def makespan(self) -> Fraction:
+        """The soonest that all jobs can have ended."""
+        assert self.given.steps is not None
+        return 1 / self.most_ratio([written(self.given.steps[t]) for t in self.type])
+
+    def within(self, ratio: Fraction) -> bool:
+        """Whether all jobs can have a finish-time ratio of at most so much."""
+        given = self.given
+        assert given.steps is not None
+        asked = []
+        for job, t in enumerate(self.type):
+            steps, elapsed = written(given.steps[t]), written(given.elapsed[t])
+            left = ratio * (elapsed + steps / self.isolated(job)) - elapsed
+            if left <= 0:
+                return False
+            asked.append(steps / left)
+        return self.most_ratio(asked) >= 1
+
+    def most_total(self, least: Fraction) -> Fraction | None:
+        """The most mean normalized throughput where every job has the least; None if none has."""
+        floors = [least * self.due(job) for job in range(self.number)]
+        each = [
+            Fraction(int(self.given.workers[t])) / (self.proportional(job) * self.number)
+            for job, t in enumerate(self.type)
+        ]
+
+        def loss(kind: int, rates: dict[int, Fraction]) -> Fraction:
+            return -sum((each[job] * rate for job, rate in rates.items()), Fraction(0))
+
+        found = self.solve(loss, floors, [Fraction(0)] * self.number)
+        return None if found is None else -found[0]
+
+    def least_cost(self, least: Fraction) -> Fraction | None:
+        """The least cost where every job has so many times what it has in 1/n of the cluster."""
+        floors = [least * self.isolated(job) for job in range(self.number)]
+
+        def cost(kind: int, rates: dict[int, Fraction]) -> Fraction:
+            workers = int(self.given.workers[self.type[next(iter(rates))]])
+            return written(self.given.device_cost[kind]) * workers
+
+        found = self.solve(cost, floors, [Fraction(0)] * self.number)
+        return None if found is None else found[0]
+
+    def leximin(self) -> list[Fraction]:
+        """The normalized throughputs of the leximin answer, job by job: the worst is raised until
+        some job can have no more, which stays there, and so on.
+        """
+        due, jobs = [self.due(job) for job in range(self.number)], range(self.number)
+        done: dict[int, Fraction] = {}
+        while len(done) < self.number:
+            floors = [done.get(job, Fraction(0)) * due[job] for job in jobs]
+            raised = [Fraction(0) if job in done else due[job] for job in jobs]
+            found = self.solve(lambda *_: Fraction(0), floors, raised, 1)
+            assert found is not None
+            value = -found[0]
+            floors = [done.get(job, value) * due[job] for job in jobs]
+            for job in [job for job in jobs if job not in done]:
+                single = [due[job] if other == job else Fraction(0) for other in jobs]
+                found = self.solve(lambda *_: Fraction(0), floors, single, 1)
+                assert found is not None
+                if found[0] == 0:
+                    done[job] = value
+        return [done[job] for job in jobs]

@@ -1,0 +1,203 @@
+"""Max-min fairness to the end: what is left is raised after the worst-off jobs are as well off as
+they can be; and the same with weights of entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...instances.accelerators.instance import Accelerators, Booleans, Floats
+from ...instances.accelerators.measures import entitlements, hierarchical_weights, throughputs
+from ...instances.problem.option_types import validate_options
+from ...models.accelerators import Prices, share_program
+from ..outcome import Clock, Outcome, Status, Stop, agree, level
+from .prices import ROUNDING, most_worth
+from .programs import Optimum, solved
+
+MAIN = 0.1
+"""Types whose multiplier is this fraction of the mean one, or more, are at their most."""
+
+SAME = 1e-9
+"""Levels that differ by no more than this fraction are one."""
+
+
+@validate_options
+def leximin(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+) -> Outcome:
+    """The most for the worst-off job, then for the next one, and so on (a linear program a level).
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds, for all levels together.
+
+    Returns
+    -------
+    Outcome
+        TimeShares, and a bound on `worst_throughput`. `certificate["levels"]` has, for each level,
+        the least normalized throughput of its types, and what none of them can have more than
+        unless a job of this level or of one before it has less, with the prices that prove it.
+
+    Raises
+    ------
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    Of the answers to `max-min` the one that Gavel (OSDI 2020, section 4.3) calls water filling,
+    without its search for the jobs that are at their most: multipliers name them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "leximin")
+    >>> [round(level["value"], 6) for level in result.certificate["levels"]]
+    [0.722222]
+    """
+    unit = entitlements(instance)
+    filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+    filling.fill(Clock(time_limit))
+    return filling.outcome("worst_throughput", unit)
+
+
+@validate_options
+def hierarchical(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+) -> Outcome:
+    """Max-min fairness of entities and of the jobs in each (a linear program a level).
+
+    All jobs' normalized throughputs rise, each at the rate of its part of its entity's weight. A
+    job that is at its most stays there, and its part goes to the entity's other jobs.
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds, for all levels together.
+
+    Returns
+    -------
+    Outcome
+        TimeShares, and a bound on `worst_entity_throughput`, the first level's; the further levels
+        stand in `certificate["levels"]`.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no entities.
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    Gavel (OSDI 2020), section 4.3, fairness on both levels. Nobody's throughput falls when a weight
+    is divided anew.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> instance = cotenant.read("accelerators/tiny").replace(entity=[0, 1], entity_weight=[2, 1])
+    >>> result = cotenant.solve(instance, "hierarchical")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 0.885
+    """
+    unit = entitlements(instance) / instance.weight
+    filling = _Filling(instance, unit, lambda frozen: hierarchical_weights(instance, frozen))
+    filling.fill(Clock(time_limit))
+    return filling.outcome("worst_entity_throughput", unit * hierarchical_weights(instance))
+
+
+class _Level(NamedTuple):
+    """Types that came to their most together, and the prices of the programs that say so."""
+
+    types: list[int]
+    prices: list[Prices]
+
+
+class _Filling:
+    """Throughputs that rise together, each until it is at its most."""
+
+    def __init__(
+        self, instance: Accelerators, unit: Floats, rates: Callable[[Booleans], Floats]
+    ) -> None:
+        self.instance, self.unit, self.rates = instance, unit, rates
+        self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
+        self.frozen = instance.count == 0
+        self.levels: list[_Level] = []
+        self.best: Optimum | None = None
+        self.stop = Stop.FINISHED
+
+    def fill(self, clock: Clock) -> None:
+        """Raise what is not frozen until all is, or the time is up."""
+        instance = self.instance
+        while not self.frozen.all():
+            rate = self.rates(self.frozen)
+            program = share_program(instance, self.unit, floor=self.base, rate=rate)
+            found = solved(instance, program, clock)
+            self.best, self.stop = self.best or found, found.stop
+            if found.status is not Status.OPTIMAL:
+                break
+            self.best = found
+            self._freeze(found, rate)
+        if not self.levels:
+            assert self.best is not None
+            every = np.flatnonzero(instance.count).tolist()
+            self.levels.append(_Level(every, [self.best.prices]))
+
+    def _freeze(self, found: Optimum, rate: Floats) -> None:
+        """Note the types that multipliers name, and what all have by now."""
+        rising = ~self.frozen
+        ratio = throughputs(self.instance, found.solution) / self.unit
+        theta = max(0.0, float(((ratio - self.base)[rising] / rate[rising]).min()))
+        weight = np.where(rising, found.prices.step * self.instance.count * self.unit * rate, 0.0)
+        most = weight >= MAIN * weight.sum() / rising.sum()
+        stopped = rising & most & (weight > 0)
+        if not stopped.any():  # the multipliers are all 0 by rounding: those that are the lowest
+            stopped = rising & (ratio <= (self.base + theta * rate) * (1 + SAME))
+        higher = (theta * rate > SAME * self.base)[stopped].any()
+        self.base = np.where(rising, self.base + theta * rate, self.base)
+        self.frozen = self.frozen | stopped
+        if higher or not self.levels:
+            self.levels.append(_Level([], []))
+        self.levels[-1].types.extend(np.flatnonzero(stopped).tolist())
+        self.levels[-1].prices.append(found.prices)
+
+    def outcome(self, objective: str, unit: Floats) -> Outcome:
+        """The answer with its levels, in this unit (T,)."""
+        assert self.best is not None
+        instance = self.instance
+        ratio = throughputs(instance, self.best.solution) / unit
+        levels, before = list[dict[str, Any]](), list[int]()
+        for types, prices in self.levels:
+            before += types
+            value = float(ratio[types].min())
+            most = np.min([self._most(each, before, ratio, unit) for each in prices], axis=0)
+            bound = max(value, float(most[types].max()))
+            name = "next_throughput" if levels else objective
+            stated = level(name, value, bound, agree(value, bound))
+            stated["types"] = [instance.names[kind] for kind in types]
+            levels.append(stated)
+        certificate = self.best.certificate | {"levels": levels}
+        bound, first = levels[0]["bound"], Status(levels[0]["status"])
+        status = first if self.frozen.all() else Status.FEASIBLE
+        return Outcome(self.best.solution, bound, status, self.stop, certificate)
+
+    def _most(self, prices: Prices, before: list[int], ratio: Floats, unit: Floats) -> Floats:
+        """(T,) what a job of a type can have at most, where the others of the types `before` have
+        no less.
+        """
+        worth = prices.step * self.instance.count * unit
+        others = np.zeros(len(worth))
+        others[before] = (worth * ratio)[before]
+        total = most_worth(self.instance, prices) - (1 - ROUNDING) * (others.sum() - others)
+        return np.divide(total, worth, out=np.full(len(worth), np.inf), where=worth > 0)

@@ -1,0 +1,100 @@
+"""A program of time shares solved: an answer, and prices that bound what others are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.feasible import isolated_shares
+from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.measures import throughputs
+from ...instances.problem.errors import EngineError
+from ...models.accelerators import Prices, ShareProgram, share_program
+from ..engines import EngineAnswer, solve_refined
+from ..outcome import Clock, Status, Stop
+from .prices import ROUNDING, covering, most_worth
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What solving a program gave.
+
+    Attributes
+    ----------
+    solution : every job in its part of the cluster, where the engine had no answer.
+    prices : that no placement is worth more than; 0 of devices and jobs before they were raised,
+        where the engine had no answer.
+    status, stop, message : the engine's.
+    """
+
+    solution: TimeShares
+    prices: Prices
+    status: Status
+    stop: Stop
+    message: str
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The prices, and the engine's words where it did not end."""
+        prices = {name: value.tolist() for name, value in self.prices._asdict().items()}
+        ended = self.status is Status.OPTIMAL
+        return {"prices": prices} | ({} if ended else {"engine": self.message})
+
+
+def solved(
+    instance: Accelerators,
+    program: ShareProgram,
+    clock: Clock,
+    *,
+    step: Floats | float = 0.0,
+    money: float = 0.0,
+) -> Optimum:
+    """The optimum of a program.
+
+    Parameters
+    ----------
+    step : (T,) what a step a second of each type is worth in the objective, besides the multipliers
+        of the floors.
+    money : what a unit of cost is.
+    """
+    status, stop, message = Status.UNKNOWN, Stop.TIME_LIMIT, "the time was up"
+    answer: EngineAnswer | None = None
+    if not clock.expired:
+        try:
+            answer = solve_refined(program.program, time_limit=clock.left)
+            status, stop, message = answer.status, answer.stop, answer.message
+        except EngineError as error:
+            stop, message = Stop.FINISHED, str(error)
+    if answer is None or answer.point is None or answer.row_dual is None:
+        share = np.zeros(instance.types)
+        if program.theta is not None:
+            share = (instance.count > 0) / (program.unit * instance.jobs)
+        none = Prices(share, np.zeros(len(instance.devices)), np.zeros(instance.types))
+        solution, prices = isolated_shares(instance), none
+    else:
+        solution = program.answer(instance, answer.point)
+        prices = program.prices(instance, answer.row_dual)
+    prices = covering(instance, prices._replace(step=prices.step + step), money)
+    return Optimum(solution, prices, status, stop, message)
+
+
+def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> float:
+    """The least throughput of a job, in the unit (T,) of its type."""
+    ratio = throughputs(instance, solution) / unit
+    return float(ratio[instance.count > 0].min())
+
+
+def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
+    """What no least ratio is above: what all is worth over what a ratio of 1 of all is worth."""
+    worth = float(prices.step @ (instance.count * unit))
+    return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
+
+
+def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
+    """The optimum of the least ratio, its value and its bound."""
+    best = solved(instance, share_program(instance, unit), clock)
+    value = least_ratio(instance, best.solution, unit)
+    return best, value, max(value, most_ratio(instance, best.prices, unit))

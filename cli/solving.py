@@ -126,11 +126,11 @@ def solve(
         if as_json:
             print_json(result.document())
         elif result.solution is not None or not interrupted:
-            from ..analysis.report.tables import answer_tables, result_table
+            from ..analysis.report.tables import result_tables
 
             most = SHOWN if form is Form.TABLE else None
-            facts = result_table(result, analysis_of(instance.problem).metric_table)
-            print_tables([facts, *answer_tables(result, most)], form, width=width)
+            metrics = analysis_of(instance.problem).metric_table
+            print_tables(result_tables(result, metrics, most), form, width=width)
         interrupted |= put_off.interrupted
     if interrupted:
         leave_interrupted(

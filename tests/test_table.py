@@ -29,7 +29,7 @@ from cotenant.analysis.report.tables import (
     figure,
     percent,
     proved,
-    result_table,
+    result_tables,
 )
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.instances.problem import InvalidOption
@@ -53,7 +53,8 @@ def test_a_zero_has_no_sign() -> None:
     done = cotenant.solve(cotenant.read("market/tiny"), "PRD")
     signless = replace(done.outcome, certificate={"unspent": -0.0, "list": [-0.0, -1.5]})
     metrics = analysis_of("market").metric_table
-    facts = dict(result_table(replace(done, outcome=signless), metrics).rows)
+    *_, last = result_tables(replace(done, outcome=signless), metrics, None)
+    facts = dict(last.rows)
     assert facts["certificate: unspent"][1] == "0.0"
     assert facts["certificate: list"][1] == "[0.0, -1.5]"
 

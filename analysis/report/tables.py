@@ -25,8 +25,26 @@ from .table import Column, Table, bare, words
 _NAME, _VALUE = Column("name", bold=True), Column("value")
 
 
-def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
-    """One result: what was run, how good the answer is, and every metric."""
+def result_tables(result: Result, metrics: Sequence[Metric], most: int | None) -> Iterator[Table]:
+    """One result: how good the answer is, the answer (at most so many rows of it), and last its
+    metrics with its certificate.
+    """
+    yield _result_table(result, metrics)
+    yield from _answer_tables(result, most)
+    known = [metric for metric in metrics if metric.name in result.metrics]
+    rows: list[tuple[Any, ...]] = [
+        (metric.label, (value := result.metrics[metric.name], figure(value, metric)))
+        for metric in known
+    ]
+    for name, value in result.certificate.items():
+        if name != "levels":
+            rows.append((f"certificate: {name}", (value, one_line(words(_rounded(value)), 120))))
+    if rows:
+        yield Table("metrics", "metrics of the answer", (_NAME, _VALUE), tuple(rows), heading=False)
+
+
+def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
+    """One result: what was run, and how good the answer is."""
     levels = list(result.certificate.get("levels", []))
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
@@ -55,18 +73,11 @@ def result_table(result: Result, metrics: Sequence[Metric]) -> Table:
             ("then", f"{metric.label} {figure(level['value'], metric)}, {bound}{_away(level)}")
         )
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
-    for metric in metrics:
-        if metric.name in result.metrics:
-            value = result.metrics[metric.name]
-            rows.append((metric.label, (value, figure(value, metric))))
-    for name, value in result.certificate.items():
-        if name != "levels":
-            rows.append((f"certificate: {name}", (value, one_line(words(_rounded(value)), 120))))
     title = f"{result.method} on {result.instance or result.problem}"
     return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)
 
 
-def answer_tables(result: Result, most: int | None) -> Iterator[Table]:
+def _answer_tables(result: Result, most: int | None) -> Iterator[Table]:
     """The answer with names, at most so many rows of it; nothing without an answer."""
     found = result.described(most)
     if found is None:

@@ -117,5 +117,5 @@ def suggest(name: str, known: Iterable[str], listing: str = "", also: Iterable[s
     if near:
         return "did you mean " + " or ".join(near) + "?"
     if listing:
-        return f"`{listing}` lists the {len(names)} there are"
+        return f"`{listing}` lists all"
     return "known: " + (", ".join(names) if names else "none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,8 +14,9 @@ from ..instances.problem.errors import InvalidFile, UnknownName
 from ..instances.problem.files import SUFFIXES
 from ..instances.problem.json_detection import looks_like
 from ..instances.problem.option_types import Above, AtLeast, validate_options
+from ..instances.problem.options import accepts
 from ..instances.problem.reading import file_limit, parse_any_json, read_text
-from ..instances.problem.registry import PROBLEM_NAMES, problem_named
+from ..instances.problem.registry import PROBLEM_NAMES, problem_named, resolve
 from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
@@ -219,9 +220,21 @@ FORMATS = {
 """Formats of `cotenant convert` that are states of clusters, and their readers."""
 
 
-def known_formats() -> dict[str, str]:
-    """Every format of `cotenant convert`, the problems' and these, and the function that reads
-    it.
+def known_formats(options: Iterable[str] = ()) -> dict[str, str]:
+    """Every format of `cotenant convert`, the problems' and these, and the function that reads it.
+
+    Parameters
+    ----------
+    options : names of those that will be given. Of two problems with a format of one name it is the
+        first whose reader takes them all, or the first.
     """
-    named = [problem_named(name).formats for name in PROBLEM_NAMES]
-    return {name: path for formats in named for name, path in formats.items()} | FORMATS
+    found: dict[str, str] = {}
+    for problem in PROBLEM_NAMES:
+        for name, path in problem_named(problem).formats.items():
+            if name not in found or (not _takes(found[name], options) and _takes(path, options)):
+                found[name] = path
+    return found | FORMATS
+
+
+def _takes(path: str, options: Iterable[str]) -> bool:
+    return all(accepts(resolve(path), name) for name in options)

@@ -158,7 +158,7 @@ def convert(
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.registry import resolve
 
-    formats = known_formats()
+    formats = known_formats([text.partition("=")[0] for text in option or ()])
     if form == "csv":
         form = plain_form(source)
     own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}

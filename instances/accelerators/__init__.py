@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..problem.registry import Problem
+from ..problem.registry import CsvForm, Problem
 from .answer import TimeShares
 from .feasible import check
 from .instance import Accelerators
@@ -15,6 +15,13 @@ PROBLEM = Problem(
     check=check,
     answer_table="instances.accelerators.answer_table:answer_table",
     generators={"random": "instances.accelerators.generators:random"},
+    formats={
+        "accelerators-csv": "instances.accelerators.formats:accelerators_csv",
+        "gavel": "instances.accelerators.formats:gavel",
+    },
+    csv_form=CsvForm(
+        "accelerators-csv", "throughputs.csv", ("job", "device"), "job,device,throughput"
+    ),
     scale="instances.accelerators.measures:scale",
 )
 

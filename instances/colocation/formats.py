@@ -7,15 +7,15 @@ Penalties are taken as they are written; those that a reader works out are round
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
+from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
@@ -148,22 +148,10 @@ def gavel(
     machines : processors, see Colocation ("inf" for as many as needed).
     missing : what to do with pairs that were not measured, see `missing.Missing`.
     """
-    wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
-    content = parse_json(read_text(path), path, wanted)
-    tables = content.get("gpus", content)
-    if not isinstance(tables, dict):
-        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: gpus is {tables!r}")
-    if gpu not in tables:
-        raise InvalidFile(
-            f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has "
-            f"{', '.join(map(str, tables))}"
-        )
-    jobs, alone, shared = _gavel_table(path, tables[gpu])
-    if shared.shape != (len(jobs), len(jobs)) or alone.shape != (len(jobs),):
-        raise InvalidFile(
-            f"{os.fspath(path)}: {len(jobs)} jobs, but throughputs of shapes {alone.shape} "
-            f"and {shared.shape}"
-        )
+    table = gavel_table(path, read_gavel(path), gpu)
+    single = [place for place, (_, scale) in enumerate(table.jobs) if scale == 1]
+    jobs = tuple(table.jobs[place][0] for place in single)
+    alone, shared = table.alone[single], table.together[np.ix_(single, single)]
     if (alone <= 0).any():
         job = jobs[int(np.argmax(alone <= 0))]
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
@@ -285,38 +273,3 @@ def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {in_a_line(missing[:4])}")
     return np.array([table[name] for name in names])
-
-
-def _gavel_table(path: PathLike, table: dict[str, Any]) -> tuple[tuple[str, ...], Floats, Floats]:
-    try:
-        if "jobs" in table:
-            return (
-                tuple(table["jobs"]),
-                np.array(table["isolated_throughput"], dtype=float),
-                np.array(
-                    [
-                        [np.nan if value is None else value for value in row]
-                        for row in table["corun_throughput_of_row"]
-                    ],
-                    dtype=float,
-                ),
-            )
-        single = {key: name for key in table for name, scale in [_gavel_key(key)] if scale == 1}
-        alone = np.array([float(table[key]["null"]) for key in single])
-        shared = np.array(
-            [[float(table[key].get(other, [np.nan])[0]) for other in single] for key in single]
-        )
-        return tuple(single.values()), alone, shared
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error!r}") from None
-
-
-_GAVEL_KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
-
-
-def _gavel_key(text: str) -> tuple[str, int]:
-    """A job's name and scale factor from "('name', 1)"; ValueError for anything else."""
-    found = _GAVEL_KEY.fullmatch(text)
-    if found is None:
-        raise ValueError(f"a job is called {shortened(text)}; expected ('name', 1)")
-    return found[1] or found[2] or "", int(found[3])

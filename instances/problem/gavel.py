@@ -1,0 +1,97 @@
+"""Gavel's throughput file (OSDI 2020): steps a second of jobs alone and in pairs on GPUs."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidFile
+from .reading import parse_json, read_text
+from .tables import PathLike
+from .text import shortened
+
+Job = tuple[str, int]
+"""A model, and its scale factor, the GPUs that it runs on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class GavelTable:
+    """What was measured on one kind of GPU.
+
+    Attributes
+    ----------
+    jobs : in the file's order.
+    alone : (J,) throughputs [steps/s].
+    together : (J, J) of the row's job beside the column's; 0 where the two do not fit into memory,
+        NaN where it was not measured.
+    """
+
+    jobs: tuple[Job, ...]
+    alone: npt.NDArray[np.float64]
+    together: npt.NDArray[np.float64]
+
+
+def read_gavel(path: PathLike) -> dict[str, Any]:
+    """The tables of a file, by GPU, each for `gavel_table`; raises InvalidFile."""
+    wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
+    content = parse_json(read_text(path), path, wanted)
+    tables = content.get("gpus", content)
+    if not isinstance(tables, dict):
+        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: gpus is {tables!r}")
+    return tables
+
+
+def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
+    """The table of one GPU, in either of two forms: the project's own file, or `jobs`,
+    `isolated_throughput` and `corun_throughput_of_row`.
+
+    Raises
+    ------
+    InvalidFile
+        There is no such GPU, or its table is of neither form.
+    """
+    if gpu not in tables:
+        raise InvalidFile(
+            f"{os.fspath(path)} has no table for the GPU {gpu!r}; it has "
+            f"{', '.join(map(str, tables))}"
+        )
+    try:
+        found = _rows(tables[gpu])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error!r}") from None
+    size, alone, shared = len(found.jobs), found.alone, found.together
+    if shared.shape != (size, size) or alone.shape != (size,):
+        raise InvalidFile(
+            f"{os.fspath(path)}: {size} jobs, but throughputs of shapes {alone.shape} "
+            f"and {shared.shape}"
+        )
+    return found
+
+
+def _rows(table: dict[str, Any]) -> GavelTable:
+    if "jobs" in table:
+        jobs = tuple((name, 1) for name in table["jobs"])
+        alone = np.array(table["isolated_throughput"], dtype=float)
+        rows = table["corun_throughput_of_row"]
+        shared = [[np.nan if value is None else value for value in row] for row in rows]
+    else:
+        jobs = tuple(_job(key) for key in table)
+        alone = np.array([float(row["null"]) for row in table.values()])
+        shared = [[float(row.get(other, [np.nan])[0]) for other in table] for row in table.values()]
+    return GavelTable(jobs, alone, np.array(shared, dtype=float))
+
+
+_KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
+
+
+def _job(text: str) -> Job:
+    """A model and its scale factor from "('name', 1)"; ValueError for anything else."""
+    found = _KEY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"a job is called {shortened(text)}; expected ('name', 1)")
+    return found[1] or found[2] or "", int(found[3])

@@ -1,0 +1,154 @@
+"""Instances of accelerators from files of others and from tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.measured import DATA
+from support.messages import refused
+from typer.testing import CliRunner
+
+import cotenant
+from cotenant.cli import app
+from cotenant.instances.accelerators import Accelerators
+from cotenant.instances.accelerators.formats import accelerators_csv, gavel
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+
+A, B, TWO = "('A', 1)", "('B', 1)", "('A', 2)"
+FAST = {
+    A: {"null": 4.0, A: [3.0, 3.0], B: [2.5, 1.0]},
+    B: {"null": 2.0, A: [1.0, 2.5], B: [0.0, 0.0]},
+    TWO: {"null": 7.0},
+}
+SLOW = {A: {"null": 1.0, A: [0.5, 0.5], B: [0.5, 0.5]}, B: {"null": 1.0, A: [0.5, 0.5]}}
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def throughputs(folder: Path) -> Path:
+    return put(folder, "t.json", json.dumps({"fast": FAST, "slow": SLOW}))
+
+
+def test_gavels_file_and_a_list_of_jobs_are_read(tmp_path: Path) -> None:
+    jobs = put(tmp_path, "jobs.json", json.dumps({"jobs": ["B", ["A", 1], "B"]}))
+    found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3,slow:2", copies=2)
+    assert found.names == ("A", "B")
+    assert found.count.tolist() == [2, 4]
+    assert found.devices.tolist() == [3, 2]
+    assert found.device_names == ("fast", "slow")
+    assert found.throughput.tolist() == [[4, 1], [2, 1]]
+    assert found.together is not None
+    assert found.together[:, :, 0].tolist() == [[3, 2.5], [1, np.inf]]  # 0 does not fit
+    assert found.together[:, :, 1].tolist() == [[0.5, 0.5], [0.5, np.inf]]  # nor what is missing
+
+
+def test_a_scale_factor_is_how_many_workers_a_job_needs(tmp_path: Path) -> None:
+    jobs = put(tmp_path, "jobs.json", json.dumps([["A", 2], "A"]))
+    found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3", pairs=False)
+    assert found.names == ("A x1", "A x2")
+    assert found.workers.tolist() == [1, 2]
+    assert found.throughput.tolist() == [[4], [7]]
+    assert found.together is None
+
+
+@pytest.mark.parametrize("devices", ["fast", "fast:x", "fast:1,fast:2", ":3", ""])
+def test_wrong_devices_are_refused(tmp_path: Path, devices: str) -> None:
+    with refused(InvalidOption):
+        gavel(throughputs(tmp_path), devices=devices)
+
+
+@pytest.mark.parametrize("content", ['{"jobs": []}', '[["A", 0]]', '["C"]', '"A"'])
+def test_a_wrong_list_of_jobs_is_refused(tmp_path: Path, content: str) -> None:
+    jobs = put(tmp_path, "jobs.json", content)
+    with refused(InvalidFile):
+        gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:1")
+
+
+def test_the_options_say_which_problem_the_throughputs_become(tmp_path: Path) -> None:
+    source = put(tmp_path, "t.json", json.dumps({"v100": FAST}))
+    for option, problem in (("copies=2", "colocation"), ("devices=v100:2", "accelerators")):
+        out = tmp_path / f"{problem}.json"
+        done = CliRunner().invoke(
+            app, ["convert", str(source), "--from", "gavel", "-o", option, "--out", str(out)]
+        )
+        assert done.exit_code == 0, done.output
+        assert cotenant.read(out).problem == problem
+
+
+TABLES = {
+    "throughputs.csv": "job,device,throughput\na,new,4\na,old,2\nb,old,1\n",
+    "jobs.csv": "job,count,weight,steps,deadline,entity\na,2,1,100,,red\nb,1,2,50,60,blue\n",
+    "devices.csv": "device,count,cost\nold,3,0.5\nnew,1,2\n",
+    "pairs.csv": "job,beside,device,throughput\na,b,old,1.5\nb,a,old,0.5\n",
+}
+
+
+def tables(folder: Path, **changes: str) -> Path:
+    for name, text in (TABLES | {f"{name}.csv": text for name, text in changes.items()}).items():
+        put(folder, name, text)
+    return folder
+
+
+def test_a_folder_of_tables_is_read(tmp_path: Path) -> None:
+    found = accelerators_csv(tables(tmp_path))
+    assert found.throughput.tolist() == [[2, 4], [1, 0]]
+    assert found.devices.tolist() == [3, 1]
+    assert found.device_cost.tolist() == [0.5, 2]
+    assert found.deadline is not None
+    assert found.deadline.tolist() == [np.inf, 60]
+    assert found.entity_names == ("red", "blue")
+    assert found.together is not None
+    assert found.together[:, :, 0].tolist() == [[np.inf, 1.5], [0.5, np.inf]]
+    again = tmp_path / "again.json"
+    cotenant.write(found, again)
+    assert cotenant.read(again).document() == found.document()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"throughputs": "job,device,throughput\nc,new,4\n"},
+        {"throughputs": "job,device,throughput\na,new,4\na,new,5\n"},
+        {"throughputs": "job,device,throughput\na,new,fast\n"},
+        {"devices": "device\nnew\n"},
+        {"jobs": "job,count\na,1.5\n"},
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, changes: dict[str, str]) -> None:
+    with refused(InvalidFile):
+        accelerators_csv(tables(tmp_path, **changes))
+
+
+def test_without_the_table_of_devices_it_is_named(tmp_path: Path) -> None:
+    (tables(tmp_path) / "devices.csv").unlink()
+    with refused(InvalidFile):
+        accelerators_csv(tmp_path)
+
+
+def published(**options: object) -> Accelerators:
+    """The instance of POP's figure 2."""
+    folder = DATA / "gpu" / "pop"
+    if not (folder / "jobs_2048.json").exists():
+        pytest.skip("needs the data of POP")
+    return gavel(
+        folder / "simulation_throughputs.json.gz", jobs=str(folder / "jobs_2048.json"),
+        devices="v100:512,p100:512,k80:512", **options,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_the_published_instance_is_made() -> None:
+    found = published()
+    assert (found.jobs, found.types, found.all_devices) == (2048, 26, 1536)
+    raw = json.loads(
+        gzip.decompress((DATA / "gpu/pop/simulation_throughputs.json.gz").read_bytes())
+    )
+    for row, name in enumerate(found.names):
+        assert found.throughput[row, 2] == raw["k80"][f"('{name}', 1)"]["null"]

@@ -123,9 +123,13 @@ _MARKET = "thesis (Duke 2017)"
 _TOLD_APART = "rules on where VMs may run, if the bound needs many servers to be told apart"
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
+_FGD = "Weng et al. (ATC 2023)"
 # fmt: off
 _whole = partial(Method, precondition="instances.packing.instance:serves_all",
                  precondition_text="requests that are numbers, to be served whole")
+_arriving = partial(Method, precondition="instances.packing.instance:takes_arrivals",
+                    precondition_text="cards, numbers of servers and of VMs, and no rules but the "
+                    "classes that are allowed")
 _shared = partial(Method, precondition="instances.packing.instance:shared_servers",
                   precondition_text="a number of servers, requests that may be served in part "
                                     "(elastic, or "
@@ -251,6 +255,16 @@ METHODS: tuple[Method, ...] = (
             "Ghodsi et al. (NSDI 2011)"),
     _shared("fair-slots", "packing", "baselines.packing:fair_slots", "heuristic",
             "dominant_share_min", f"{_FUGA} 5.2"),
+    _arriving("random-card", "packing", "baselines.packing:random_card", "heuristic", "cards",
+              f"{_FGD} 6"),
+    _arriving("best-fit-cards", "packing", "baselines.packing:best_fit_cards", "heuristic", "cards",
+              f"{_FGD} 6"),
+    _arriving("dot-cards", "packing", "baselines.packing:dot_product_cards", "heuristic", "cards",
+              f"{_FGD} 6, after Tetris"),
+    _arriving("card-packing", "packing", "baselines.packing:card_packing", "heuristic", "cards",
+              f"{_FGD} 6"),
+    _arriving("FGD", "packing", "baselines.packing:fragmentation_gradient", "heuristic", "cards",
+              f"{_FGD} 4"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
            f"{_MARKET} 3.3.2", proof_producer="solvers.proofs.equilibrium:equilibrium",
            unproved="answers in whole cores, which are not an equilibrium"),

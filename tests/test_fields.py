@@ -58,6 +58,7 @@ GIVEN: tuple[Instance[Any], ...] = (
         spreads=[Spread((0, 1), 50, ("a", "b"))], placed=None, server_names=tuple("abcdefghijkl"),
     ),
     CLUSTER,
+    cotenant.read("packing/cards"),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip

@@ -167,6 +167,9 @@ def alibaba_openb(
     nodes: str,
     at: Moment | None = None,
     gpus: bool = True,
+    cards: bool = False,
+    demand: Annotated[float, Above(0, "times the cards of all nodes")] | None = None,
+    seed: Annotated[int, AtLeast(0)] = 0,
     copies: Copies = 1,
     servers: Nodes | None = None,
 ) -> Packing:
@@ -174,7 +177,9 @@ def alibaba_openb(
 
     Resources are CPU [millicores], memory [MiB] and GPU [thousandths, all cards of a node added
     up]: two pods may then share what is left of two cards, which the real cluster does not allow; a
-    count of servers is a lower estimate there. GPU models (`gpu_spec`) are not looked at.
+    count of servers is a lower estimate there. GPU models (`gpu_spec`) are not looked at. With
+    `cards` each node has its cards, a pod takes whole ones or a part of one, of the models it asks
+    for; pods arrive in the order of the list, and may be left out.
 
     Parameters
     ----------
@@ -182,9 +187,21 @@ def alibaba_openb(
     nodes : path of the list of nodes.
     at : seconds; only pods that were created by then and not yet deleted. All pods when not given.
     gpus : whether the GPUs count; without them every node and pod is CPU and memory only.
+    cards : whether each card counts by itself.
+    demand : with cards, pods are shuffled and drawn (or removed) until they want so many times the
+        cards there are; 1.3 in the publication (Weng et al., ATC 2023).
+    seed : of that draw.
     copies : every pod this many times.
     servers : only the first so many nodes of the list.
     """
+    if cards:
+        from .alibaba_cards import on_cards
+
+        return on_cards(
+            path, nodes, at=at, demand=demand, seed=seed, copies=copies, servers=servers
+        )
+    if demand is not None:
+        raise InvalidOption(f"demand is {demand:g} without cards; give cards=true as well")
     trace = alibaba_trace(path, gpus=gpus)
     count = (
         np.bincount(trace.kind, minlength=len(trace.demand))

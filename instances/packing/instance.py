@@ -19,6 +19,7 @@ from ..problem.fields import (
     Names,
     frozen_array,
     raise_first_broken,
+    raise_first_invalid,
     set_field,
     set_fields,
 )
@@ -121,6 +122,9 @@ class Packing(Instance["Placement"]):
     card_share : (s,) array of whole numbers, optional
         Units of one card that a VM of each type takes, below `card_units`, and 0 where it takes
         whole cards. Shares on one card have its units at most.
+    arrival : (VMs,) array, optional
+        Type of each VM in the order in which they come, for policies that place one at a time;
+        each type as often as it is requested.
 
     Raises
     ------
@@ -138,6 +142,7 @@ class Packing(Instance["Placement"]):
         "2": "type of the pair",
         "rows": "server and VM type",
         "3": "number of it",
+        "VMs": "VM",
     }
 
     capacity: Annotated[Integers, Axes("classes resources"), AN_AMOUNT, BELOW_LARGEST]
@@ -215,6 +220,9 @@ class Packing(Instance["Placement"]):
     card_share: Annotated[
         Integers | None, Axes("types"), AtLeast(0, "units of one card"), OPTIONAL
     ] = field(default=None, metadata=NO_CONTENT_WHEN_ABSENT)
+    arrival: Annotated[Integers | None, Axes("VMs"), Index("types"), OPTIONAL] = field(
+        default=None, metadata=NO_CONTENT_WHEN_ABSENT
+    )
 
     def __post_init__(self) -> None:
         set_fields(self)
@@ -222,6 +230,7 @@ class Packing(Instance["Placement"]):
         self._set_initial()
         set_rules(self)
         set_cards(self)
+        self._validate_arrival()
         self._validate_items()
         self._validate_totals()
 
@@ -424,6 +433,15 @@ class Packing(Instance["Placement"]):
                 "a VM that takes something",
                 "Drop the type: any number of such VMs fits anywhere",
             )  # fmt: skip
+
+    def _validate_arrival(self) -> None:
+        if self.arrival is None:
+            return
+        times = np.bincount(self.arrival, minlength=self.types)
+        raise_first_invalid(
+            "request", self.requested, self.requested != times,
+            "as many VMs of each type as arrival has", "Give the same VMs in both, or drop arrival",
+        )  # fmt: skip
 
     def _set_initial(self) -> None:
         if self.initial is None:
@@ -630,6 +648,18 @@ def shared_servers(instance: Packing) -> bool:
 def placed_now(instance: Packing) -> bool:
     """Whether it says what runs now, and all VMs are to be placed."""
     return serves_all(instance) and instance.placed is not None
+
+
+def takes_arrivals(instance: Packing) -> bool:
+    """Whether VMs can be placed one at a time on servers with cards: numbers of both, and no rules
+    but the classes that are allowed.
+    """
+    return (
+        instance.cards is not None
+        and bool(np.isfinite(instance.server_count).all())
+        and not instance.unbounded.any()
+        and set(given_rules(instance)) <= {"allowed", "cards"}
+    )
 
 
 def ends(instance: Packing) -> bool:

@@ -1,0 +1,244 @@
+"""Compiled policies that place VMs on servers with cards as they arrive; numba is imported with
+this module, so import it on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...solvers.compiled import compiled
+
+Array = npt.NDArray[Any]
+
+RANDOM, BEST, DOT, PACKING, FGD = range(5)
+"""How servers are scored."""
+
+
+class Cluster(NamedTuple):
+    """What does not change while VMs are placed.
+
+    Attributes
+    ----------
+    demand, cards, share : (s, k), (s,), (s,) what a VM of each type takes: amounts, whole cards,
+        units of one card.
+    allowed : (s, p) whether a type may run on a class.
+    kind, order : (n,) class of each server, and the servers in the order that decides ties.
+    installed : (n,) cards of each server.
+    largest, most : (w,) the most that a server has of each scored resource, and of units of cards.
+    typical, times : (t,) types by which fragments are measured, and how often each is wanted.
+    units : of a card.
+    """
+
+    demand: Array
+    cards: Array
+    share: Array
+    allowed: Array
+    kind: Array
+    order: Array
+    installed: Array
+    largest: Array
+    most: int
+    typical: Array
+    times: Array
+    units: int
+
+
+@compiled
+def place(
+    policy: int, cluster: Cluster, arrival: Array, free: Array, room: Array, draw: Array
+) -> Array:
+    """(v,) the server of each VM in the order of `arrival`, -1 where it fits none.
+
+    A score is worked out again only once its server has changed.
+
+    Parameters
+    ----------
+    free : (n, k) what each server has free; written.
+    room : (n, g) units free on each of its cards, 0 where it has no such card; written.
+    draw : (v, 2) numbers from 0 to 1 that choose server and card at random.
+    """
+    servers, types = len(cluster.kind), len(cluster.cards)
+    score = np.full((types, servers), -1, dtype=np.int64)
+    changes, scored = np.zeros(servers, dtype=np.int64), np.full((types, servers), -1)
+    chosen = np.full(len(arrival), -1, dtype=np.int64)
+    for place in range(len(arrival)):
+        i = arrival[place]
+        able, host = 0, -1
+        for m in cluster.order:
+            if scored[i, m] != changes[m]:
+                scored[i, m] = changes[m]
+                score[i, m] = points(policy, cluster, i, m, free[m], room[m])
+            if score[i, m] >= 0:
+                able += 1
+                if host < 0 or score[i, m] > score[i, host]:
+                    host = m
+        if host < 0:
+            continue
+        if policy == RANDOM:
+            host = nth(score[i], 0, int(draw[place, 0] * able))
+        chosen[place] = host
+        take(policy, cluster, i, host, free[host], room[host], draw[place, 1])
+        changes[host] += 1
+    return chosen
+
+
+@compiled
+def nth(values: Array, least: int, n: int) -> int:
+    """The place of the entry of number n, from 0, among those of at least so much."""
+    for place in range(len(values)):
+        if values[place] >= least:
+            if n == 0:
+                return place
+            n -= 1
+    return -1
+
+
+@compiled
+def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array) -> int:
+    """The whole score from 0 of server m for a VM of type i, -1 where it does not fit."""
+    if not cluster.allowed[i, cluster.kind[m]] or (cluster.demand[i] > free).any():
+        return -1
+    if room.max() < cluster.share[i] or (room == cluster.units).sum() < cluster.cards[i]:
+        return -1
+    if policy == BEST:
+        return best_fit(cluster, i, free, room)
+    if policy == DOT:
+        return dot_product(cluster, i, free, room)
+    if policy == PACKING:
+        return packing(cluster, i, m, room)
+    if policy == FGD:
+        return steepest(cluster, i, m, free, room)[0]
+    return 0
+
+
+@compiled
+def best_fit(cluster: Cluster, i: int, free: Array, room: Array) -> int:
+    """100 less the mean share of the largest server that is left, in percent."""
+    weight = 1.0 / (len(cluster.largest) + 1)
+    left = 0.0
+    for j in range(len(cluster.largest)):
+        left += (free[j] - cluster.demand[i, j]) / cluster.largest[j] * weight
+    wanted = cluster.cards[i] * cluster.units + cluster.share[i]
+    left += (room.sum() - wanted) / cluster.most * weight
+    return int((1.0 - left) * 100.0)
+
+
+@compiled
+def dot_product(cluster: Cluster, i: int, free: Array, room: Array) -> int:
+    """100 less the mean product of what is free and wanted, in shares of the largest server."""
+    product = 0.0
+    for j in range(len(cluster.largest)):
+        product += free[j] / cluster.largest[j] * (cluster.demand[i, j] / cluster.largest[j])
+    wanted = cluster.cards[i] * cluster.units + cluster.share[i]
+    product += room.sum() / cluster.most * (wanted / cluster.most)
+    return int(100.0 * (1.0 - product / (len(cluster.largest) + 1)))
+
+
+@compiled
+def packing(cluster: Cluster, i: int, m: int, room: Array) -> int:
+    """50 to 100 where a card in use has room, 33 to 50 where a server in use has free cards, less
+    on a free server.
+    """
+    if cluster.cards[i] == 0 and cluster.share[i] == 0:
+        return 0
+    whole = (room == cluster.units).sum()
+    if whole == cluster.installed[m]:
+        return int(max(33 - whole, whole))
+    if cluster.cards[i] > 0:
+        return int(max(50 - cluster.cards[i], 33))
+    left = room[tightest(room, cluster.share[i])]
+    if left == cluster.units:
+        return 49
+    return int(max(100 - left * 100 // cluster.units // 10, 50))
+
+
+@compiled
+def tightest(room: Array, share: int) -> int:
+    """The card with the least room that holds a share, ties to the first."""
+    best = -1
+    for card in range(len(room)):
+        if room[card] >= share and (best < 0 or room[card] < room[best]):
+            best = card
+    return best
+
+
+@compiled
+def steepest(cluster: Cluster, i: int, m: int, free: Array, room: Array) -> tuple[int, int]:
+    """The score by how much a VM lessens fragments, and the card on which a share does so most."""
+    kind, share = cluster.kind[m], cluster.share[i]
+    scale = float(cluster.times.sum() * cluster.units)
+    before = fragments(cluster, kind, free, room)
+    left, after = free - cluster.demand[i], room.copy()
+    if share == 0:
+        take_cards(after, cluster.cards[i], cluster.units)
+        return sigmoid((before - fragments(cluster, kind, left, after)) / scale), -1
+    best, chosen = -1, -1
+    for card in range(len(room)):
+        if room[card] >= share:
+            after[card] -= share
+            score = sigmoid((before - fragments(cluster, kind, left, after)) / scale)
+            after[card] += share
+            if score > best:
+                best, chosen = score, card
+    return best, chosen
+
+
+@compiled
+def sigmoid(gain: float) -> int:
+    """A whole number from 0 to 100, 50 of a gain of 0."""
+    return int(1.0 / (1.0 + np.exp(-gain)) * 100.0)
+
+
+@compiled
+def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
+    """Units of a server's cards that a typical VM cannot take, added up over typical VMs.
+
+    All its free units where the type does not fit or takes no cards, else those on cards with less
+    room than it asks (of one card, where it takes several).
+    """
+    total, whole = room.sum(), (room == cluster.units).sum()
+    found = 0
+    for place in range(len(cluster.typical)):
+        i = cluster.typical[place]
+        lost = total
+        fits = cluster.allowed[i, kind]
+        for j in range(len(cluster.largest)):
+            fits = fits and cluster.demand[i, j] <= free[j]
+        if fits and 0 < cluster.cards[i] <= whole:
+            lost = total - whole * cluster.units
+        elif fits and cluster.share[i] > 0:
+            lost = 0
+            for card in range(len(room)):
+                if room[card] < cluster.share[i]:
+                    lost += room[card]
+        found += cluster.times[place] * lost
+    return found
+
+
+@compiled
+def take_cards(room: Array, cards: int, units: int) -> None:
+    """Take the first so many free cards."""
+    for card in range(len(room)):
+        if cards > 0 and room[card] == units:
+            room[card] = 0
+            cards -= 1
+
+
+@compiled
+def take(
+    policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array, draw: float
+) -> None:
+    """Put a VM of type i on server m: its card is the tightest, but by `FGD` and `RANDOM`."""
+    share = cluster.share[i]
+    if share > 0:
+        card = tightest(room, share)
+        if policy == RANDOM:
+            card = nth(room, share, int(draw * (room >= share).sum()))
+        elif policy == FGD:
+            card = steepest(cluster, i, m, free, room)[1]
+        room[card] -= share
+    take_cards(room, cluster.cards[i], cluster.units)
+    free -= cluster.demand[i]

@@ -1,0 +1,260 @@
+"""VMs that arrive one at a time on servers with cards: policies, the measure of fragments, and the
+arrivals of the Alibaba trace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.oracles.card_policies import played
+from support.oracles.packing import random_cards
+from support.seeds import ranges
+
+from cotenant.baselines.packing import arrivals as policies
+from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing.alibaba_cards import drawn
+from cotenant.instances.packing.formats import alibaba_openb
+from cotenant.instances.problem.errors import (
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+    NoSolution,
+)
+
+ORDERED = {
+    "BEST": policies.best_fit_cards,
+    "DOT": policies.dot_product_cards,
+    "PACKING": policies.card_packing,
+    "FGD": policies.fragmentation_gradient,
+}
+
+
+def arriving(seed: int) -> Packing:
+    """A small cluster with cards, and its VMs in an order."""
+    rng = np.random.default_rng(seed)
+    given = random_cards(rng)
+    each = np.repeat(np.arange(given.types), given.requested.astype(int))
+    return given.replace(arrival=rng.permutation(each))
+
+
+@pytest.mark.parametrize("policy", ORDERED)
+@pytest.mark.parametrize("seeds", ranges(2000, 40, 500), ids=str)
+def test_policies_place_as_their_plain_form_does(seeds, policy):
+    for seed in seeds:
+        given = arriving(seed)
+        scored = 1 + seed % 2 * (policy != "PACKING")
+        options = {} if policy == "PACKING" else {"scored": scored}
+        order = np.random.default_rng(seed).permutation(len(given.server_class))
+        popular = {"popular": 0.7} if policy == "FGD" else {}
+        found = ORDERED[policy](given, rng=np.random.default_rng(seed), **options, **popular)
+        check(given, found)
+        typical = Counter(
+            dict(
+                zip(
+                    *map(np.ndarray.tolist, policies.typical_types(given, scored, 0.7)), strict=True
+                )
+            )
+        )
+        hosts = played(given, policy, order.tolist(), typical, scored)
+        count = np.zeros((len(order), given.types), dtype=int)
+        for host, i in zip(hosts, given.arrival.tolist(), strict=True):
+            if host >= 0:
+                count[host, i] += 1
+        expected = type(found)(count, given.server_class)
+        assert (found.count.tolist(), found.server_class.tolist()) == (
+            expected.count.tolist(), expected.server_class.tolist()
+        ), seed  # fmt: skip
+
+
+@pytest.mark.parametrize("seeds", ranges(2000, 40, 500), ids=str)
+def test_random_cards_are_feasible_and_leave_out_only_what_fits_nowhere(seeds):
+    for seed in seeds:
+        given = arriving(seed)
+        found = policies.random_card(given, rng=np.random.default_rng(seed))
+        check(given, found)
+        if (found.totals(given.types) == given.requested).all():
+            check(given.replace(partial=False), found)
+
+
+def test_random_cards_use_every_server_and_card_alike():
+    # two servers of two cards, and VMs of half a card: 4 places for the first of them
+    given = Packing(capacity=[[9]], demand=[[1]], request=[2], servers=[2], partial=True,
+                    cards=[2], card_units=2, card_share=[1], arrival=[0, 0])  # fmt: skip
+    together = sum(
+        policies.random_card(given, rng=np.random.default_rng(seed)).servers == 1
+        for seed in range(400)
+    )
+    assert 150 < together < 250
+
+
+def one_server(free: int, **fields: object) -> Packing:
+    """A server of two cards of ten units; VM types 0 to 3: .4 of a card, two cards, CPU only, .8."""
+    return Packing(
+        capacity=[[free]], demand=[[2], [4], [3], [1]], request=[2, 1, 1, 0], servers=[1],
+        partial=True, cards=[2], card_units=10, card_demand=[0, 2, 0, 0],
+        card_share=[4, 0, 0, 8], **fields,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("free", "room", "fragments"),
+    [
+        # wanted: .4 twice, two cards once, CPU once (all 20 units free are its fragments)
+        (9, (10, 10), 20),
+        # two cards do not fit: all 19 units of 9 and 10 free, and as many for CPU
+        (9, (9, 10), 2 * 19),
+        # 3 units are too few for .4, twice; two cards and CPU lose 13 each
+        (9, (3, 10), 2 * 3 + 2 * 13),
+        # no CPU for two cards; .4 fits still
+        (3, (10, 10), 20 + 20),
+        # no CPU for anything: all of it, four times
+        (1, (10, 10), 4 * 20),
+        (9, (3, 3), 4 * 6),
+        (9, (0, 0), 0),
+    ],
+)
+def test_fragments_of_worked_cases(free, room, fragments):
+    from cotenant.baselines.packing import arrival_kernels as kernels
+
+    given = one_server(9)
+    typical, times = policies.typical_types(given, 1, 1.0)
+    cluster = kernels.Cluster(
+        demand=np.array(given.demand), cards=np.array(given.card_demand),
+        share=np.array(given.card_share), allowed=np.ones((4, 1), dtype=bool),
+        kind=np.zeros(1, dtype=np.int64), order=np.zeros(1, dtype=np.int64),
+        installed=np.array([2]), largest=np.array([9]), most=20,
+        typical=typical, times=times, units=10,
+    )  # fmt: skip
+    assert kernels.fragments(cluster, 0, np.array([free]), np.array(room)) == fragments
+    closed = cluster._replace(allowed=np.zeros((4, 1), dtype=bool))
+    assert kernels.fragments(closed, 0, np.array([free]), np.array(room)) == 4 * sum(room)
+
+
+def test_typical_types_are_the_most_wanted_without_what_is_not_scored():
+    given = Packing(
+        capacity=[[9, 9]], demand=[[2, 1], [2, 5], [1, 1], [3, 1]], request=[3, 2, 4, 1],
+        servers=[9], partial=True, cards=[2], card_units=10, card_share=[4, 4, 4, 4],
+    )  # fmt: skip
+    assert [part.tolist() for part in policies.typical_types(given, 1, 0.9)] == [[0, 2], [5, 4]]
+    assert [part.tolist() for part in policies.typical_types(given, 2, 0.8)] == [
+        [2, 0, 1],
+        [4, 3, 2],
+    ]
+
+
+def test_a_gradient_fills_the_card_that_is_broken_already():
+    given = one_server(9, arrival=[0, 0, 1, 2])
+    found = policies.fragmentation_gradient(given)
+    assert found.totals(4).tolist() == [2, 0, 1, 0]  # both on one card; two cards come too late
+
+
+def test_a_vm_that_must_be_served_and_fits_nowhere_is_named():
+    with refused(NoSolution):
+        policies.best_fit_cards(one_server(9, arrival=[0, 0, 1, 2]).replace(partial=False))
+
+
+@pytest.mark.parametrize("arrival", [[0, 0, 1], [0, 0, 1, 4], [0, 1, 1, 2]], ids=str)
+def test_arrivals_that_are_not_the_requests_are_refused(arrival):
+    with refused(InvalidInstance):
+        one_server(9, arrival=arrival)
+
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,1000,2,T4\nb,32000,1000,2,T4\nc,8000,500,0,\nd,9000,500,8,G2\n"
+PODS = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+p,4000,100,1,460,
+q,4000,100,1,1000,T4
+r,9000,100,8,1000,|G2|
+s,1000,100,0,0,
+t,4000,100,1,460,
+u,9500,100,8,1000,G2
+v,4000,100,1,460,V100|T4
+"""
+
+
+@pytest.fixture
+def lists(tmp_path) -> Callable[..., Packing]:
+    """Writes a list of pods beside one of nodes, and reads both."""
+    (tmp_path / "nodes.csv").write_text(NODES)
+
+    def read(pods: str = PODS, **options: Any) -> Packing:
+        (tmp_path / "pods.csv").write_text(pods)
+        return alibaba_openb(
+            tmp_path / "pods.csv", nodes=str(tmp_path / "nodes.csv"), cards=True, **options
+        )
+
+    return read
+
+
+def test_pods_come_in_the_order_of_the_list_on_cards_of_the_models_they_ask_for(lists):
+    found = lists()
+    assert found.capacity.tolist() == [[32000, 1000], [8000, 500], [9000, 500]]
+    assert (found.server_count.tolist(), found.cards.tolist()) == ([2, 1, 1], [2, 0, 8])
+    assert found.card_model == ("T4", "", "G2")
+    assert found.names == (
+        "4000m 100MiB 460/1000 card", "4000m 100MiB 1 cards T4", "9000m 100MiB 8 cards G2",
+        "1000m 100MiB", "4000m 100MiB 460/1000 card T4|V100",
+    )  # fmt: skip
+    assert found.card_demand.tolist() == [0, 1, 8, 0, 0]
+    assert found.card_share.tolist() == [460, 0, 0, 0, 460]
+    assert found.allowed[1].tolist() == found.allowed[4].tolist() == [True, False, False]
+    assert found.arrival.tolist() == [0, 1, 2, 3, 0, 4]
+    assert "1 pods that fit no node are left out" in found.source
+    assert lists(PODS.replace("V100|T4", ""), servers=2, copies=2).requested.tolist() == [6, 2, 2]
+
+
+def test_pods_alive_at_a_second(lists):
+    ends = PODS.replace("gpu_spec", "gpu_spec,creation_time,deletion_time").splitlines()
+    times = [f"{row},{at},{at + 10}" for at, row in enumerate(ends[1:])]
+    found = lists("\n".join([ends[0], *times]), at=12)
+    assert found.arrival.tolist() == [0, 1, 2]
+    with refused(InvalidOption):
+        lists("\n".join([ends[0], *times]), at=100)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("460,\nq", "1460,\nq"), ("460,\nq", "0,\nq"), ("8,1000,|G2|", "8,500,"),
+        ("0,0,", "0,10,"), ("gpu_milli", "gpu"), ("4000,100,1,460,\n", "4000,100,1\n"),
+    ],
+    ids=["more than a card", "no part", "parts of cards", "part of none", "column", "short"],
+)  # fmt: skip
+def test_bad_lists_are_refused(lists, change):
+    with refused(InvalidFile):
+        lists(PODS.replace(*change, 1))
+
+
+def test_a_demand_without_cards_is_refused(lists, tmp_path):
+    lists()
+    with refused(InvalidOption):
+        alibaba_openb(tmp_path / "pods.csv", nodes=str(tmp_path / "nodes.csv"), demand=1.3)
+    for pods, demand in ((PODS, 1e9), ("\n".join(PODS.splitlines()[0:5:4]), 1.3)):
+        with refused(InvalidOption):
+            lists(pods, demand=demand)
+    with refused(InvalidOption):
+        lists(PODS.splitlines()[0] + "\nu,9500,100,8,1000,G2")
+
+
+def test_drawn_pods_are_shuffled_and_end_at_the_demand(lists):
+    given, units = np.array([0, 1, 2, 2, 2]), np.array([300, 1000, 0])
+    orders = set()
+    for seed in range(60):
+        more = drawn(given, units, 4000, np.random.default_rng(seed))
+        assert sorted(more[:5].tolist()) == given.tolist()
+        assert 3000 < units[more].sum() <= 4000  # a pod of 300 or 1000 would pass it
+        orders.add(tuple(more[:5].tolist()))
+        fewer = drawn(given, units, 1000, np.random.default_rng(seed))
+        assert units[fewer].sum() <= 1000
+        assert (np.bincount(fewer, minlength=3) <= [1, 1, 3]).all()
+    assert len(orders) > 10
+    # of several cards the first decides
+    eight = drawn(np.zeros(1, dtype=int), np.array([8000]), 9500, np.random.default_rng(0))
+    assert len(eight) == 2
+    found = lists(demand=3.0, seed=3)
+    assert len(found.arrival) > 5
+    assert found.arrival.tolist() == lists(demand=3.0, seed=3).arrival.tolist()

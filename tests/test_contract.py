@@ -168,7 +168,7 @@ PER_METHOD = pytest.mark.parametrize(
 )
 SUITED = (
     "colocation/no-stable-4", "packing/paper-example",
-    "packing/cluster-12-40", "scheduling/figure-2",
+    "packing/cluster-12-40", "packing/cards", "scheduling/figure-2",
 )  # fmt: skip
 """The first of these that suits a method, else the tiny one of its problem, is what it is asked."""
 

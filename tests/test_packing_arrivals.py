@@ -158,6 +158,22 @@ def test_a_vm_that_must_be_served_and_fits_nowhere_is_named():
         policies.best_fit_cards(one_server(9, arrival=[0, 0, 1, 2]).replace(partial=False))
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cards": None, "card_demand": None, "card_share": None},
+        {"servers": [np.inf]},
+        {"request": [np.inf, 1, 1, 0]},
+        {"most_per_server": [1, 1, 1, 1]},
+    ],
+    ids=str,
+)
+def test_instances_of_another_kind_are_refused(fields):
+    given = one_server(9).replace(**fields)
+    with refused(InvalidInstance):
+        policies.fragmentation_gradient(given)
+
+
 @pytest.mark.parametrize("arrival", [[0, 0, 1], [0, 0, 1, 4], [0, 1, 1, 2]], ids=str)
 def test_arrivals_that_are_not_the_requests_are_refused(arrival):
     with refused(InvalidInstance):
@@ -225,8 +241,9 @@ def test_pods_alive_at_a_second(lists):
     ids=["more than a card", "no part", "parts of cards", "part of none", "column", "short"],
 )  # fmt: skip
 def test_bad_lists_are_refused(lists, change):
+    old, new = change
     with refused(InvalidFile):
-        lists(PODS.replace(*change, 1))
+        lists(PODS.replace(old, new, 1))
 
 
 def test_a_demand_without_cards_is_refused(lists, tmp_path):

@@ -11,8 +11,10 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.packing.instance import Integers, Packing, Placement
-from ...instances.problem.errors import NoSolution
+from ...instances.packing.instance import Integers, Packing, Placement, takes_arrivals
+from ...instances.packing.placement_constraints import given_rules
+from ...instances.problem.errors import InvalidInstance, NoSolution
+from ...instances.problem.fields import raise_first_invalid
 from ...instances.problem.option_types import Above, AtLeast, validate_options
 from .elastic import require_time
 
@@ -33,6 +35,8 @@ def random_card(
 
     Raises
     ------
+    InvalidInstance
+        It has no cards, servers or VMs without end, or rules besides the classes that are allowed.
     NoSolution
         A VM that must be served fits nowhere; another policy may place it.
 
@@ -91,7 +95,8 @@ def dot_product_cards(
 
     Parameters
     ----------
-    scored : see `best_fit_cards`.
+    scored : how many of the resources, the first ones, are scored beside the cards, as in
+        `best_fit_cards`.
 
     Examples
     --------
@@ -170,13 +175,14 @@ def _placed(
     from . import arrival_kernels as kernels
 
     generator = rng or np.random.default_rng(0)
+    _require_arrivals(instance)
+    wanted, number = instance.requested.astype(np.int64), float(instance.server_count.sum())
+    require_time(float(wanted.sum()), A_SERVER * number, time_limit)
     kind = instance.server_class
-    wanted = instance.requested.astype(np.int64)
-    require_time(float(wanted.sum()), A_SERVER * len(kind), time_limit)
     arrival = instance.arrival
     if arrival is None:
         arrival = generator.permutation(np.repeat(np.arange(instance.types), wanted))
-    assert instance.cards is not None  # the precondition
+    assert instance.cards is not None
     assert instance.card_demand is not None
     assert instance.card_share is not None
     installed = instance.cards[kind]
@@ -210,6 +216,24 @@ def _placed(
     count = np.zeros((len(kind), instance.types), dtype=np.int64)
     np.add.at(count, (host[placed], arrival[placed]), 1)
     return Placement(count, kind)
+
+
+def _require_arrivals(instance: Packing) -> None:
+    """Raise InvalidInstance unless VMs can be placed one at a time on servers with cards."""
+    if takes_arrivals(instance):
+        return
+    if instance.cards is None:
+        raise InvalidInstance(
+            "cards", None, "how many a server of each class has",
+            "Give them, or ask a policy for servers without cards (FFD, first-fit, ...)",
+        )  # fmt: skip
+    for name, values in (("servers", instance.server_count), ("request", instance.requested)):
+        raise_first_invalid(name, values, np.isinf(values), "a number", "Write how many there are")
+    rule = next(rule for rule in given_rules(instance) if rule not in ("allowed", "cards"))
+    raise InvalidInstance(
+        rule, "given", "no rules but the classes that are allowed, as VMs are placed on cards one "
+        "at a time", "Drop it, or ask a method that knows it",
+    )  # fmt: skip
 
 
 def typical_types(instance: Packing, scored: int, popular: float) -> tuple[Integers, Integers]:

@@ -68,6 +68,7 @@ QUICK_SEEDS = 3
 """Random tests run with so many seeds every time, and with the others among the slow tests."""
 
 SAMPLED = {
+    "test_changes_to_a_result_are_seen_or_listed": 3,
     "test_a_worse_answer_called_optimal_is_never_confirmed": 3,
     "test_the_size_of_penalties_decides_nothing": 4,
     "test_everything_equals_enumeration_over_boxes_and_pairings": 4,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from ...instances.packing import Packing, Placement
-from ...instances.packing.cards import units_taken, units_there
+from ...instances.packing.cards import units_taken
 from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
 from ...instances.packing.placement_constraints import stays
 from ...instances.problem.option_types import validate_options
@@ -20,13 +20,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("servers", "servers used", digits=0, whole=True, short="servers"),
     Metric("cost", "cost of the servers used", digits=0, whole=True, short="cost"),
     Metric("vms", "VMs placed", "max", digits=0, whole=True, short="VMs"),
-    Metric("cards", "cards allocated, parts added up", "max", digits=3, short="cards"),
-    Metric("card_utilization", "share of all cards allocated", "max", short="cards in use"),
     Metric("disutility", "total disutility of the servers", short="disutility"),
     Metric("fairness_variance", "fairness variance", short="unfairness v"),
     Metric("skewness", "mean skewness of the servers", compared=False),
     Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
     Metric("moves", "VMs that leave their server", digits=0, whole=True, short="moves"),
+    Metric("cards_allocated", "cards allocated [%]", "max", short="cards [%]"),
+    Metric("cards", "cards allocated, whole and in part", "max", compared=False),
     Metric("utilization", "mean utilization over resources", "max", short="utilization"),
     Metric("utilization_least", "utilization of the least used resource", "max", compared=False),
     Metric("utilization_most", "utilization of the most used resource", "max", compared=False),
@@ -51,8 +51,8 @@ def metrics(
 
     `utilization` is (initial - free + placed) / initial of all servers there are (of those used,
     when there are as many as needed), the mean over resources; `utilization:<resource>` one by one.
-    With cards, `cards` counts those allocated, whole ones and parts added up, and
-    `card_utilization` is their share of all.
+    `cards`, where servers have some, counts those allocated, shares added up, and `cards_allocated`
+    is the percent of all cards there are (of servers used, when there are as many as needed).
     `moves`, where the instance says what runs now, counts the VMs that leave their server (at best,
     as servers of a class are interchangeable). With fixed servers also, over all of them, empty
     ones included: `skewness` (eq. 7), `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at
@@ -80,14 +80,13 @@ def metrics(
     }
     if instance.placed is not None:
         result["moves"] = float(stays(instance, placement.count, kind)[1])
-    if instance.cards is not None:
-        taken = int(total @ units_taken(instance))
-        result["cards"] = taken / instance.card_units
-        if np.isfinite(instance.server_count).all() and instance.cards.any():
-            result["card_utilization"] = taken / units_there(instance)
     used = np.bincount(kind, minlength=instance.classes)
     fixed = bool(np.isfinite(instance.server_count).all())
     number = instance.server_count.astype(np.int64) if fixed else used
+    if instance.cards is not None:
+        taken, there = int(total @ units_taken(instance)), int(number @ instance.cards)
+        result["cards"] = taken / instance.card_units
+        result["cards_allocated"] = 100.0 * taken / max(there * instance.card_units, 1)
     space = (instance.initial_capacity * number[:, None]).sum(axis=0)
     busy = ((instance.initial_capacity - instance.capacity) * number[:, None]).sum(
         axis=0

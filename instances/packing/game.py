@@ -227,6 +227,8 @@ def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: o
     """Bounds the disutility by each part of eq. 5 and each server's skewness at 1, and shares of
     fixed servers by the VMs that are wanted and fit, each user alone; 1 for counts.
     """
+    if objective == "cards_allocated":  # percent
+        return 100.0
     if objective == "disutility":
         parts: float = instance.demand.size ** (1 / alpha)
         return float(instance.server_count.sum()) * (1 + parts)

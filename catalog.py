@@ -376,6 +376,9 @@ METHODS: tuple[Method, ...] = (
             "makespan", f"{_GAVEL} 4.2"),
     _ending("finish-time", "accelerators", "solvers.accelerators.max_min:finish_time", "exact",
             "finish_time_ratio", f"Themis (NSDI 2020); {_GAVEL} 4.2"),
+    Method("hylland-zeckhauser", "accelerators",
+           "solvers.accelerators.hylland_zeckhauser:hylland_zeckhauser", "equilibrium",
+           "equilibrium_error", "Hylland and Zeckhauser (1979)"),
     Method("isolated", "accelerators", "baselines.accelerators:isolated", "heuristic",
            "worst_throughput", f"{_GAVEL} 4.2, 1/n of the cluster"),
 )

@@ -7,6 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.envy import envy
+from ...instances.accelerators.equilibrium import Budget, residuals
 from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import (
     cost,
@@ -18,24 +20,41 @@ from ...instances.accelerators.measures import (
 )
 from ..metric import Metric
 
+MOST_ENVIED = 10**7
+"""Types times shares up to which envy is measured."""
+
 METRICS: tuple[Metric, ...] = (
     Metric("worst_throughput", "worst normalized throughput", "max", short="worst"),
     Metric("mean_throughput", "mean normalized throughput", "max", short="mean"),
     Metric("worst_entity_throughput", "worst by entity weights", "max", short="entities"),
     Metric("makespan", "time until all jobs end", "min", "s", 1),
     Metric("finish_time_ratio", "worst finish-time ratio", "min", short="finish"),
+    Metric("starved", "jobs without any progress", "min", digits=0, whole=True, short="starved"),
+    Metric("envy", "largest envy", "min", short="envy"),
+    Metric("equilibrium_error", "equilibrium error", digits=-2, compared=False),
     Metric("cost", "cost of the devices in use", "min", "an hour", 2),
 )
 
 
 def metrics(
-    instance: Accelerators, solution: TimeShares, *, only: Collection[str] | None = None
+    instance: Accelerators,
+    solution: TimeShares,
+    *,
+    budget: Budget = "equal",
+    only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible answer.
 
     Normalized throughputs are by the proportional time and the weight. The makespan and the
     finish-time ratio are given where the instance has steps and every job progresses, the worst by
-    entity weights where it has entities.
+    entity weights where it has entities. `starved` counts jobs of throughput 0, `envy` is of
+    `instances.accelerators.envy`, left out where types and shares are very many;
+    `equilibrium_error` is given where there are prices.
+
+    Parameters
+    ----------
+    budget : what a job could spend at the prices: the same for every job, or its weight.
+    only : the metrics that are needed; of the others those that take long are left out.
     """
     there = instance.count > 0
     throughput = throughputs(instance, solution)[there]
@@ -45,7 +64,13 @@ def metrics(
         "worst_throughput": float(ratio.min()),
         "mean_throughput": mean_throughput(instance, solution),
         "cost": cost(instance, solution),
+        "starved": float(instance.count[there][throughput == 0].sum()),
     }
+    few = instance.types * len(solution.share) <= MOST_ENVIED
+    if few and (only is None or "envy" in only):
+        found["envy"] = envy(instance, solution)
+    if (error := residuals(instance, solution, budget=budget)) is not None:
+        found["equilibrium_error"] = error.worst
     if instance.entity is not None:
         shares = instance.weight / hierarchical_weights(instance)
         found["worst_entity_throughput"] = float((ratio * shares[there]).min())

@@ -1,0 +1,214 @@
+"""Prices of time on accelerators: the equilibrium against its definition, in fractions."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.seeds import seeds
+from support.small_accelerators import drawn
+
+import cotenant
+from cotenant.instances.accelerators import Accelerators, TimeShares
+from cotenant.instances.accelerators.envy import envy
+from cotenant.instances.accelerators.equilibrium import best_reply, residuals
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.solvers.accelerators.hylland_zeckhauser import hylland_zeckhauser
+from cotenant.solvers.accelerators.simplices import NoPath, follow_path
+
+TOLERANCE = 1e-8
+
+
+def best_exactly(value: list[Fraction], cost: list[Fraction], budget: Fraction) -> Fraction:
+    """The most of value x with x >= 0, sum x <= 1 and cost x <= budget: the best of all basic
+    solutions, which are those of at most two kinds.
+    """
+    best = Fraction(0)
+    for one, price in zip(value, cost, strict=True):
+        part = min(Fraction(1), budget / price) if price else Fraction(1)
+        best = max(best, part * one)
+    for a, b in itertools.permutations(range(len(value)), 2):
+        if cost[a] != cost[b]:  # both rows hold with equality
+            part = (budget - cost[b]) / (cost[a] - cost[b])
+            if 0 <= part <= 1:
+                best = max(best, part * value[a] + (1 - part) * value[b])
+    return best
+
+
+def exact_errors(
+    instance: Accelerators, solution: TimeShares, budget: str
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Clearing, overspending and regret by their definition."""
+    assert solution.price is not None
+    price = [Fraction(p) for p in solution.price.tolist()]
+    used = [Fraction(0)] * len(price)
+    spent = [Fraction(0)] * instance.types
+    reached = [Fraction(0)] * instance.types
+    for i, j, d, share in zip(
+        solution.first.tolist(), solution.second.tolist(), solution.device.tolist(),
+        map(Fraction, solution.share.tolist()), strict=True,
+    ):  # fmt: skip
+        assert j < 0
+        used[d] += int(instance.workers[i]) * share
+        spent[i] += int(instance.workers[i]) * share * price[d]
+        reached[i] += Fraction(float(instance.alone[i, d])) * share
+    clearing = overspending = regret = Fraction(0)
+    for p, u, n in zip(price, used, instance.devices.tolist(), strict=True):
+        if p and n:
+            clearing = max(clearing, 1 - u / n)
+    for i, n in enumerate(instance.count.tolist()):
+        if n:
+            money = Fraction(1 if budget == "equal" else float(instance.weight[i]))
+            workers = int(instance.workers[i])
+            overspending = max(overspending, spent[i] / (n * money) - 1)
+            usable = [d for d in range(len(price)) if instance.alone[i, d] > 0]
+            value = [Fraction(float(instance.alone[i, d])) for d in usable]
+            cost = [workers * price[d] for d in usable]
+            regret = max(regret, 1 - reached[i] / n / best_exactly(value, cost, money))
+    return clearing, overspending, regret
+
+
+@pytest.mark.parametrize("seed", seeds(40, 4))
+@pytest.mark.parametrize("budget", ["equal", "weight"])
+def test_the_errors_are_those_of_the_definition(seed: int, budget: str) -> None:
+    instance = drawn(seed)
+    result = cotenant.solve(instance, "hylland-zeckhauser", budget=budget)
+    found = residuals(instance, result.solution, budget=budget)
+    assert found is not None
+    exact = exact_errors(instance, result.solution, budget)
+    stated = (found.clearing, found.overspending, found.regret)
+    assert stated == pytest.approx([float(error) for error in exact], abs=1e-12)
+    assert result.objective == found.worst
+    assert result.status == ("optimal" if found.worst <= TOLERANCE else "feasible")
+
+
+def test_nearly_all_small_markets_are_settled() -> None:
+    settled = [
+        cotenant.solve(drawn(seed), "hylland-zeckhauser").status == "optimal" for seed in range(12)
+    ]
+    assert sum(settled) >= 11
+
+
+def one_device(**fields: object) -> Accelerators:
+    return Accelerators(throughput=[[2.0], [5.0]], count=[1, 1], devices=[1], **fields)  # type: ignore[arg-type]
+
+
+def shares_of(instance: Accelerators, **options: object) -> tuple[list[float], list[float]]:
+    outcome = hylland_zeckhauser(instance, **options)  # type: ignore[arg-type]
+    assert outcome.status == "optimal"
+    found = np.zeros(instance.types)
+    np.add.at(found, outcome.solution.first, outcome.solution.share)
+    return found.tolist(), outcome.solution.price.tolist()
+
+
+def test_equal_budgets_share_a_device_equally_whatever_the_throughputs() -> None:
+    shares, price = shares_of(one_device())
+    assert shares == pytest.approx([0.5, 0.5])
+    assert price == pytest.approx([2.0])
+
+
+def test_weights_are_budgets_where_that_is_asked_for() -> None:
+    shares, price = shares_of(one_device(weight=[1, 3]), budget="weight")
+    assert shares == pytest.approx([0.25, 0.75])
+    assert price == pytest.approx([4.0])
+
+
+def test_a_job_of_two_workers_pays_for_both() -> None:
+    instance = Accelerators([[2.0], [5.0]], [2, 1], [2], workers=[1, 2])
+    shares, price = shares_of(instance)
+    assert price == pytest.approx([1.5])  # 2 + 1 budgets for two devices
+    assert shares == pytest.approx([2 / 1.5, 1 / 3])
+
+
+def test_devices_for_everybody_are_free() -> None:
+    shares, price = shares_of(one_device().replace(devices=[3]))
+    assert shares == pytest.approx([1, 1])
+    assert price == [0]
+
+
+def test_a_job_takes_the_cheaper_of_two_equal_kinds() -> None:
+    reply = best_reply(np.array([[3.0, 3.0]]), np.array([0.9, 0.4]), np.ones(1))
+    assert (reply.low.tolist(), reply.high.tolist()) == ([1], [1])
+
+
+def test_a_mixture_of_a_cheap_and_a_dear_kind_spends_the_budget() -> None:
+    reply = best_reply(np.array([[1.0, 3.0]]), np.array([0.5, 2.0]), np.ones(1))
+    assert reply.part.tolist() == [pytest.approx(1 / 3)]
+    assert reply.value.tolist() == [pytest.approx(5 / 3)]
+
+
+def many(jobs: int) -> Accelerators:
+    """Every job a type of its own, on three kinds that are not enough for all."""
+    rng = np.random.default_rng(0)
+    speed = np.array([[1, 3, 5], [1, 2, 8], [1, 1.5, 2]])[rng.integers(3, size=jobs)]
+    noisy = speed * np.exp(0.1 * rng.standard_normal((jobs, 3)))
+    return Accelerators(noisy.round(4), np.ones(jobs), [jobs // 4] * 3)  # type: ignore[arg-type]
+
+
+def test_many_different_jobs_clear_and_nobody_envies_another() -> None:
+    instance = many(500)
+    outcome = hylland_zeckhauser(instance)
+    assert outcome.status == "optimal"
+    assert envy(instance, outcome.solution) <= TOLERANCE
+    assert cotenant.solve(instance, "max-min").metrics["envy"] > 0.1
+
+
+def test_envy_is_by_what_another_place_would_give() -> None:
+    instance = one_device(weight=[1, 2])
+    shares = TimeShares([0, 1], [-1, -1], [0, 0], [0.25, 0.75])
+    # a third is what the first has now; of weight 1 instead of 2 it is due half of the other's .75
+    assert envy(instance, shares) == pytest.approx(1 - 0.25 / 0.375)
+
+
+def test_envy_in_a_pair_is_of_the_place_beside_the_same_job() -> None:
+    instance = Accelerators(
+        [[4.0], [4.0], [4.0]], [1, 1, 1], [2],
+        together=[[[np.inf], [np.inf], [2.0]], [[np.inf], [np.inf], [3.0]],
+                  [[1.0], [1.0], [np.inf]]],
+    )  # fmt: skip
+    shares = TimeShares([0, 1], [2, -1], [0, 0], [1.0, 0.4])
+    # the second would have 3 in the first's place, and has 1.6
+    assert envy(instance, shares) == pytest.approx(1 - 1.6 / 3)
+
+
+def test_prices_go_through_a_file_and_shares_without_them_do_not_mention_them() -> None:
+    instance = cotenant.read("accelerators/tiny")
+    result = cotenant.solve(instance, "hylland-zeckhauser")
+    assert TimeShares.from_document(result.solution.document()) == result.solution
+    assert "price" not in cotenant.solve(instance, "max-min").solution.document()
+    with refused(InvalidInstance):
+        result.solution.replace(price=[-1.0, 0.0])
+
+
+def test_wrong_options_are_refused() -> None:
+    for options in ({"budget": "rich"}, {"tolerance": 0}, {"starts": 0}):
+        with refused(InvalidOption):
+            hylland_zeckhauser(one_device(), **options)  # type: ignore[arg-type]
+
+
+def test_without_time_the_answer_is_feasible_and_its_error_is_stated() -> None:
+    instance = many(50)
+    result = cotenant.solve(instance, "hylland-zeckhauser", time_limit=1e-9)
+    assert result.status == "feasible"
+    assert result.bound is None
+    assert result.objective > TOLERANCE
+    cotenant.check(instance, result.solution)
+
+
+@pytest.mark.parametrize("jump", [0.3, -2.0, 5.0])
+def test_a_path_ends_where_a_map_jumps_over_zero(jump: float) -> None:
+    def function(point: np.ndarray) -> np.ndarray:
+        return np.array([np.sign(point[0] - jump) + 0.1 * point[0], point[1] - point[0]])
+
+    simplex = follow_path(function, np.zeros(2), 0.01, 5000)
+    assert simplex.center[0] == pytest.approx(jump, abs=0.02)
+    values = np.array([function(point) for point in simplex.points])
+    assert simplex.weights @ values == pytest.approx(np.zeros(2), abs=1e-12)
+
+
+def test_a_path_that_is_too_long_is_given_up() -> None:
+    with pytest.raises(NoPath, match="longer than 3"):
+        follow_path(lambda point: point - 5, np.zeros(2), 0.01, 3)

@@ -178,6 +178,8 @@ def _print_summary(summary: Summary, store: Path) -> None:
     if summary.measured is not None and summary.predicted is not None and summary.half is not None:
         facts["penalty, measured"] = f"{100 * summary.measured:.1f} points"
         facts["penalty, predicted"] = f"{100 * summary.predicted:.1f} +-{100 * summary.half:.1f}"
+    if summary.gain is not None:
+        facts["penalty, if first come, first served"] = summary.gain.words
     print_tables([facts_table(facts, str(store))])
     for name, why in summary.unfinished:
         say(f"{name} {why}")

@@ -8,6 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 from cotenant.running.batch.coordinator import Coordinator
+from cotenant.running.batch.first_come import first_come_groups
+from cotenant.running.batch.placement import GroupEstimates
 from cotenant.running.batch.queue import QueuedJob
 from cotenant.running.batch.waiting_jobs import WaitingQueue
 from cotenant.running.lab.jobs import Job
@@ -94,6 +97,39 @@ def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begi
     assert [row[0] for row in rows] == [6, 6, 6, 3]
     assert [row[1] for row in rows] == [21, 15, 9, 3]
     assert all(row[2] <= row[3] for row in rows)
+
+
+def within(points: float, **fields: Any) -> Colocation:
+    """Two types that lose .1 beside their own and .4 beside the other; all within an interval."""
+    penalty = np.array([[0.1, 0.4], [0.4, 0.1]])
+    return Colocation(
+        penalty,
+        np.full(2, 2),
+        names=("0", "1"),
+        low=penalty - points,
+        high=penalty + points,
+        **fields,
+    )
+
+
+def test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_machines(
+    begin: Begin,
+) -> None:
+    own = partial(greedy, fill=True)  # the partner of least penalty: a job of the same type
+    gain = begin("01010011", SimulatedMachines(2), matrix=within(0.05), policy=own).whole().gain
+    assert gain is not None
+    # by age 0 is beside 1 twice, then each beside its own, as placed: .3 for half of the jobs
+    assert (gain.jobs, gain.left_out) == (8, 0)
+    assert (gain.gain, gain.low, gain.high) == pytest.approx((0.15, 0.1, 0.2))
+    approved(gain.words)
+
+
+def test_first_come_first_served_passes_over_what_may_not_run_beside() -> None:
+    penalty = np.array([[0.1, np.inf], [np.inf, 0.1]])
+    pairs = Colocation(penalty, np.full(2, 4), names=("0", "1"))
+    estimates = GroupEstimates(pairs, {}, 2)
+    assert first_come_groups([0, 1, 0, 1], [2, 2], estimates) == [(0, 0), (1, 1)]
+    assert first_come_groups([0, 1, 1, 1], [2, 1, 1], estimates) is None
 
 
 def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:

@@ -29,6 +29,7 @@ from ..lab.statistics import GROUP_COVERED
 from ..lab.store import Store, StoredMeasurement
 from .agents import format_counts
 from .dispatch import Ended, Machines
+from .first_come import gain_over_first_come
 from .placement import Decision, Placer
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
@@ -142,7 +143,10 @@ class Coordinator:
         self.store.end_session(self._session, self.machines.now(), stop)
         entries = self.queue_store.entries_of(self.jobs.entries)
         counts, seconds = self._counts, self.machines.now() - begin
-        return Summary.of(stop, entries, seconds, counts.epochs, counts.void, **counts.means())
+        gain = gain_over_first_come(self.queue_store, self._placer.estimates())
+        return Summary.of(
+            stop, entries, seconds, counts.epochs, counts.void, **counts.means(), gain=gain
+        )
 
     def step(self, ended: Sequence[Ended]) -> None:
         """Hear of what ended, and decide an epoch when one is due."""

@@ -14,7 +14,11 @@ from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.run.result import versions
 from ...instances.problem.emitted import command_line
+from ..lab.penalty_model import PenaltyModel
+from ..lab.profiles import profile_of
 from ..lab.store import opened
+from .first_come import gain_over_first_come
+from .placement import group_estimates
 from .queue_store import QueueStore
 
 _MEASURED = (
@@ -61,6 +65,8 @@ def write_queue_report(
         )
         unfinished = queue_store.entries("state IN ('failed', 'lost')")
         settings = queue_store.run_settings()
+        model = PenaltyModel(profile_of(rows), settings.get("voids"))
+        gain = gain_over_first_come(queue_store, group_estimates(model, settings.get("seats", 2)))
     page = Content(
         title=f"The queue of {Path(store).name}",
         about="The penalties predicted for jobs that ran together, those that were measured, and "
@@ -81,7 +87,10 @@ def write_queue_report(
         problems=(
             ProblemPart(
                 name="queue",
-                sentences=_sentences(measured, epochs),
+                sentences=(
+                    *_sentences(measured, epochs),
+                    *([f"First come, first served would cost {gain.words}."] if gain else []),
+                ),
                 tables=(_by_type(kinds, seen),),
                 pictures=(),
                 instances=(

@@ -35,7 +35,9 @@ from ..lab.profiles import profile_of
 from ..lab.store import kind_of, opened
 from .coordinator import Coordinator
 from .dispatch import machines_of, programs_of
+from .first_come import gain_over_first_come
 from .measure_unmeasured import measure_unmeasured, require_known
+from .placement import group_estimates
 from .queue import read_queue
 from .queue_store import Entry, QueueStore
 from .settings import Agents, References, Settings
@@ -207,7 +209,9 @@ def run(
         recovered = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not recovered and all(job.name in over for job in jobs):
-            return Summary.of("finished", entered(), 0.0)
+            estimates = group_estimates(penalty_model, wanted.seats)
+            gain = gain_over_first_come(queue_store, estimates)
+            return Summary.of("finished", entered(), 0.0, gain=gain)
         machines = Wanted(rows.token, programs_of(job.job for job in jobs), wanted.seats, overlap)
         running = {group.id: group.machine for group in recovered}
         fleet = stack.enter_context(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .first_come import Gain
 from .queue_store import Entry
 
 
@@ -49,6 +50,7 @@ class Summary:
     predicted, half, measured : see `QueueStatus`.
     seconds : it took; 0 where all jobs were done before, and nothing was run.
     unfinished : jobs that failed or are lost, with the reason.
+    gain : of the whole queue's groups over first come, first served; None where nothing was placed.
     """
 
     stop: Literal["finished", "interrupted"]
@@ -60,6 +62,7 @@ class Summary:
     measured: float | None
     seconds: float
     unfinished: tuple[tuple[str, str], ...]
+    gain: Gain | None = None
 
     @classmethod
     def of(
@@ -73,6 +76,7 @@ class Summary:
         predicted: float | None = None,
         half: float | None = None,
         measured: float | None = None,
+        gain: Gain | None = None,
     ) -> Summary:
         """What it came to for these jobs."""
         states = Counter[str](entry.state for entry in entries)
@@ -81,7 +85,9 @@ class Summary:
             for entry in entries
             if entry.state in ("failed", "lost")
         )
-        return cls(stop, dict(states), epochs, void, predicted, half, measured, seconds, unfinished)
+        return cls(
+            stop, dict(states), epochs, void, predicted, half, measured, seconds, unfinished, gain
+        )
 
 
 @dataclass

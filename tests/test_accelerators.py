@@ -81,7 +81,7 @@ def tiny() -> Accelerators:
         {"count": [0, 0]},
         {"devices": [0, 0]},
         {"steps": None, "deadline": [10, 10]},
-        {"entity": [0, 2], "entity_weight": [1, 1]},
+        {"entity": [0, 2]},
         {"names": ["a", "a"]},
     ],
 )

@@ -50,7 +50,7 @@ EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 BUNDLED = (
     "colocation/tiny", "colocation/no-stable-4", "admission/tiny", "packing/tiny",
     "packing/cluster-12-40", "packing/paper-example", "packing/vm-types-8", "market/tiny",
-    "scheduling/tiny", "scheduling/figure-2", "groups/tiny",
+    "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny",
 )  # fmt: skip
 """Bundled instances on which every exact method is quick."""
 
@@ -376,7 +376,7 @@ STARTED = [method for method in EXACT if method.starts]
 OF = {
     "colocation": "colocation/tiny", "admission": "admission/hines-romano-I",
     "packing": "packing/cluster-12-40", "market": "market/tiny", "scheduling": "scheduling/lpc-like",
-    "groups": "groups/tiny",
+    "groups": "groups/tiny", "accelerators": "accelerators/tiny",
 }  # fmt: skip
 SHARED = ("max-min-share", "max-utilization")
 

@@ -44,6 +44,7 @@ NEEDED = {
     "packing_game": {"packing"},
     "admission": set(),
     "numa": set(),
+    "accelerators": set(),
     "scheduling": set(),
     "groups": {"program"},
 }

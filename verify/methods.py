@@ -14,7 +14,9 @@ def methods_of(problem: str) -> Methods:
         from . import packing_game, packing_servers, packing_shares
 
         return packing_game.METHODS | packing_servers.METHODS | packing_shares.METHODS
-    if problem == "admission":
+    if problem == "accelerators":
+        from .accelerators import METHODS
+    elif problem == "admission":
         from .admission import METHODS
     elif problem == "groups":
         from .groups import METHODS

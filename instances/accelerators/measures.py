@@ -104,10 +104,27 @@ def cost(instance: Accelerators, solution: TimeShares) -> float:
     return float(each @ solution.share)
 
 
+def fastest_throughputs(instance: Accelerators) -> Floats:
+    """(T,) steps a second of a job that always runs where it is fastest."""
+    first, second, _, one, two, _ = instance.placements
+    fastest, pair = np.zeros(instance.types), second >= 0
+    np.maximum.at(fastest, first, one)
+    np.maximum.at(fastest, second[pair], two[pair])
+    return fastest
+
+
 def scale(instance: Accelerators, objective: str, **options: object) -> float:
     """What an objective could be at most, about: see `cotenant.instances.problem.scale`."""
     if objective == "cost":
         return float(instance.device_cost @ instance.devices)
+    there = instance.count > 0
     if objective == "makespan":
-        return float((required_steps(instance) / isolated_throughputs(instance)).max())
-    return 1.0
+        alone = required_steps(instance)[there] / isolated_throughputs(instance)[there]
+        return float(alone.max())
+    if objective not in ("worst_throughput", "worst_entity_throughput", "mean_throughput"):
+        return 1.0
+    unit = entitlements(instance)
+    if objective == "worst_entity_throughput":
+        unit = unit / instance.weight * hierarchical_weights(instance)
+    ratio = (fastest_throughputs(instance)[there]) / unit[there]
+    return float(ratio.max() if objective == "mean_throughput" else ratio.min())

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Floats, Integers
+from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder, Term
@@ -92,12 +92,12 @@ def share_program(
     rate = np.where(there, 1.0 if rate is None else shaped("rate", rate, types), 0.0)
     first, second, device, first_rate, second_rate, workers = instance.placements
     pair = second >= 0
-    jobs, devices = np.maximum(instance.count, 1), np.maximum(instance.devices, 1)
+    jobs, devices = np.maximum(instance.count, 1.0), np.maximum(instance.devices, 1)
     width = _most(instance)
     builder = ProgramBuilder()
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost * width)
 
-    def of_types(amount: Integers, one: Floats, two: Floats) -> list[Term]:
+    def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
         """What each placement adds to the rows of its types, each divided by an amount."""
         return [
             (first, columns, width * one / amount[first]),

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.accelerators.instance import Accelerators, Booleans, Floats
-from ...instances.accelerators.measures import entitlements, hierarchical_weights, throughputs
+from ...instances.accelerators.measures import (
+    entitlements,
+    hierarchical_weights,
+    scale,
+    throughputs,
+)
 from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices, share_program
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, solved
+from .programs import Optimum, price_lists, solved
 
 MAIN = 0.1
 """Types whose multiplier is this fraction of the mean one, or more, are at their most."""
@@ -106,7 +111,7 @@ def hierarchical(
     Examples
     --------
     >>> import cotenant
-    >>> instance = cotenant.read("accelerators/tiny").replace(entity=[0, 1], entity_weight=[2, 1])
+    >>> instance = cotenant.read("accelerators/tiny")
     >>> result = cotenant.solve(instance, "hierarchical")
     >>> print(result.status, round(result.objective, 3))
     optimal 0.885
@@ -178,16 +183,19 @@ class _Filling:
         instance = self.instance
         ratio = throughputs(instance, self.best.solution) / unit
         levels, before = list[dict[str, Any]](), list[int]()
+        size = scale(instance, objective)
         for types, prices in self.levels:
             before += types
             value = float(ratio[types].min())
-            most = np.min([self._most(each, before, ratio, unit) for each in prices], axis=0)
+            most = np.min([self._most(one, before, ratio, unit) for one in prices], axis=0)
             bound = max(value, float(most[types].max()))
             name = "next_throughput" if levels else objective
-            stated = level(name, value, bound, agree(value, bound))
+            stated = level(name, value, bound, agree(value, bound, max(size, value)))
             stated["types"] = [instance.names[kind] for kind in types]
-            levels.append(stated)
-        certificate = self.best.certificate | {"levels": levels}
+            levels.append(stated | {"prices": [price_lists(one) for one in prices]})
+        certificate: dict[str, Any] = {"levels": levels}
+        if self.best.status is not Status.OPTIMAL:
+            certificate["engine"] = self.best.message
         bound, first = levels[0]["bound"], Status(levels[0]["status"])
         status = first if self.frozen.all() else Status.FEASIBLE
         return Outcome(self.best.solution, bound, status, self.stop, certificate)
@@ -200,4 +208,6 @@ class _Filling:
         others = np.zeros(len(worth))
         others[before] = (worth * ratio)[before]
         total = most_worth(self.instance, prices) - (1 - ROUNDING) * (others.sum() - others)
-        return np.divide(total, worth, out=np.full(len(worth), np.inf), where=worth > 0)
+        most: Floats = np.full(len(worth), np.inf)
+        np.divide(total, worth, out=most, where=worth > 0)
+        return most

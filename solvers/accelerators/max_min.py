@@ -10,9 +10,11 @@ from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     entitlements,
+    fastest_throughputs,
     finish_time_ratios,
     isolated_throughputs,
     required_steps,
+    scale,
     throughputs,
 )
 from ...instances.problem.option_types import validate_options
@@ -71,7 +73,8 @@ def max_min(
     best, value, bound = most_least(instance, unit, Clock(time_limit))
     if start is not None and (other := least_ratio(instance, start, unit)) > value:
         best, value = dataclasses.replace(best, solution=start), other
-    status = Status.OPTIMAL if agree(value, bound) else Status.FEASIBLE
+    proved = agree(value, bound, scale(instance, "worst_throughput"))
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
     return Outcome(best.solution, max(value, bound), status, best.stop, best.certificate)
 
 
@@ -200,12 +203,8 @@ class _Ends:
         self.instance, self.there = instance, instance.count > 0
         self.steps, self.elapsed = required_steps(instance), instance.elapsed
         self.due = self.elapsed + self.steps / isolated_throughputs(instance)
-        first, second, _, first_rate, second_rate, _ = instance.placements
-        fastest = np.zeros(instance.types)
-        np.maximum.at(fastest, first, first_rate)
-        np.maximum.at(fastest, second[second >= 0], second_rate[second >= 0])
         with np.errstate(divide="ignore"):
-            alone = (self.elapsed + self.steps / fastest) / self.due
+            alone = (self.elapsed + self.steps / fastest_throughputs(instance)) / self.due
         self.at_best = float(alone[self.there].max())
 
     def asked(self, ratio: float) -> Floats:

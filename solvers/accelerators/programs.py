@@ -39,9 +39,13 @@ class Optimum:
     @property
     def certificate(self) -> dict[str, Any]:
         """The prices, and the engine's words where it did not end."""
-        prices = {name: value.tolist() for name, value in self.prices._asdict().items()}
         ended = self.status is Status.OPTIMAL
-        return {"prices": prices} | ({} if ended else {"engine": self.message})
+        return {"prices": price_lists(self.prices)} | ({} if ended else {"engine": self.message})
+
+
+def price_lists(prices: Prices) -> dict[str, list[float]]:
+    """Prices as JSON values."""
+    return {name: value.tolist() for name, value in prices._asdict().items()}
 
 
 def solved(

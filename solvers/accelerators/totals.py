@@ -180,12 +180,12 @@ def _least_cost(
     unit = np.where(asked, floor, 1.0)
     best: Optimum | None = None
     for margin in (MARGIN, 0.0) if asked.any() else (0.0,):
-        program = share_program(instance, unit, floor=asked * (1 + margin), cost=each)
+        program = share_program(instance, unit, floor=np.where(asked, 1 + margin, 0.0), cost=each)
         best = solved(instance, program, clock, step=gain, money=money)
         if best.status is Status.OPTIMAL and _meets(instance, best.solution, floor):
             return best
     assert best is not None
-    most = solved(instance, share_program(instance, unit, rate=asked * 1.0), clock)
+    most = solved(instance, share_program(instance, unit, rate=np.where(asked, 1.0, 0.0)), clock)
     if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
         return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
     if _meets(instance, most.solution, floor):
@@ -203,7 +203,7 @@ def _outcome(
     sense: Literal["min", "max"],
 ) -> Outcome:
     """What is the better of the answer and the start that have what is owed, with the bound."""
-    sign, unit = (1, scale(instance, "cost")) if sense == "min" else (-1, 1.0)
+    sign, name = (1, "cost") if sense == "min" else (-1, "mean_throughput")
     able = [
         one for one in (best.solution, start) if one is not None and _meets(instance, one, floor)
     ]
@@ -212,5 +212,5 @@ def _outcome(
     chosen = min(able, key=lambda one: sign * worth(instance, one))
     value = worth(instance, chosen)
     bound = min(bound, value) if sense == "min" else max(bound, value)
-    status = Status.OPTIMAL if agree(value, bound, unit) else Status.FEASIBLE
+    status = Status.OPTIMAL if agree(value, bound, scale(instance, name)) else Status.FEASIBLE
     return Outcome(chosen, bound, status, best.stop, best.certificate)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies
 
+from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
@@ -24,7 +25,7 @@ from cotenant.instances.packing import Packing
 from cotenant.instances.problem import Instance
 from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.scheduling import Scheduling
-from support import small_cases, small_groups
+from support import small_accelerators, small_cases, small_groups
 from support.group_cases import small as small_grouping
 from support.oracles.colocation import random_fields
 from support.oracles.packing import random_cluster, random_requests
@@ -78,9 +79,14 @@ def numa(rng: Random) -> Numa:
     return small_cases.numa(int(rng.integers(10**6)))
 
 
+def accelerators(rng: Random) -> Accelerators:
+    """Up to five jobs on up to three kinds of devices."""
+    return small_accelerators.drawn(int(rng.integers(10**6)))
+
+
 DRAWN: dict[str, Callable[[Random], Instance]] = {
     made.__name__: made
-    for made in (colocation, market, packing, admission, scheduling, numa, groups)
+    for made in (colocation, market, packing, admission, scheduling, numa, groups, accelerators)
 }
 """What draws a small instance of each problem."""
 
@@ -157,6 +163,21 @@ def _numa(given: Numa, shuffled: Callable[[int], Any]) -> Numa:
     return given.replace(location_share=share.reshape(-1))
 
 
+def _accelerators(given: Accelerators, shuffled: Callable[[int], Any]) -> Accelerators:
+    types, kinds = shuffled(given.types), shuffled(len(given.devices))
+    by_type = ("count", "workers", "weight", "steps", "elapsed", "deadline", "entity")
+    changes: dict[str, Any] = {
+        name: getattr(given, name)[types] for name in by_type if getattr(given, name) is not None
+    }
+    if given.together is not None:
+        changes["together"] = given.together[types][:, types][:, :, kinds]
+    return given.replace(
+        throughput=given.throughput[types][:, kinds], devices=given.devices[kinds],
+        device_cost=given.device_cost[kinds], names=[given.names[i] for i in types],
+        device_names=[given.device_names[i] for i in kinds], **changes,
+    )  # fmt: skip
+
+
 RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "colocation": _colocation,
     "market": _market,
@@ -165,4 +186,5 @@ RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "groups": _groups,
     "scheduling": lambda given, _: given,
     "numa": _numa,
+    "accelerators": _accelerators,
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.groups import Groups
 from cotenant.instances.market import Market
@@ -14,6 +15,7 @@ from cotenant.instances.packing import Packing
 from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
+from support.oracles.accelerators import Jobs
 from support.oracles.packing import fewest
 from support.scheduling_cases import best_of_all
 from support.small_cases import (
@@ -102,8 +104,21 @@ def numa(instance: Any) -> Values:
     return {}
 
 
+def accelerators(instance: Accelerators) -> Values:
+    """Of the programs of every job, in fractions."""
+    jobs = Jobs(instance)
+    least = jobs.least_cost(Fraction(1))
+    return {
+        "worst_throughput": float(jobs.max_min()),
+        "worst_entity_throughput": float(jobs.hierarchical()),
+        "mean_throughput": float(jobs.most_total(Fraction(0)) or 0),
+        "makespan": float(jobs.makespan()),
+        "cost": None if least is None else float(least),
+    }
+
+
 OPTIMA: dict[str, Callable[[Any], Values]] = {
     found.__name__: found
-    for found in (colocation, groups, packing, market, admission, scheduling, numa)
+    for found in (colocation, groups, packing, market, admission, scheduling, numa, accelerators)
 }
 """The enumerator of each problem."""

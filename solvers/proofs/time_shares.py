@@ -1,0 +1,178 @@
+"""Proofs of shares of accelerators' time: the shares in whole parts, and prices in whole numbers.
+
+The theorem stands above `Shares.worth` in the verifier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.instance import Accelerators
+from ...instances.problem.proof import Proof, multipliers
+from ...verify import methods_of
+from ...verify.frame import CheckedLevel
+from ...verify.reading import Refused
+from ..outcome import Status
+from . import Claimed, Task, checked_proof
+from .rounding import option, over_common
+
+PARTS = 10**13
+"""So many parts is one job, or one device."""
+
+DIGITS = 10**24
+"""The largest price, in whole numbers."""
+
+UP = 1 + 1e-14
+"""What a step is worth is raised by this, so that it is not below what it is in the objective: the
+prices leave ten times as much.
+"""
+
+NICE = (10**2, 10**4, 10**6)
+"""Round data have round answers: these denominators may meet them exactly."""
+
+SMALL = 1000
+"""Placements up to which that is tried."""
+
+MARGINS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-9)
+"""By how much less than the bound, as a fraction, the ratio is that is ruled out."""
+
+Step = dict[str, Any]
+
+
+def time_shares(task: Task) -> Proof:
+    """Of `max-min`, `makespan`, `max-throughput`, `min-cost` and `finish-time`."""
+    given = {name: value for name, value in task.options.items() if name == "least"}
+    options = {name: option(value) for name, value in given.items()}
+    infeasible = task.outcome.status is Status.INFEASIBLE
+    kind, best = "infeasible" if infeasible else "prices", CheckedLevel()
+    steps: list[Step] = []
+    for step in _steps(task, kind, task.outcome.certificate["prices"]):
+        found = _checked(task, options, None, [step])
+        if found and (found[0].infeasible or _better(task, found[0].bound, best.bound)):
+            best, steps = found[0], [step]
+            if infeasible:
+                break
+    if infeasible and not steps:
+        raise Claimed("what is asked is so near to what can be had that prices do not rule it out")
+    witness = None if infeasible else _best_witness(task, options)
+    return checked_proof(task, steps, options=options, witness=witness)
+
+
+def levels(task: Task) -> Proof:
+    """Of `leximin` and `hierarchical`."""
+    instance: Accelerators = task.instance
+    steps: list[list[Step]] = []
+    for level in task.outcome.certificate["levels"]:
+        types = [instance.names.index(name) for name in level["types"]]
+        prices = [next(_steps(task, "prices", each)) for each in level["prices"]]
+        steps.append([{"kind": "types", "types": types}, *prices])
+    witness = _best_witness(task, {}, steps)
+    while len(steps) > 1 and _checked(task, {}, witness, *steps) is None:
+        steps.pop()  # levels so near to each other that the shares in parts mix them up
+    return checked_proof(task, *steps, witness=witness)
+
+
+def _checked(
+    task: Task, options: Mapping[str, Any], witness: Any, *steps: list[Step]
+) -> list[CheckedLevel] | None:
+    """What the verifier's checker finds; None where it refuses."""
+    checker = methods_of(task.instance.problem)[task.method][2]
+    assert callable(checker)
+    case = task.case(options, *steps)
+    case.witness = witness
+    try:
+        found: list[CheckedLevel] = checker(case)
+    except Refused:
+        return None
+    return found
+
+
+def _better(task: Task, one: Fraction | None, other: Fraction | None) -> bool:
+    """Whether a bound says more than another."""
+    if one is None or other is None:
+        return one is not None
+    up = methods_of(task.instance.problem)[task.method][1].split()[1] == "max"
+    return one < other if up else one > other
+
+
+def _grids(task: Task) -> tuple[int | None, ...]:
+    """None, for many digits, and the largest denominators of fractions that are tried besides."""
+    small = len(task.instance.placements.first) <= SMALL
+    return (None, *NICE) if small and task.method not in ("leximin", "hierarchical") else (None,)
+
+
+def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
+    """The prices in whole numbers, in several ways; of `finish-time` with ratios just below the
+    bound.
+    """
+    worth = np.array(prices["step"])
+    rents = np.array([*prices["device"], *prices["job"]])
+    for grid in _grids(task):
+        if grid is None:
+            up = [Fraction(value) * Fraction(UP) for value in worth.tolist()]
+            parts, most = [Fraction(value) for value in rents.tolist()], max(up)
+            over = max(1, int(DIGITS / max(most, *parts, Fraction(1, 10**300))))
+            scale = max(1, int(DIGITS / min((part for part in up if part), default=Fraction(1))))
+            step = multipliers([math.ceil(part * scale) for part in up], scale)
+            price = multipliers([math.ceil(part * over) for part in parts], over)
+        else:
+            step, price = (
+                multipliers(*over_common(_near(value, grid) for value in values.tolist()))
+                for values in (worth, rents)
+            )
+        made = {"kind": kind, "worth": step, "prices": price}
+        if task.method != "finish-time":
+            yield made
+            continue
+        bound = Fraction(task.outcome.bound or 0.0)
+        for margin in MARGINS:
+            ratio = Fraction(math.floor(bound * (1 - Fraction(margin)) * PARTS**2), PARTS**2)
+            yield made | {"ratio": option(ratio)}
+
+
+def _near(value: float, grid: int) -> Fraction:
+    return Fraction(value).limit_denominator(grid)
+
+
+def _best_witness(
+    task: Task, options: Mapping[str, Any], steps: list[list[Step]] | None = None
+) -> Step | None:
+    """The shares in whole parts whose value is the best; None where rounding leaves a job less than
+    it is owed.
+    """
+    solution: Any = task.outcome.solution
+    best: tuple[Fraction | None, Step | None] = None, None
+    for grid in _grids(task) if solution is not None else ():
+        witness = _witness(task.instance, solution, grid)
+        found = _checked(task, options, witness, *(steps or [[]]))
+        value = found[0].value if found else None
+        if (value is not None and not _better(task, value, best[0])) or best[0] is None:
+            best = value, witness if found else None
+    return best[1]
+
+
+def _witness(instance: Accelerators, solution: TimeShares, grid: int | None) -> Step:
+    """The shares in whole parts of a number that is so large that nothing is used more than it may
+    be.
+    """
+    values = [Fraction(value) for value in solution.share.tolist()]
+    near = values if grid is None else [_near(float(value), grid) for value in values]
+    parts, over = over_common(near) if grid else ([int(value * PARTS) for value in values], PARTS)
+    first, second, device = (
+        array.tolist() for array in (solution.first, solution.second, solution.device)
+    )
+    used = [0] * (len(instance.devices) + instance.types)
+    for i, j, d, part in zip(first, second, device, parts, strict=True):
+        used[d] += int(instance.workers[i]) * part
+        for k in (i, j) if j >= 0 else (i,):
+            used[len(instance.devices) + k] += part
+    there = [*instance.devices.tolist(), *instance.count.tolist()]
+    needed = max((-(-u // n) for u, n in zip(used, there, strict=True) if n), default=1)
+    rows = zip(first, second, device, parts, strict=True)
+    return {"over": max(over, needed), "shares": [list(row) for row in rows if row[3]]}

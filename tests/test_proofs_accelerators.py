@@ -1,0 +1,171 @@
+"""Proofs of shares of accelerators' time: prices of devices and of jobs' time bound what linear
+programs find, whatever they are.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.oracles.accelerators import Jobs
+from support.proved import Document, Proved, case_of, proved
+from support.seeds import seeds
+from support.small_accelerators import drawn
+
+import cotenant
+from cotenant.instances.accelerators import Accelerators
+from cotenant.verify.accelerators import finish_time, max_min
+from cotenant.verify.reading import Refused
+
+QUESTIONS: tuple[tuple[str, dict[str, float]], ...] = (
+    ("max-min", {}),
+    ("leximin", {}),
+    ("hierarchical", {}),
+    ("makespan", {}),
+    ("finish-time", {}),
+    ("max-throughput", {"least": 0.0}),
+    ("max-throughput", {"least": 0.25}),
+    ("min-cost", {"least": 1.0}),
+)
+
+
+@pytest.mark.parametrize("seed", seeds(60, 8))
+def test_what_the_programs_find_is_certified(seed: int) -> None:
+    instance = drawn(seed)
+    for method, options in QUESTIONS:
+        outcome = cotenant.solve(instance, method, **options).outcome
+        proof = proved(instance, method, outcome, **options)
+        assert len(json.dumps(proof.document)) < 8000
+        if outcome.solution is None:
+            assert proof.sentence.endswith("no answer at all")
+            continue
+        assert float(proof.bound) == pytest.approx(outcome.bound, rel=1e-9, abs=1e-12)
+        for level in proof.proof.levels:
+            assert abs(level.value - level.bound) <= Fraction(1, 10**8) * (1 + abs(level.value))
+
+
+def test_deadlines_are_part_of_the_claim() -> None:
+    instance = tiny().replace(deadline=[3000, np.inf])
+    proof = proved(instance, "min-cost", least=0.5)
+    cheaper = proved(tiny(), "min-cost", least=0.5)
+    assert proof.value > cheaper.value
+    with refused(Refused):
+        changed = proof.document
+        changed["witness"] = cheaper.document["witness"]
+        proof.judge(changed)
+    soon = tiny().replace(deadline=[600, 600])
+    assert proved(soon, "min-cost").sentence.endswith("no answer at all")
+
+
+def tiny() -> Accelerators:
+    found = cotenant.read("accelerators/tiny")
+    assert isinstance(found, Accelerators)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
+    """Prices drawn by chance, that of time so high that no job is worth more than it uses."""
+    instance, rng = drawn(seed), np.random.default_rng(seed)
+    best, passed = Jobs(instance).max_min(), 0
+    for _ in range(40):
+        worth = rng.integers(0, 4, instance.types).tolist()
+        prices = rng.integers(0, 40, len(instance.devices) + instance.types).tolist()
+        step = {"kind": "prices", "worth": {"over": 1, "numbers": worth},
+                "prices": {"over": int(rng.integers(1, 4)), "numbers": prices}}  # fmt: skip
+        try:
+            [level] = max_min(case_of(instance, None, {}, [step]))
+        except Refused:
+            continue
+        passed += 1
+        assert level.bound is not None
+        assert level.bound >= best
+    assert passed > 3
+
+
+def test_a_ratio_that_can_be_had_is_not_ruled_out() -> None:
+    instance = tiny()
+    proof = proved(instance, "finish-time")
+    [step] = proof.document["steps"]
+    for ratio, fits in ((proof.bound, True), (proof.value * Fraction(10**9 + 1, 10**9), False)):
+        step["ratio"] = f"{ratio.numerator}/{ratio.denominator}"
+        case = case_of(instance, proof.document["witness"], {}, [step])
+        if fits:
+            assert finish_time(case)[0].bound == ratio
+        else:
+            with refused(Refused):
+                finish_time(case)
+
+
+@cache
+def made(method: str) -> Proved:
+    return proved(tiny(), method, **({"least": 1.4} if method == "min-cost" else {}))
+
+
+def numbers(proof: Document, which: str) -> list[Any]:
+    """What the last step's prices are."""
+    steps = proof["levels"][-1]["steps"] if proof["levels"] else proof["steps"]
+    return steps[-1][which]["numbers"]
+
+
+FORGERIES: dict[str, Any] = {
+    "a price below 0": lambda p: numbers(p, "prices").__setitem__(0, -1),
+    "a worth below 0": lambda p: numbers(p, "worth").__setitem__(0, -1),
+    "half a price": lambda p: numbers(p, "prices").__setitem__(0, "1/2"),
+    "prices of nothing": lambda p: numbers(p, "prices").__setitem__(
+        slice(None), [0] * len(numbers(p, "prices"))
+    ),
+    "steps worth nothing": lambda p: numbers(p, "worth").__setitem__(
+        slice(None), [0] * len(numbers(p, "worth"))
+    ),
+    "steps worth more": lambda p: numbers(p, "worth").__setitem__(
+        slice(None), [2 * n + 1 for n in numbers(p, "worth")]
+    ),
+    "a price left out": lambda p: numbers(p, "prices").pop(),
+    "over nothing": lambda p: p["steps"][-1]["prices"].update(over=0),
+    "another kind": lambda p: p["steps"][-1].update(kind="dual"),
+    "a type from nowhere": lambda p: p["witness"]["shares"][0].__setitem__(0, 7),
+    "a type from behind": lambda p: p["witness"]["shares"][0].__setitem__(0, -1),
+    "a device from nowhere": lambda p: p["witness"]["shares"][0].__setitem__(2, 7),
+    "a pair that may not be": lambda p: p["witness"]["shares"].append([1, 1, 0, 1]),
+    "half a part": lambda p: p["witness"]["shares"][0].__setitem__(3, "1/2"),
+    "less than no part": lambda p: p["witness"]["shares"][0].__setitem__(3, -5),
+    "more than there is": lambda p: p["witness"].update(
+        over=p["witness"]["over"] - max(1, p["witness"]["over"] // 10**6)
+    ),
+    "a better answer": lambda p: p["claim"].update(value=10**6 if p["claim"]["sense"] == "max" else 0),
+    "a better bound": lambda p: p["claim"].update(bound=0 if p["claim"]["sense"] == "max" else 10**6),
+    "no answer": lambda p: p["claim"].update(claim_kind="infeasible", value=None, bound=None),
+    "an option": lambda p: p["options"].update(weight=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", dict.fromkeys(name for name, _ in QUESTIONS))
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_is_refused(change: Any, method: str) -> None:
+    made(method).refuses(change)
+
+
+LEVELS: dict[str, Any] = {
+    "a type on two levels": lambda p: p["steps"][0]["types"].append(p["steps"][0]["types"][0]),
+    "no types": lambda p: p["steps"][0]["types"].clear(),
+    "types twice": lambda p: p["steps"].append(p["steps"][0]),
+    "no step of types": lambda p: p["steps"].pop(0),
+    "a level of types that have less": lambda p: (
+        p["steps"].__setitem__(slice(None), p["levels"][0]["steps"]),
+        p["claim"].update(p["levels"][0]["claim"], objective="worst_throughput"),
+        p["levels"].clear(),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", LEVELS.values(), ids=LEVELS)
+def test_levels_that_are_none_are_refused(change: Any) -> None:
+    proof = proved(drawn(4), "leximin")
+    assert len(proof.proof.levels) == 3
+    proof.refuses(change)

@@ -1,0 +1,382 @@
+"""Accelerators: shares of the time of jobs of several types on devices of several kinds."""
+
+from fractions import Fraction
+
+from .frame import CheckedLevel, Methods, ProofCase
+from .reading import (
+    Refused,
+    Step,
+    amount,
+    beyond,
+    charge,
+    exact,
+    fields,
+    listed,
+    rational,
+    rationals,
+    refuse_if,
+    scaled,
+    whole,
+    wholes,
+)
+
+NEEDED = "throughput count devices"
+OTHERS = (
+    "together workers weight steps elapsed deadline device_cost entity entity_weight "
+    "names device_names entity_names"
+)
+
+
+class Shares:
+    """A job of type i on a device of kind d makes alone[i][d] / unit steps a second, beside one of
+    type j beside[i][j][d] / unit (None: they may not), and needs workers[i] devices.
+
+    The answer says how many jobs of a type, alone, or pairs run on a kind of device, on average
+    over time; no more jobs and devices than there are. `total`: the steps a second of all jobs of
+    each type together.
+    """
+
+    def __init__(self, case: ProofCase) -> None:
+        document = fields(case.document, NEEDED, OTHERS, "the instance")
+        self.document = document
+        self.count = [amount(n, "count") for n in listed(document["count"], "count")]
+        self.devices = [amount(n, "devices") for n in listed(document["devices"], "devices")]
+        self.types, self.kinds = range(len(self.count)), range(len(self.devices))
+        self.jobs, self.weight = sum(self.count), self.numbers("weight", 1)
+        self.workers = [int(w) for w in self.numbers("workers", 1)]
+        refuse_if(self.workers != self.numbers("workers", 1), "workers are not whole")
+        for workers, weight in zip(self.workers, self.weight, strict=True):
+            refuse_if(workers <= 0 or weight <= 0, "a weight or a number of workers is not above 0")
+        refuse_if(not (self.jobs and sum(self.devices)), "there are no jobs, or no devices")
+        types, kinds = len(self.types), len(self.kinds)
+        rows = [listed(row, "throughput", kinds) for row in self.rows("throughput", types)]
+        tables: list[list[object]] = [[None] * kinds] * types**2
+        if document.get("together") is not None:
+            pairs = [listed(row, "together", types) for row in self.rows("together", types)]
+            tables = [listed(table, "together", kinds) for row in pairs for table in row]
+        rates, self.unit = scaled([v for row in rows + tables for v in row], "throughput")
+        refuse_if(any(rate is not None and rate < 0 for rate in rates), "a throughput is below 0")
+        every = [rates[k : k + kinds] for k in range(0, len(rates), kinds)]
+        self.alone = [
+            [rate or 0 if self.fits(i, d) else 0 for d, rate in enumerate(every[i])]
+            for i in self.types
+        ]
+        self.beside = [every[types * (i + 1) : types * (i + 2)] for i in self.types]
+        self.total = [Fraction(0)] * types
+        self.cost = Fraction(0)
+        if case.witness is not None:
+            self._answer(fields(case.witness, "over shares", what="the answer"))
+
+    def rows(self, name: str, length: int) -> list[object]:
+        """A list of the instance."""
+        return listed(self.document[name], name, length)
+
+    def numbers(self, name: str, usual: int) -> list[Fraction]:
+        """A number for each type, or each kind of device."""
+        length = len(self.kinds if name == "device_cost" else self.types)
+        if self.document.get(name) is None:
+            return [Fraction(usual)] * length
+        return [exact(value, name) for value in self.rows(name, length)]
+
+    def fits(self, i: int, d: int) -> bool:
+        """Whether there are as many devices of a kind as a job needs."""
+        return self.workers[i] <= self.devices[d]
+
+    def pair(self, i: int, j: int, d: int) -> tuple[int, int] | None:
+        """Steps of both, times `unit`, where they may run beside each other."""
+        one, two = self.beside[i][j][d], self.beside[j][i][d]
+        able = self.workers[i] == self.workers[j] and self.fits(i, d)
+        if one is None or two is None or not able or (i == j and self.count[i] < 2):
+            return None
+        return one, two
+
+    def _answer(self, answer: Step) -> None:
+        over = whole(answer["over"], "over", 1)
+        used, busy, progress = [0] * len(self.kinds), [0] * len(self.types), [0] * len(self.types)
+        for row in listed(answer["shares"], "shares"):
+            charge(50)
+            i, j, d, share = wholes(row, "shares", 4, -1)
+            refuse_if(min(i, d, share) < 0 or max(i, j) >= len(busy) or d >= len(used), "no place")
+            rates = self.pair(i, j, d) if j >= 0 else (self.alone[i][d], 0)
+            if rates is None or not self.fits(i, d):
+                raise Refused(f"types {i} and {j} may not run on devices of kind {d}")
+            used[d] += self.workers[i] * share
+            for k, rate in zip((i, j), rates, strict=True):
+                if k >= 0:
+                    busy[k] += share
+                    progress[k] += share * rate
+        for spent, there in ((used, self.devices), (busy, self.count)):
+            refuse_if(
+                any(s > over * n for s, n in zip(spent, there, strict=True)),
+                "the answer uses more devices, or time of jobs, than there is",
+            )
+        self.total = [Fraction(p, over * self.unit) for p in progress]
+        costs = zip(used, self.numbers("device_cost", 1), strict=True)
+        self.cost = sum((u * c for u, c in costs), Fraction(0)) / over
+
+    def worth(self, step: Step, money: int = 0) -> tuple[list[Fraction], Fraction]:
+        """What a step a second of each type is worth, and all that there is.
+
+        Theorem. Let a step a second of type i be worth s, a device y and the time of a job u, 0 or
+        more, and no job or pair be worth more than the w devices that it uses and the time of its
+        jobs: s r <= w y + u, and s r + s' r' <= w y + u + u'. Then sum s total <= sum y devices +
+        sum u count for every answer, as it is a sum over what runs, and no more can be used than
+        there is. With `money` the cost of a device in use is added to y there, and that of the
+        answer to the right-hand side.
+        """
+        price, over = rationals(step["prices"], "prices", len(self.kinds) + len(self.types))
+        worth, unit = rationals(step["worth"], "worth", len(self.types))
+        refuse_if(min(price + worth) < 0, "a price is below 0")
+        costs = zip(price, self.numbers("device_cost", 1), strict=False)
+        rent, job = [y + money * over * c for y, c in costs], price[len(self.kinds) :]
+        there = [i for i in self.types if self.count[i]]
+        digits, scale = beyond([*price, *worth, over, unit, self.unit]), unit * self.unit
+        for d in self.kinds:
+            charge(100 + (50 + digits) * len(there) ** 2)
+            for place, i in enumerate(there):
+                paid = self.workers[i] * rent[d]
+                uses = [(self.alone[i][d] * worth[i], job[i])]
+                for j in there[place:]:
+                    if (rates := self.pair(i, j, d)) is not None:
+                        uses.append((rates[0] * worth[i] + rates[1] * worth[j], job[i] + job[j]))
+                if any(gain * over > (paid + time) * scale for gain, time in uses):
+                    raise Refused("a job or a pair is worth more than it uses")
+        amounts = [*self.devices, *self.count]
+        total = sum(a * p for a, p in zip(amounts, price, strict=True))
+        return [Fraction(w, unit) for w in worth], Fraction(total, over)
+
+    def proportional(self) -> list[Fraction]:
+        """Steps a second of a job whose time is divided over the kinds as devices are."""
+        parts = [sum(r * n for r, n in zip(row, self.devices, strict=True)) for row in self.alone]
+        found = [Fraction(part, self.unit * sum(self.devices)) for part in parts]
+        refuse_if(
+            any(n and not r for n, r in zip(self.count, found, strict=True)), "a job cannot run"
+        )
+        return found
+
+    def isolated(self) -> list[Fraction]:
+        """Steps a second of a job in its own 1/n of the cluster."""
+        part = Fraction(sum(self.devices), self.jobs)
+        parts = [min(Fraction(1), part / w) for w in self.workers]
+        return [p * r for p, r in zip(parts, self.proportional(), strict=True)]
+
+    def entitled(self) -> list[Fraction]:
+        """Steps a second that are a normalized throughput of 1."""
+        each = zip(self.proportional(), self.weight, self.workers, strict=True)
+        return [r * weight / w for r, weight, w in each]
+
+    def of_entities(self) -> list[Fraction]:
+        """The same with weights that are a job's part of its entity's weight."""
+        owners = wholes(self.document.get("entity"), "entity", len(self.types), 0)
+        weights = self.document.get("entity_weight")
+        shares = [exact(w, "entity_weight") for w in listed(weights, "entity_weight")]
+        refuse_if(max(owners) >= len(shares), "an entity has no weight")
+        total = [Fraction(0)] * len(shares)
+        for owner, n, weight in zip(owners, self.count, self.weight, strict=True):
+            total[owner] += n * weight
+        each = zip(self.entitled(), owners, strict=True)
+        return [u * shares[o] / total[o] if total[o] else u for u, o in each]
+
+    def times(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Steps left, and seconds since submission."""
+        refuse_if(self.document.get("steps") is None, "the instance has no steps")
+        steps = self.numbers("steps", 1)
+        refuse_if(min(steps) <= 0, "steps are not above 0")
+        return steps, self.numbers("elapsed", 0)
+
+    def ratios(self, unit: list[Fraction], types: list[int] | None = None) -> list[Fraction]:
+        """The throughput of a job of each of these types that has jobs, in its unit."""
+        among = self.types if types is None else types
+        return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
+
+    def asks(self, worth: list[Fraction], throughput: list[Fraction]) -> Fraction:
+        """What all jobs' throughputs are worth where each job has so much."""
+        each = zip(worth, self.count, throughput, strict=True)
+        return sum((s * n * t for s, n, t in each), Fraction(0))
+
+
+def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel:
+    """The least throughput of a job in its unit, and a bound: what all is worth over what a ratio
+    of 1 is.
+    """
+    level = CheckedLevel()
+    for _, step in case.each(0, prices="worth prices"):
+        worth, most = given.worth(step)
+        asked = given.asks(worth, unit)
+        refuse_if(not asked, "no step is worth anything")
+        level.at_most(most / asked)
+    if case.witness is not None:
+        level.value = min(given.ratios(unit))
+    return level
+
+
+def max_min(case: ProofCase) -> list[CheckedLevel]:
+    """The most of the worst normalized throughput."""
+    given = Shares(case)
+    return [_ratio(case, given, given.entitled())]
+
+
+def makespan(case: ProofCase) -> list[CheckedLevel]:
+    """The least time until all jobs have ended."""
+    given = Shares(case)
+    level = _ratio(case, given, given.times()[0])
+    refuse_if(0 in (level.value, level.bound), "a job does not progress, or none can")
+    return [CheckedLevel(level.value and 1 / level.value, level.bound and 1 / level.bound)]
+
+
+def finish_time(case: ProofCase) -> list[CheckedLevel]:
+    """The least of the worst finish-time ratio r = (elapsed + steps / throughput) / due, due the
+    same in 1/n of the cluster.
+
+    A ratio below r asks for more than steps / (r due - elapsed) of each job. If that, of the jobs
+    whose steps are worth anything, is worth no less than all that there is, r is a bound.
+    """
+    given, level = Shares(case), CheckedLevel()
+    (steps, elapsed), alone = given.times(), given.isolated()
+    there = [i for i in given.types if given.count[i]]
+    due = [elapsed[i] + steps[i] / (alone[i] or 1) for i in given.types]
+    for _, step in case.each(0, prices="worth prices ratio"):
+        (worth, most), ratio = given.worth(step), rational(step["ratio"], "ratio")
+        left = [ratio * due[i] - elapsed[i] for i in given.types]
+        asked = Fraction(0)
+        for i in [i for i in there if worth[i]]:
+            refuse_if(left[i] <= 0, "the ratio is less than a job's elapsed time")
+            asked += worth[i] * given.count[i] * steps[i] / left[i]
+        refuse_if(asked < most or not asked, "the ratio is not ruled out")
+        level.at_least(ratio)
+    if case.witness is not None:
+        refuse_if(not all(given.total[i] for i in there), "a job does not progress")
+        level.value = max(
+            (elapsed[i] + steps[i] * given.count[i] / given.total[i]) / due[i] for i in there
+        )
+    return [level]
+
+
+def _levels(
+    case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
+) -> list[CheckedLevel]:
+    """Types level by level. Of the answers in which no job of this level's types, or of those
+    before, has less than here, none gives a job of this level more than the bound.
+
+    If a job of type i had more, others than i of these types no less, then all were worth more than
+    there is. If besides the types of later levels, and those of none, have no less than these here,
+    whoever has more than here takes it from somebody who has no more: the answer is leximin as far
+    as value and bound agree.
+    """
+    refuse_if(case.witness is None, "levels are about an answer, and there is none")
+    levels, before = list[CheckedLevel](), list[int]()
+    for place in range(len(case.steps)):
+        steps = list(case.each(place, prices="worth prices", types="types"))
+        refuse_if(not steps or steps[0][0] != "types", "a level begins with its types")
+        types = wholes(steps[0][1]["types"], "types", None, 0, len(given.types) - 1)
+        before += types
+        refuse_if(not types or len(set(before)) < len(before), "a type is on two levels")
+        refuse_if(not all(given.count[i] for i in types), "a type has no jobs")
+        ratio, most = given.ratios(unit, types), dict[int, Fraction]()
+        rest = [i for i in given.types if i not in before]
+        late = in_order and min(given.ratios(unit, rest), default=max(ratio)) < max(ratio)
+        refuse_if(late, "a type of a later level has less")
+        for kind, step in steps[1:]:
+            refuse_if(kind != "prices", "a level has its types once")
+            worth, total = given.worth(step)
+            total -= sum((worth[i] * given.total[i] for i in before), Fraction(0))
+            for i in [i for i in types if worth[i]]:
+                bound = (total / worth[i] + given.total[i]) / (given.count[i] * unit[i])
+                most[i] = min(bound, most.get(i, bound))
+        level = CheckedLevel(min(ratio))
+        if len(most) == len(types):
+            level.bound = max(most.values())
+        levels.append(level)
+    return levels
+
+
+def leximin(case: ProofCase) -> list[CheckedLevel]:
+    """The most of the worst normalized throughput, then of the next."""
+    given = Shares(case)
+    return _levels(case, given, given.entitled(), True)
+
+
+def hierarchical(case: ProofCase) -> list[CheckedLevel]:
+    """The most of the worst throughput by weights of entities, then what else is at its most."""
+    given = Shares(case)
+    return _levels(case, given, given.of_entities(), False)
+
+
+def max_throughput(case: ProofCase) -> list[CheckedLevel]:
+    """The most mean normalized throughput where every job has the least.
+
+    The mean is a sum of g total, g the workers over the proportional throughput and all jobs. If
+    steps are worth s >= g each, it is at most what there is less what (s - g) of the least is.
+    """
+    given, level = Shares(case), CheckedLevel()
+    least = rational(case.options.get("least", 0), "least")
+    refuse_if(least < 0, "the least is below 0")
+    floor = [least * unit for unit in given.entitled()]
+    gain = [
+        w / (r * given.jobs) if n else Fraction(0)
+        for w, r, n in zip(given.workers, given.proportional(), given.count, strict=True)
+    ]
+    for kind, step in case.each(0, prices="worth prices", infeasible="worth prices"):
+        worth, most = given.worth(step)
+        asked = given.asks(worth, floor)
+        if kind == "infeasible":
+            refuse_if(asked <= most, "it is not shown that there is no answer")
+            level.infeasible = True
+            continue
+        refuse_if(
+            any(s < g for s, g in zip(worth, gain, strict=True)), "a step is worth too little"
+        )
+        level.at_most(most - asked + given.asks(gain, floor))
+    if case.witness is not None:
+        _require(given, floor)
+        level.value = sum((g * t for g, t in zip(gain, given.total, strict=True)), Fraction(0))
+    return [level]
+
+
+def min_cost(case: ProofCase) -> list[CheckedLevel]:
+    """The least cost where every job has so many times what it has in 1/n of the cluster, and its
+    steps by its deadline: what that is worth less what there is, the cost aside.
+    """
+    given, level = Shares(case), CheckedLevel(None, Fraction(0))
+    least = rational(case.options.get("least", 1), "least")
+    refuse_if(least < 0, "the least is below 0")
+    floor = [least * r for r in given.isolated()]
+    if given.document.get("deadline") is not None:
+        steps, _ = given.times()
+        ends, over = scaled(given.rows("deadline", len(given.types)), "deadline")
+        for i in [i for i in given.types if ends[i] is not None]:
+            refuse_if((end := ends[i]) is None or end <= 0, "a deadline is not above 0")
+            floor[i] = max(floor[i], steps[i] * over / (end or 1))
+    for kind, step in case.each(0, prices="worth prices", infeasible="worth prices"):
+        worth, most = given.worth(step, int(kind == "prices"))
+        asked = given.asks(worth, floor)
+        refuse_if(kind == "infeasible" and asked <= most, "it is not shown that there is no answer")
+        level.infeasible = level.infeasible or kind == "infeasible"
+        if kind == "prices":
+            level.at_least(asked - most)
+    if case.witness is not None:
+        _require(given, floor)
+        level.value = given.cost
+    return [level]
+
+
+def _require(given: Shares, floor: list[Fraction]) -> None:
+    """Refuse an answer in which a job has less than it is owed."""
+    each = zip(given.total, given.count, floor, strict=True)
+    refuse_if(any(t < n * f for t, n, f in each), "a job has less than it is owed")
+
+
+NEXT = ", next_throughput max" * 999
+METHODS: Methods = {
+    "max-min": ("", "worst_throughput max", max_min),
+    "leximin": ("", "worst_throughput max" + NEXT, leximin),
+    "hierarchical": (
+        "",
+        "worst_entity_throughput max" + NEXT,
+        hierarchical,
+    ),
+    "max-throughput": ("least", "mean_throughput max", max_throughput),
+    "min-cost": ("least", "cost min", min_cost),
+    "makespan": ("", "makespan min", makespan),
+    "finish-time": ("", "finish_time_ratio min", finish_time),
+}

@@ -388,6 +388,16 @@ METHODS: tuple[Method, ...] = (
            "equilibrium_error", "Hylland and Zeckhauser (1979)"),
     Method("isolated", "accelerators", "baselines.accelerators:isolated", "heuristic",
            "worst_throughput", f"{_GAVEL} 4.2, 1/n of the cluster"),
+    Method("proportional", "accelerators", "baselines.accelerators:proportional", "heuristic",
+           "worst_throughput", f"{_GAVEL} 4.1, equal allocation"),
+    Method("FIFO", "accelerators", "baselines.accelerators:fifo", "heuristic",
+           "worst_throughput", f"{_GAVEL} 4.2"),
+    _ending("AlloX", "accelerators", "baselines.accelerators:allox", "heuristic",
+            "mean_throughput", "Le et al. (EuroSys 2020) 4", quick=20_000),
+    Method("Gandiva", "accelerators", "baselines.accelerators:gandiva", "heuristic",
+           "worst_throughput", "Xiao et al. (OSDI 2018), packing"),
+    Method("POP", "accelerators", "baselines.accelerators:partitioned", "heuristic",
+           "worst_throughput", "Narayanan et al. (SOSP 2021) 3", quick=0),
 )
 # fmt: on
 

@@ -1,27 +1,15 @@
-"""Heuristics: the policies that clusters use."""
+"""Policies for accelerators as plain functions. What several of them share:
 
-from __future__ import annotations
+- The answer has a row for jobs of a type, and equal jobs have equal parts: where a policy runs some
+  jobs of a type and not others, the answer has the mean job, as over many draws of their order. To
+  see single jobs give each a type of its own.
+- Jobs alone run only where they make progress, pairs only where both fit.
+- Orders of equal jobs, and partners, are drawn by `rng`; without it by a generator of seed 0.
+"""
 
-import numpy as np
+from .gandiva import gandiva
+from .partitioned import partitioned
+from .queues import allox, fifo
+from .shares import isolated, proportional
 
-from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.feasible import isolated_shares
-from ...instances.accelerators.instance import Accelerators
-
-
-def isolated(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> TimeShares:
-    """Every job alone in its own 1/n of the cluster, n the number of jobs.
-
-    Examples
-    --------
-    >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "isolated")
-    >>> round(result.objective, 6)
-    0.5
-    """
-    return isolated_shares(instance)
+__all__ = ["allox", "fifo", "gandiva", "isolated", "partitioned", "proportional"]

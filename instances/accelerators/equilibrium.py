@@ -128,8 +128,8 @@ def residuals(
         instance.alone[np.ix_(there, offered)],
         price[offered],
         budgets(instance, budget)[there],
-        (instance.count * instance.workers)[there],
-        instance.devices[offered],
+        (instance.count * instance.workers)[there].astype(float),
+        instance.devices[offered].astype(float),
     )
 
 

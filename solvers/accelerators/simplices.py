@@ -112,7 +112,8 @@ class _Path:
         column = inverse @ np.append(1.0, self.values[entering])
         able = np.flatnonzero(column > _SMALL * np.abs(column).max())
         rows = inverse[able] / column[able, None]
-        return others[able[min(range(len(able)), key=lambda row: tuple(rows[row]))]]
+        least = min(range(len(able)), key=lambda row: tuple(rows[row]))
+        return others[int(able[least])]
 
     def replace(self, leaving: int) -> int:
         """Go to the simplex on the other side of the face without this corner; returns the place of

@@ -1,0 +1,179 @@
+"""Policies that give each job one device, or none, until the next decision."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.feasible import within_limits
+from ...instances.accelerators.instance import Accelerators, Floats, Integers
+from ...instances.accelerators.measures import required_steps
+from ...instances.problem.option_types import Above, validate_options
+from ...models.program import LinearProgram, ProgramBuilder
+from ...solvers.engines import solve_program
+from ...solvers.outcome import Clock
+
+
+@validate_options
+def fifo(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    device: Literal["random", "fastest"] = "random",
+) -> TimeShares:
+    """Jobs in the order of their submission, each alone on a free device until it ends; the first
+    that finds none stops the queue.
+
+    Parameters
+    ----------
+    rng : draws the order of jobs submitted at the same time, and the devices.
+    device : a kind drawn from those that have room, or the one of the most throughput.
+
+    Notes
+    -----
+    O(n log n). Gavel (OSDI 2020), section 4.2, and its policies for comparison: the first is
+    agnostic of throughputs, the second aware of them.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "FIFO", seed=0)
+    >>> print(result.status, result.metrics["starved"])
+    feasible 2.0
+    """
+    draw = rng or np.random.default_rng(0)
+    room = instance.devices.copy()
+    running = np.zeros(instance.throughput.shape)
+    kinds = np.arange(len(room))
+    for job in _queue(instance, draw).tolist():
+        free = kinds[(room >= instance.workers[job]) & (instance.alone[job] > 0)]
+        if not len(free):
+            break
+        fast = free[np.argmax(instance.alone[job, free])]
+        kind = fast if device == "fastest" else free[draw.integers(len(free))]
+        running[job, kind] += 1
+        room[kind] -= instance.workers[job]
+    return _alone(instance, running)
+
+
+@validate_options
+def allox(
+    instance: Accelerators,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    alpha: Annotated[float, Above(0, "a share of the jobs", most=1)] = 0.3,
+) -> TimeShares:
+    """The first jobs of the queues that make the mean completion time least (AlloX).
+
+    Jobs and the places of each device's queue are matched: the k-th job from a queue's end delays
+    k jobs by its own time. Whoever is first in a queue runs; jobs of several workers take so many
+    places.
+
+    Parameters
+    ----------
+    rng : draws the order of jobs submitted at the same time.
+    time_limit : seconds for the matching; when they are up the answer is that of FIFO.
+    alpha : the share of jobs that are looked at, those submitted first, but at least as many as
+        there are devices.
+
+    Raises
+    ------
+    InvalidInstance
+        The instance has no steps.
+
+    Notes
+    -----
+    Le et al., AlloX (EuroSys 2020), section 4, a transportation program over types. It plans
+    queues; running until the next decision only their first jobs is Gavel's comparison.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "AlloX", seed=0)
+    >>> print(result.status, result.metrics["starved"])
+    feasible 0.0
+    """
+    clock, draw = Clock(time_limit), rng or np.random.default_rng(0)
+    required_steps(instance)
+    most = min(instance.jobs, max(instance.all_devices, int(alpha * instance.jobs)))
+    count = np.bincount(_queue(instance, draw)[:most], minlength=instance.types)
+    depth = 2 * -(-most // instance.all_devices) + 1
+    while True:
+        places = _places(instance, count, depth)
+        found = None if clock.expired else solve_program(places.program, time_limit=clock.left)
+        if found is None or found.point is None:
+            return fifo(instance, rng=draw)
+        number = np.floor(found.point[: len(places.type)] + 1e-6).astype(np.int64)
+        last = number * instance.workers[places.type] * (places.place == depth)
+        full = np.bincount(places.device, last, len(instance.devices)) >= instance.devices
+        if depth >= most or not (full & (instance.devices > 0)).any():
+            return _alone(instance, _first(instance, places, number))
+        depth = min(2 * depth, most)
+
+
+class _Places:
+    """The program of who takes which place, and what its columns are.
+
+    Attributes
+    ----------
+    type, device, place : (k,) of each column; the place from the end of the queue, from 1.
+    time : (k,) seconds that the job takes.
+    """
+
+    program: LinearProgram
+
+    def __init__(self, kind: Integers, device: Integers, place: Integers, time: Floats) -> None:
+        self.type, self.device, self.place, self.time = kind, device, place, time
+
+
+def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
+    """The least sum of completion times, a queue of so many places on each device; a job without a
+    place costs more than any.
+    """
+    kind, device = np.nonzero((instance.alone > 0) & (count > 0)[:, None])
+    time = required_steps(instance)[kind] / instance.alone[kind, device]
+    place = np.tile(np.arange(1, depth + 1), len(kind))
+    kind, device, time = np.repeat(kind, depth), np.repeat(device, depth), np.repeat(time, depth)
+    found = _Places(kind, device, place, time)
+    builder, unit = ProgramBuilder(), time.max() * depth
+    columns = builder.columns(len(kind), cost=place * time / unit)
+    without = builder.columns(instance.types, cost=2.0)
+    workers = instance.workers[kind].astype(float)
+    slots = device * depth + place - 1
+    supply = np.repeat(instance.devices, depth)
+    builder.sums(len(supply), (slots, columns, workers), upper=supply)
+    types = np.arange(instance.types)
+    builder.sums(
+        instance.types, (kind, columns, 1.0), (types, without, 1.0), lower=count, upper=count
+    )
+    found.program = builder.build()
+    return found
+
+
+def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
+    """(T, D) the jobs that are first in the queues, the shorter ones before the longer."""
+    running, room = np.zeros(instance.throughput.shape), instance.devices.copy()
+    for column in np.lexsort((places.time, -places.place)).tolist():
+        kind, device = int(places.type[column]), int(places.device[column])
+        workers = int(instance.workers[kind])
+        begun = min(int(number[column]), int(room[device]) // workers)
+        running[kind, device] += begun
+        room[device] -= begun * workers
+    return running
+
+
+def _queue(instance: Accelerators, rng: np.random.Generator) -> Integers:
+    """The jobs' types in the order of their submission, chance among those of one moment."""
+    order = rng.permutation(np.repeat(np.arange(instance.types), instance.count))
+    return np.asarray(order[np.argsort(-instance.elapsed[order], kind="stable")])
+
+
+def _alone(instance: Accelerators, running: Floats) -> TimeShares:
+    """So many jobs of each type alone on each kind of device."""
+    kind, device = np.nonzero(running)
+    nobody = np.full(len(kind), -1)
+    return within_limits(instance, kind, nobody, device, running[kind, device])

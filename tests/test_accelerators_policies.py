@@ -1,0 +1,168 @@
+"""Policies for accelerators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from support.messages import refused
+from support.seeds import seeds
+from support.small_accelerators import drawn
+
+import cotenant
+from cotenant.baselines.accelerators import allox, fifo, gandiva, partitioned, proportional
+from cotenant.baselines.accelerators.gandiva import random_pairs
+from cotenant.baselines.accelerators.queues import _first, _places
+from cotenant.instances.accelerators import Accelerators, TimeShares
+from cotenant.instances.accelerators.measures import throughputs
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+
+POLICIES = (proportional, fifo, allox, gandiva, partitioned)
+
+
+def amounts(instance: Accelerators, solution: TimeShares) -> np.ndarray:
+    """(T, D) jobs alone at a time."""
+    found = np.zeros(instance.throughput.shape)
+    np.add.at(found, (solution.first, solution.device), solution.share)
+    return found
+
+
+@pytest.mark.parametrize("seed", seeds(200, 25))
+def test_every_policy_gives_time_shares_that_are_feasible(seed: int) -> None:
+    instance = drawn(seed)
+    for policy in POLICIES:
+        options = {"parts": 1} if policy is partitioned and instance.jobs < 2 else {}
+        answer = policy(instance, rng=np.random.default_rng(seed), **options)
+        cotenant.check(instance, answer)
+
+
+def cluster(**fields: object) -> Accelerators:
+    given: dict[str, object] = {
+        "throughput": [[4.0, 2.0], [3.0, 3.0]], "count": [3, 2], "devices": [2, 1],
+        "steps": [8, 3], "elapsed": [0, 5],
+    }  # fmt: skip
+    return Accelerators(**(given | fields))  # type: ignore[arg-type]
+
+
+def test_fifo_runs_those_submitted_first_on_what_is_free() -> None:
+    found = amounts(cluster(), fifo(cluster(), device="fastest"))
+    # both of the second type were submitted first: one kind is as fast as the other
+    assert found.tolist() == [[0, 1], [2, 0]]
+
+
+def test_the_first_that_finds_no_device_stops_the_queue() -> None:
+    instance = cluster(workers=[1, 2], elapsed=[0, 5])
+    # the second job of two workers waits, and so do those behind it, with a device free
+    assert amounts(instance, fifo(instance)).sum() == 1
+
+
+def test_fifo_draws_among_kinds_with_room() -> None:
+    rng = np.random.default_rng(0)
+    seen = {
+        tuple(map(tuple, amounts(cluster(), fifo(cluster(), rng=rng)).astype(int).tolist()))
+        for _ in range(20)
+    }
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize("seed", seeds(60, 12))
+def test_allox_has_the_least_sum_of_completion_times(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = Accelerators(
+        rng.integers(1, 9, (3, 2)), rng.integers(1, 4, 3), rng.integers(1, 3, 2),
+        steps=rng.integers(1, 30, 3),
+    )  # fmt: skip
+    jobs = np.repeat(np.arange(3), instance.count)
+    devices = np.repeat(np.arange(2), instance.devices)
+    assert instance.steps is not None
+    time = instance.steps[jobs, None] / instance.throughput[jobs][:, devices]
+    every = np.hstack([place * time for place in range(1, len(jobs) + 1)])
+    least = every[linear_sum_assignment(every)].sum()
+    places = _places(instance, instance.count, len(jobs))
+    from cotenant.solvers.engines import solve_program
+
+    point = solve_program(places.program).point
+    assert point is not None
+    number = point[: len(places.type)]
+    assert (number * places.place * places.time).sum() == pytest.approx(least)
+    running = _first(instance, places, np.round(number).astype(int))
+    assert running.sum() == min(len(jobs), len(devices))
+
+
+def test_allox_runs_short_jobs_first() -> None:
+    instance = cluster(count=[5, 1], elapsed=[0, 0], devices=[1, 0])
+    assert amounts(instance, allox(instance, alpha=1.0)).tolist() == [[0, 0], [1, 0]]
+
+
+def test_allox_looks_at_a_share_of_the_jobs_only() -> None:
+    instance = cluster(count=[5, 1], elapsed=[9, 0], devices=[1, 0])
+    assert amounts(instance, allox(instance, alpha=0.5)).tolist() == [[1, 0], [0, 0]]
+
+
+def test_allox_needs_steps() -> None:
+    with refused(InvalidInstance):
+        allox(cluster(steps=None))
+
+
+def shared(loss: float = 0.2) -> Accelerators:
+    together = np.full((2, 2, 2), 1 - loss) * np.array([[4.0, 2.0], [3.0, 3.0]])[:, None]
+    return cluster(together=together, count=[4, 4])
+
+
+def test_gandiva_divides_the_cluster_among_random_pairs() -> None:
+    instance = shared()
+    answer = gandiva(instance, rng=np.random.default_rng(1))
+    assert (answer.second >= 0).all()
+    # four pairs on three devices: each has half of a device of the first kind, a quarter of the
+    # other
+    assert answer.share[answer.device == 0].sum() == pytest.approx(2)
+    assert answer.share[answer.device == 1].sum() == pytest.approx(1)
+
+
+def test_gandiva_does_not_pack_where_there_are_devices_for_all() -> None:
+    instance = shared().replace(count=[1, 2])
+    assert gandiva(instance) == proportional(instance)
+
+
+def test_no_pair_has_more_than_all_of_its_time() -> None:
+    instance = shared().replace(devices=[4, 3])
+    answer = gandiva(instance, rng=np.random.default_rng(1))
+    assert answer.share.sum() == pytest.approx(4)  # of four pairs, though there are seven devices
+
+
+def test_pairs_that_lose_are_drawn_again() -> None:
+    bad = shared().replace(
+        together=[[[0.1, 0.1], [3, 2]], [[3, 3], [0.1, 0.1]]], count=[10, 10], devices=[2, 2]
+    )
+    rng = np.random.default_rng(0)
+    before = random_pairs(bad, rng)
+    after = random_pairs(bad, rng, redraws=20)
+    assert (before[:, 0] == before[:, 1]).sum() > (after[:, 0] == after[:, 1]).sum() == 0
+    assert np.bincount(after.ravel()).tolist() == [10, 10]
+
+
+def test_one_part_is_max_min_and_more_parts_are_no_better() -> None:
+    instance = shared().replace(devices=[3, 3])
+    best = cotenant.solve(instance, "max-min").objective
+    assert cotenant.solve(instance, "POP", parts=1).objective == pytest.approx(best)
+    for seed in range(5):
+        assert cotenant.solve(instance, "POP", parts=3, seed=seed).objective <= best * (1 + 1e-9)
+
+
+def test_parts_use_all_devices() -> None:
+    from cotenant.baselines.accelerators.partitioned import _divided
+
+    parts = np.array(_divided(np.array([5, 1, 3]), 4))
+    assert parts.sum(axis=0).tolist() == [5, 1, 3]
+    assert np.ptp(parts.sum(axis=1)) <= 1
+
+
+def test_more_parts_than_jobs_are_refused() -> None:
+    with refused(InvalidOption):
+        partitioned(cluster(), parts=4)
+
+
+def test_proportional_time_is_the_same_for_jobs_of_any_number_of_workers() -> None:
+    instance = cluster(workers=[1, 2], count=[2, 1], devices=[2, 2])
+    rates = throughputs(instance, proportional(instance))
+    assert rates.tolist() == pytest.approx([3, 3])

@@ -24,11 +24,18 @@ from .comparing import say_reused
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Experiments by name, or all. Without a name, they are listed."),
+        typer.Argument(
+            help="Experiments or papers by name (such as cooper), or all. Without a name, they "
+            "are listed."
+        ),
     ] = None,
     listed: Annotated[
         bool,
-        typer.Option("--list", help="List the experiments, and what the papers do not determine."),
+        typer.Option(
+            "--list",
+            help="List the experiments, and what the papers do not determine; with names, the "
+            "options of these.",
+        ),
     ] = False,
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
@@ -77,7 +84,7 @@ def reproduce(
         EXPERIMENTS,
         NOT_DETERMINED,
         ExperimentRow,
-        experiment_named,
+        experiments_named,
     )
 
     if (
@@ -88,7 +95,11 @@ def reproduce(
         raise InvalidOption(
             "no experiment is named; name some, or all (`cotenant reproduce --list` lists them)"
         )
-    if listed or not experiments:
+    chosen = experiments_named(experiments or [], pages.PAPER_NAMES)
+    if listed and chosen:
+        print_tables(pages.option_tables(chosen), form)
+        return
+    if not chosen:
         if as_json:
             print_json(
                 {
@@ -97,16 +108,12 @@ def reproduce(
                 }
             )
         else:
-            print_tables([pages.list_table(), pages.not_determined_table()], form)
+            print_tables([*pages.list_tables(), pages.not_determined_table()], form)
         return
-    chosen = (
-        list(EXPERIMENTS)
-        if experiments == ["all"]
-        else [experiment_named(name) for name in dict.fromkeys(experiments)]
-    )
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
     takers = tuple(one.resolve() for one in chosen)
-    options = parse_options(takers, option or [], f"{', '.join(experiments)}", reserved={"seed"})
+    names = ", ".join(experiments or [])
+    options = parse_options(takers, option or [], names, reserved={"seed"})
     todo = work.tasks(chosen, seed=seed, options=options, data=data)
     if page is not None and out is None:
         raise InvalidOption("--page is made from rows; give --out ROWS.jsonl too")
@@ -118,6 +125,10 @@ def reproduce(
     if figures is not None:
         require_matplotlib()
 
+    seconds = sum(one.seconds for one in chosen)
+    if seconds >= 10:
+        many = f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].name
+        say(f"{many}: about {pages.about(seconds)} in all with the usual options")
     with waiting(todo[0].experiment.name) as show:
 
         def show_row(done: int, total: int, row: ExperimentRow) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 from ..analysis.report.table import Column, Table
+from ..analysis.report.tables import options_table
 from ..analysis.run.rows import read_rows
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
@@ -18,6 +19,7 @@ from .registry import (
     BEYOND,
     NOT_DETERMINED,
     PAPERS,
+    Experiment,
     ExperimentRow,
     Finding,
     Verdict,
@@ -92,7 +94,10 @@ def _paper_page(paper: str, rows: Sequence[ExperimentRow]) -> str:
 
 def findings_table(row: ExperimentRow) -> Table:
     """An experiment: the paper's figure, ours, the verdict, and why."""
-    columns = tuple(map(Column, ("what", "paper", "here", "verdict", "why")))
+    columns = (
+        *map(Column, ("what", "paper", "here")), Column("verdict", wrap=False),
+        Column("why", below=True),
+    )  # fmt: skip
     lines = [
         (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
         for entry in findings(row)
@@ -132,26 +137,43 @@ def summary_table(rows: Sequence[ExperimentRow]) -> Table:
     return Table("reproduction", "experiments", columns, tuple(lines), notes=tuple(notes))
 
 
-def list_table() -> Table:
-    """Every experiment: its name, paper, place, and what it is."""
+def list_tables() -> Iterator[Table]:
+    """The experiments of each paper: their names, about how long they take, and what they are."""
     columns = (
         Column("experiment", bold=True, wrap=False),
-        Column("paper and place"),
+        Column("time", wrap=False),
         Column("what"),
-        Column("reads"),
     )
-    lines = []
-    for one in registry.EXPERIMENTS:
-        reads = ", ".join(file for _, file in one.data)
-        lines.append(
-            (
-                one.name,
-                one.source,
-                one.what,
-                reads + (f" (else {one.substitute})" if one.substitute else ""),
-            )
-        )
-    return Table("experiments", "experiments", columns, tuple(lines))
+    for paper, short in _FILES.items():
+        lines = []
+        for one in (one for one in registry.EXPERIMENTS if one.paper == paper):
+            files = ", ".join(file for _, file in one.data)
+            otherwise = f", else {one.substitute}" if one.substitute else ""
+            reads = f" (reads {files}{otherwise})" if files else ""
+            place = f"{one.place}: " if one.place else ""
+            lines.append((one.name, about(one.seconds), f"{place}{one.what}{reads}"))
+        if lines:
+            yield Table(short, f"{short}: {paper}", columns, tuple(lines))
+
+
+def about(seconds: float) -> str:
+    """A time in words: seconds below two minutes, else minutes."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
+    """The options of experiments, with meaning, default and values; last, those without any."""
+    none = []
+    for one in experiments:
+        words = f"{one.source}: {one.what}; about {about(one.seconds)}"
+        table = options_table(one.resolve(), one.name)
+        if table.rows:
+            yield replace(table, caption=words)
+        else:
+            none.append((one.name, words))
+    if none:
+        columns = (Column("experiment", bold=True, wrap=False), Column("what"))
+        yield Table("no-options", "experiments without options", columns, tuple(none))
 
 
 def not_determined_table() -> Table:
@@ -252,6 +274,9 @@ _GUIDES = {
 
 _FILES = dict(zip((*dict.fromkeys(PAPERS.values()), BEYOND), _GUIDES, strict=True))
 """A paper in full -> the name of its page."""
+
+PAPER_NAMES: Mapping[str, str] = {short: paper for paper, short in _FILES.items()}
+"""The short name of a paper, which its page has too -> the paper in full."""
 
 _HEAD = f"""# Every table and figure of the papers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -129,6 +129,11 @@ class Experiment:
     def paper(self) -> str:
         """Which paper, as one of the values of `PAPERS`; `BEYOND` when it is in none."""
         return paper_of(self.source)
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes with the defaults on two cores."""
+        return SECONDS.get(self.name, 3.0)
 
     @property
     def place(self) -> str:
@@ -492,15 +497,62 @@ NOT_DETERMINED: tuple[tuple[str, str], ...] = (
 # fmt: on
 """Figures and tables that their papers' text does not determine: (place, reason)."""
 
+SECONDS = {
+    "colocation-figure-7": 45,
+    "colocation-figure-8": 45,
+    "colocation-figure-9": 45,
+    "colocation-figure-10": 120,
+    "colocation-figure-11": 120,
+    "colocation-figure-12": 30,
+    "colocation-figure-13": 90,
+    "colocation-fair-co2": 120,
+    "colocation-gavel": 240,
+    "admission-table-ii": 120,
+    "admission-table-iii": 90,
+    "admission-table-iv": 90,
+    "scheduling-table-1": 20,
+    "scheduling-table-2": 180,
+    "scheduling-figure-10": 60,
+    "scheduling-strategy": 30,
+    "numa-figure-4.7": 360,
+    "numa-figure-4.8": 30,
+    "numa-figure-4.9": 240,
+    "numa-figure-4.13": 5,
+    "numa-figure-4.14": 10,
+    "numa-queues": 60,
+    "numa-policies": 10,
+    "numa-hot-data": 30,
+    "market-figure-3.12": 5,
+    "market-figure-3.13": 10,
+    "packing-figure-5": 5,
+    "packing-figure-6": 60,
+    "packing-figure-7": 10,
+    "packing-theorems-8-10": 90,
+    "market-section-3.3.2": 5,
+}
+"""About how long an experiment takes, where it is more than a few seconds."""
+
 
 def experiment_named(name: str) -> Experiment:
     """The experiment of that name; raises UnknownName with the near ones."""
-    for experiment in EXPERIMENTS:
-        if experiment.name == name:
-            return experiment
-    raise UnknownName(
-        "experiment",
-        name,
-        [experiment.name for experiment in EXPERIMENTS],
-        "cotenant reproduce --list",
-    )
+    return experiments_named([name], {})[0]
+
+
+def experiments_named(names: Sequence[str], papers: Mapping[str, str]) -> list[Experiment]:
+    """The experiments of these names, each once; raises UnknownName with the near ones.
+
+    Parameters
+    ----------
+    names : of experiments, or of papers, or "all".
+    papers : a paper's short name -> the paper in full.
+    """
+    chosen: list[Experiment] = []
+    for name in names:
+        if name == "all" or name in papers:
+            chosen += [one for one in EXPERIMENTS if name == "all" or one.paper == papers[name]]
+            continue
+        known = {one.name: one for one in EXPERIMENTS}
+        if name not in known:
+            raise UnknownName("experiment", name, [*known, *papers], "cotenant reproduce --list")
+        chosen.append(known[name])
+    return list(dict.fromkeys(chosen))

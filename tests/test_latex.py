@@ -54,6 +54,17 @@ def test_a_wide_table_gets_smaller_wraps_its_texts_and_says_what_is_left_out() -
     assert len(narrow.partition("Left out: ")[2].split(",")) > len(gone)
 
 
+def test_a_text_below_its_row_has_the_whole_width() -> None:
+    columns = (Column("what"), Column("paper"), Column("why", below=True))
+    rows = (("speed", "780", "a cause & more " * 20), ("jobs", "25", ""))
+    text = Table("t", "", columns, rows).latex()
+    assert r"\begin{tabular}{ll}" in text
+    (below,) = re.findall(r"\\multicolumn\{2\}\{p\{([\d.]+)cm\}\}", text)
+    assert 0 <= PAGE - float(below) < 0.5
+    assert text.count(r"a cause \& more") == 20
+    assert "resizebox" not in text
+
+
 def test_columns_are_chosen_by_their_headings() -> None:
     text = WIDE.only(["measure number 8"]).latex()
     assert r"\begin{tabular}{lr}" in text

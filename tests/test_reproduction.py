@@ -4,6 +4,7 @@ stays in step.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from dataclasses import asdict
@@ -21,15 +22,17 @@ from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.papers import registry as papers
 from cotenant.papers.causes import cause, explained, span
-from cotenant.papers.page import findings, latest, reproduction_pages
+from cotenant.papers.page import PAPER_NAMES, findings, latest, reproduction_pages
 from cotenant.papers.registry import (
     EXPERIMENTS,
     NOT_DETERMINED,
+    SECONDS,
     Experiment,
     Finding,
     compare,
     decided,
     experiment_named,
+    experiments_named,
 )
 from cotenant.papers.run import Task, run_tasks, tasks
 from cotenant.papers.variations import Copy
@@ -123,6 +126,26 @@ def test_without_a_name_the_experiments_and_what_is_not_determined_are_listed() 
     listed = json.loads(call("--list", "--json").stdout)
     assert [one["name"] for one in listed["experiments"]] == [one.name for one in EXPERIMENTS]
     assert listed["not_determined"] == [list(row) for row in NOT_DETERMINED]
+
+
+def test_a_paper_by_its_short_name_is_all_its_experiments_and_names_come_once() -> None:
+    cooper = [one for one in EXPERIMENTS if one.paper == PAPER_NAMES["cooper"]]
+    assert experiments_named(["cooper"], PAPER_NAMES) == cooper
+    assert len(cooper) > 5
+    twice = experiments_named([cooper[1].name, "cooper"], PAPER_NAMES)
+    assert twice == [cooper[1], cooper[0], *cooper[2:]]
+    assert experiments_named(["all"], PAPER_NAMES) == list(EXPERIMENTS)
+    assert set(SECONDS) <= {one.name for one in EXPERIMENTS}
+
+
+def test_the_options_of_named_experiments_are_listed_with_their_meanings() -> None:
+    done = call("--list", "colocation-figure-8", "numa-figure-4.2", "--format", "csv")
+    assert done.exit_code == 0
+    options, _, without = done.stdout.partition("experiment,what")
+    rows = {row["option"]: row for row in csv.DictReader(options.splitlines())}
+    assert {"agents", "draws", "gpu"} <= set(rows)
+    assert all("see `" not in row["meaning"] for row in rows.values()), "followed to its meaning"
+    assert "numa-figure-4.2" in without
 
 
 def test_one_experiment_puts_the_paper_beside_ours(registry: Any) -> None:

@@ -95,7 +95,9 @@ class _Page:
 
     def __init__(self, table: Any, drawn: list[_Drawn], width: float) -> None:
         self.table, self.width = table, width
-        self.shown, self.left_out = list(drawn), list[str]()
+        self.below = [each for each in drawn if each.column.below]
+        self.shown = [each for each in drawn if not each.column.below]
+        self.left_out = list[str]()
         self.size = next((size for size in _SIZES if self._fits(size)), list(_SIZES)[-1])
         while not self._wrapped() and len(self.shown) > 1:
             ranked = max(self.shown, key=lambda each: each.column.rank)
@@ -143,8 +145,13 @@ class _Page:
         ]
         if self.table.heading:
             lines += [" & ".join(each.title for each in self.shown) + r" \\", r"\midrule"]
-        for row in zip(*(each.texts for each in self.shown), strict=True):
+        whole = rf"\multicolumn{{{len(self.shown)}}}{{p{{{self.width - _GAP:.1f}cm}}}}"
+        for number, row in enumerate(zip(*(each.texts for each in self.shown), strict=True)):
             lines.append(" & ".join(map(escaped, row)) + r" \\")
+            texts = [each.texts[number] for each in self.below if each.texts[number]]
+            lines += [
+                rf"{whole}{{\raggedright\footnotesize {escaped(text)}}} \\[2pt]" for text in texts
+            ]
         lines += [r"\bottomrule", r"\end{tabular}" + ("}" if self.shrunk else "")]
         table = self.table
         sentences = [table.title, table.caption, *table.notes]

@@ -32,6 +32,7 @@ class Column:
     key : heading for programs (CSV), where every column needs one of its own; the name when empty.
     rank : when a narrow terminal leaves it out: never at 0, the highest first.
     people : whether people see it, or CSV alone has it.
+    below : in LaTeX its texts stand below their row, over the whole width.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column:
     key: str = ""
     rank: int = 0
     people: bool = True
+    below: bool = False
 
 
 @validate_options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -196,22 +196,27 @@ def method_tables(method: Any) -> Iterator[Table]:
         "source": method.source,
     }
     yield facts_table(facts, f"{method.problem}: {method.name}")
+    yield options_table(method.resolve(), method.name)
+
+
+def options_table(function: Callable[..., Any], name: str) -> Table:
+    """The options of a function, each with its meaning, default and values."""
     rows = [
         (
             option.name,
             option.default or "must be given",
             _option_in_words(option),
         )
-        for option in described(method.resolve())
+        for option in described(function)
     ]
     columns = (
         Column("option", bold=True, wrap=False),
         Column("default", wrap=False),
         Column("meaning"),
     )
-    yield Table(
-        slug(f"{method.name} options"),
-        "options" if rows else "no options",
+    return Table(
+        slug(f"{name} options"),
+        f"{'options' if rows else 'no options'} of {name}",
         columns,
         tuple(rows),
         heading=bool(rows),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -144,11 +148,33 @@ class Option:
         return asdict(self) | {"choices": list(self.choices)}
 
 
+def _meanings_of(function: Callable[..., Any]) -> dict[str, str]:
+    """What the parameters of a function mean; where its docstring says "see `module.function`",
+    what that one says.
+    """
+    plain: Any = function.func if isinstance(function, functools.partial) else function
+    own = meanings(inspect.getdoc(plain) or "")
+    for name, text in own.items():
+        if named := _SEE.fullmatch(text):
+            module, _, target = named[1].rpartition(".")
+            package, root = plain.__module__.rpartition(".")[0], __name__.partition(".")[0]
+            places = (
+                [f"{base}.{module}" for base in (package, root)] if module else [plain.__module__]
+            )
+            place = next(place for place in places if importlib.util.find_spec(place))
+            other = getattr(importlib.import_module(place), target)
+            own[name] = _meanings_of(other).get(name, text)
+    return own
+
+
+_SEE = re.compile(r"see `([\w.]+)`\.?")
+
+
 def described(takers: Takers) -> list[Option]:
     """The options that a function takes, with meaning, default and values of each."""
     found: dict[str, Option] = {}
     for function in _several(takers):
-        rules, meaning_of = option_types_of(function), meanings(inspect.getdoc(function) or "")
+        rules, meaning_of = option_types_of(function), _meanings_of(function)
         for entry in inspect.signature(function).parameters.values():
             if (
                 entry.kind is not entry.KEYWORD_ONLY

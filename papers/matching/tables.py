@@ -175,16 +175,16 @@ def table(
         for name in WORDS
         if name != "change"
     }
-    ours["change"] = [100 * (value / ours["speed_score"][0] - 1) for value in ours["speed_score"]]
+    ours["change"] = [
+        _percent_above(value, ours["speed_score"][0]) for value in ours["speed_score"]
+    ]
     best, shares, lines = _optima(draws[:optima], rows, time_limit)
     printed = PRINTED[comparison]
-    findings = [
-        _finding(name, printed[name], ours[name], best.get(name), len(draws[:optima]))
-        for name in WORDS
-    ]
+    findings = [_finding(name, printed[name], ours[name]) for name in WORDS]
     return [
         *findings,
         *words(comparison, printed, ours),
+        *_beside_the_optimum(rows, best, len(draws[:optima])),
         *lines,
         *_pictures(comparison, printed, ours, shares),
     ]
@@ -352,7 +352,7 @@ def _optima(
         gaps.append(outcome.bound / measured[-1]["total_speed"] - 1)
     best = {name: _mean(measured, name) for name in WORDS if name != "change"}
     base = _mean(rows["SM"][: len(draws)], "speed_score")
-    best["change"] = 100 * (best["speed_score"] / base - 1)
+    best["change"] = _percent_above(best["speed_score"], base)
     shares = {
         scheme: [
             row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=False)
@@ -381,17 +381,36 @@ def _optima(
     )
 
 
-def _finding(
-    name: str, printed: Sequence[float], ours: Sequence[float], best: float | None, optima: int
-) -> Finding:
-    speed = name == "speed_score"
-    verdict, note = _judged(printed, ours, speed)
-    text = " / ".join(_figure(value, speed) for value in ours)
-    if best is not None:
-        text += f"; optimum {_figure(best, speed)} (first {optima})"
-    return compare(
-        WORDS[name], " / ".join(_figure(value, speed) for value in printed), text, verdict, note
-    )
+def _beside_the_optimum(
+    rows: Mapping[str, Sequence[dict[str, float]]], best: Mapping[str, float], number: int
+) -> Iterator[Finding]:
+    """The schemes and the optimum over the same simulations: those whose optimum was worked out."""
+    for name, value in best.items():
+        if name == "change":
+            continue
+        means = [_mean(rows[scheme][:number], name) for scheme in SCHEMES]
+        text = _in_words((*SCHEMES, "optimum"), (*means, value), name)
+        yield addition(f"{WORDS[name]}, first {number} simulations", text)
+        if name == "speed_score":
+            changes = [_percent_above(each, means[0]) for each in (*means, value)]
+            text = _in_words((*SCHEMES, "optimum"), changes, "change")
+            yield addition(f"{WORDS['change']}, first {number} simulations", text)
+
+
+def _percent_above(value: float, base: float) -> float:
+    return 100 * (value / base - 1)
+
+
+def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
+    verdict, note = _judged(printed, ours, name == "speed_score")
+    paper, here = (_in_words(SCHEMES, values, name) for values in (printed, ours))
+    return compare(WORDS[name], paper, here, verdict, note)
+
+
+def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str:
+    """A value for each name."""
+    figures = [_figure(value, metric == "speed_score") for value in values]
+    return ", ".join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
 
 
 def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tuple[Verdict, str]:

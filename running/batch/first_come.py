@@ -111,7 +111,7 @@ def gain_over_first_come(store: QueueStore, estimates: GroupEstimates) -> Gain |
             (predicted.penalty[0], low if number > 0 else high, high if number > 0 else low)
         ):
             ends[end] += number * value / jobs
-    return Gain(*ends, jobs, left_out)
+    return Gain(ends[0], ends[1], ends[2], jobs, left_out)
 
 
 def _penalties(groups: Sequence[Types]) -> Counter[tuple[int, Types]]:

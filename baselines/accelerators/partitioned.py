@@ -9,7 +9,6 @@ import numpy as np
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
 from ...instances.accelerators.instance import Accelerators, Integers
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.accelerators.max_min import max_min
 from ...solvers.outcome import Clock
@@ -29,12 +28,7 @@ def partitioned(
     ----------
     rng : draws the parts of jobs; the devices of each kind are divided as evenly as can be.
     time_limit : seconds, for all parts together.
-    parts : how many.
-
-    Raises
-    ------
-    InvalidOption
-        There are more parts than jobs or devices.
+    parts : how many; no more than there are jobs or devices.
 
     Notes
     -----
@@ -48,11 +42,7 @@ def partitioned(
     >>> print(result.status, round(result.objective, 4))
     feasible 0.5
     """
-    if parts > min(instance.jobs, instance.all_devices):
-        raise InvalidOption(
-            f"parts is {parts}; expected at most as many as there are jobs ({instance.jobs}) and "
-            f"devices ({instance.all_devices})"
-        )
+    parts = min(parts, instance.jobs, instance.all_devices)
     draw, clock = rng or np.random.default_rng(0), Clock(time_limit)
     order = draw.permutation(np.repeat(np.arange(instance.types), instance.count))
     jobs = [np.bincount(own, minlength=instance.types) for own in np.array_split(order, parts)]
@@ -75,7 +65,7 @@ def solved_in_parts(
     every = np.concatenate([*rows, np.empty((0, 3), dtype=np.int64)])
     share = np.concatenate([*(one.share for one in found), np.empty(0)])
     keys, place = np.unique(every, axis=0, return_inverse=True)
-    total = np.bincount(place.reshape(-1), share, len(keys))
+    total = np.bincount(place.reshape(-1), weights=share, minlength=len(keys)).astype(float)
     first, second, device = keys.T
     return within_limits(instance, first, second, device, total)
 

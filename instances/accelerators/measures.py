@@ -22,9 +22,11 @@ def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
 
 def proportional_throughputs(instance: Accelerators) -> Floats:
     """(T,) steps a second of a job that always runs alone, on each kind of device for a part of its
-    time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section 4.1).
+    time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section 4.1); 1
+    for a type without jobs, which may run nowhere.
     """
-    return np.asarray(instance.alone @ (instance.devices / instance.all_devices))
+    found = instance.alone @ (instance.devices / instance.all_devices)
+    return np.where(instance.count > 0, found, 1.0)
 
 
 def isolated_throughputs(instance: Accelerators) -> Floats:

@@ -87,8 +87,7 @@ def share_program(
     cost : (k,) of one job or pair at each placement; may be below 0.
     """
     kinds, types = len(instance.devices), instance.types
-    there = instance.count > 0
-    unit = np.where(there, shaped("unit", unit, types), 1.0)
+    unit, there = shaped("unit", unit, types), instance.count > 0
     floor = np.where(there, 0.0 if floor is None else shaped("floor", floor, types), 0.0)
     rate = np.where(there, 1.0 if rate is None else shaped("rate", rate, types), 0.0)
     first, second, device, first_rate, second_rate, workers = instance.placements

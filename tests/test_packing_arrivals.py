@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.oracles.card_policies import played
-from support.oracles.packing import random_cards
 from support.seeds import ranges
 
 from cotenant.baselines.packing import arrivals as policies
@@ -35,11 +34,22 @@ ORDERED = {
 
 
 def arriving(seed: int) -> Packing:
-    """A small cluster with cards, and its VMs in an order."""
+    """A small cluster of servers with up to five cards, and more VMs than fit, in an order."""
     rng = np.random.default_rng(seed)
-    given = random_cards(rng)
-    each = np.repeat(np.arange(given.types), given.requested.astype(int))
-    return given.replace(arrival=rng.permutation(each))
+    p, s, units = int(rng.integers(1, 3)), int(rng.integers(2, 7)), int(rng.integers(4, 30))
+    kind = rng.choice(3, s, p=[0.3, 0.6, 0.1])  # whole cards, a share, neither
+    cards = rng.integers(1, 6, p)
+    allowed = rng.random((s, p)) < 0.9
+    allowed[:, 0] = True
+    arrival = rng.integers(0, s, int(rng.integers(5, 31)))
+    return Packing(
+        capacity=rng.integers(6, 25, (p, 2)), demand=rng.integers(1, 4, (s, 2)),
+        request=np.bincount(arrival, minlength=s).astype(float), partial=True,
+        servers=rng.integers(1, 4, p).astype(float), cards=cards, card_units=units,
+        card_demand=np.where(kind == 0, rng.integers(1, cards[0] + 1, s), 0),
+        card_share=np.where(kind == 1, rng.integers(1, units, s), 0),
+        allowed=allowed, arrival=arrival,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("policy", ORDERED)

@@ -55,7 +55,11 @@ def _kubectl(advice: Advice) -> str:
     for name in advice.freed:
         lines.append(f"kubectl cordon {named_word(name)}")
         lines.append(f"kubectl label node {named_word(name)} {FREED}=true --overwrite")
+    if advice.reserved:
+        lines.append("# nothing else may come to these nodes before the pods they are for")
+        lines += [f"kubectl cordon {named_word(name)}" for name in advice.reserved]
     lines += _by_wave(advice, _eviction, "; wait until its pods run again")
+    lines += [f"kubectl uncordon {named_word(name)}" for name in advice.reserved]
     for n, why in advice.order.stuck.items():
         lines.append(comment(f"no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:

@@ -28,11 +28,13 @@ from .completeness import (
     require_one_cluster,
 )
 from .fields import Fields
+from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .state import (
     GATES,
     NOMINATED,
     SCHEDULER,
     TOLERATIONS,
+    TOPOLOGY,
     VOLUMES,
     Budget,
     ClusterState,
@@ -384,6 +386,8 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     namespace, labels = about.text("namespace"), about.mapping("labels")
     owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
     owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
+    notes = about.mapping("annotations")
+    topology = next((notes[key] for key in TOPOLOGIES if key in notes), "")
     role, reason = _role(about, spec, status, owner)
     terms, drivers, unread = volumes.read(item)
     affinity: list[tuple[NodeTerm, ...]] = []
@@ -417,6 +421,8 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
         *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
         ("resourceClaims" in spec, "resource claims", "claims of devices"),
+        (topology, TOPOLOGY, f"its gang is to be in one {topology}"),
+        *((key in notes, "topology of parts", f"{key} is not read") for key in OTHER_TOPOLOGIES),
     ):  # fmt: skip
         if seen:
             unread.append((kind, words))
@@ -444,7 +450,7 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         pod_anti_affinity=apart, pod_affinity=near, spread=spread,
         ports=frozenset(ports),
         unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
-        health=_health(status),
+        health=_health(status), gang=gang_name(notes, labels, spec, owner), gang_topology=topology,
     )  # fmt: skip
 
 

@@ -65,6 +65,20 @@ def moves_needed(
     return fewest_moves(plan, limit, None, time_limit, report).bound
 
 
+def room_needed(
+    plan: Translation, quick: bool, time_limit: float | None = None, report: Report | None = None
+) -> Found:
+    """The fewest pods that move so that all have a node, or a proved bound on them where the size
+    is not small, or it has to be `quick`; infeasible where no moves do.
+    """
+    if _size(plan) <= (TINY if quick else SMALL):
+        return fewest_moves(plan, None, None, time_limit, report)
+    limit = _within(plan, None)
+    bound = moves_bound(plan.instance, seconds=time_limit, **{"servers": None, **limit})
+    running = 0 if plan.instance.placed is None else int(plan.instance.placed[:, 2].sum())
+    return Found(plan, bound=bound, infeasible=bound > running)
+
+
 def _size(plan: Translation) -> int:
     return int(plan.instance.server_count.sum()) * plan.instance.types
 

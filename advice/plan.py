@@ -72,6 +72,7 @@ class Advice:
         sums up to less while the pinned pods stay.
     cut, interrupted : what was cut short, in words: by the time limit, or by an interrupt.
     why_not : what each reason that holds pods in place costs, where asked (`dearest_pins`).
+    reserved : nodes for pending pods, on which nothing else may come before these do.
     """
 
     state: ClusterState
@@ -106,6 +107,7 @@ class Advice:
     cut: tuple[str, ...] = ()
     interrupted: bool = False
     why_not: tuple[Mapping[str, Any], ...] = ()
+    reserved: tuple[str, ...] = ()
 
     if not TYPE_CHECKING:
         __getattr__ = old_attributes(
@@ -169,6 +171,7 @@ class Advice:
                 "waiting": [pods[n].title for n in self.waiting],
                 "fit_now": self.fit_now,
             },
+            **({"reserved": list(self.reserved)} if self.reserved else {}),
             "idle_nodes": list(self.idle),
             **self._money(),
             "frontier": [
@@ -439,11 +442,13 @@ def plan_advice(
     work: SolveBudget,
     *,
     pending: bool | None,
+    together: bool = False,
     **proved: Any,
 ) -> Advice:
     """The plan of a placement: who moves where, in which order, which pending pods have a place
     then (nothing is said of them where `pending` is None); checked. Where rules are tightened, the
-    bound while the pinned pods stay is that of any plan.
+    bound while the pinned pods stay is that of any plan. With `together` all pending pods are to
+    have one: nodes are for them, none is freed, and how many fit now is not asked.
     """
     plan, count = answer.plan, answer.count
     assert count is not None
@@ -462,12 +467,16 @@ def plan_advice(
     fitting, asked = Fitting({}, len(unplaced)), vouched(state, released)
     arrivals: dict[int, str] = {}
     if unplaced:
-        fitting = work.part("what fits now", lambda: most_that_fit(asked, work.share(1)), fitting)
+        if not together:
+            fitting = work.part(
+                "what fits now", lambda: most_that_fit(asked, work.share(1)), fitting
+            )
         arrivals = dict(fitting.arrivals)
         if not order.stuck:
             arrivals = _arrivals(asked, where, places, bool(pending))
     kept = workers_in_use(state, where | arrivals)
-    freed = tuple(name for name in in_use if name not in kept)
+    freed = tuple(name for name in in_use if name not in kept and not together)
+    reserved = tuple(sorted({*arrivals.values()} - {*targets.values()})) if together else ()
     work.say(f"checking {moves}")
     with deferred() as put_off:
         # whatever it takes
@@ -483,7 +492,7 @@ def plan_advice(
         left = work.part(
             "playing the default scheduler",
             lambda scoring=scoring: left_pending(  # type: ignore[misc]
-                state, order.waves, freed, scoring, work.whole
+                state, order.waves, (*freed, *reserved), scoring, work.whole
             ),
             None,
         )
@@ -500,7 +509,8 @@ def plan_advice(
         fit_now=len(fitting.arrivals), fit_now_upper_bound=fitting.upper_bound,
         idle=idle_nodes(state), cost=price_of(state, frozenset(kept)),
         cost_now=price_of(state, frozenset(node.name for node in state.nodes) - state.hosts_off),
-        cut=tuple(work.cut), interrupted=work.interrupted, **proved,
+        cut=tuple(work.cut), interrupted=work.interrupted, reserved=reserved if targets else (),
+        **proved,
     )  # fmt: skip
 
 

@@ -53,6 +53,18 @@ GATES, NOMINATED = "gates", "nominated"
 """Kinds of what keeps a pending pod out of every plan."""
 
 
+SHARES, TOPOLOGY = "shares", "topology"
+"""Kinds of what is not modelled: of pods that take a part of a card, and whose gang is to be in one
+domain.
+"""
+
+CARDS, PARTS = "whole cards", "parts of cards"
+"""Resources of nodes with cards that pods share, beside what the file says: cards that hold no
+share, and parts of `CARD_PARTS`.
+"""
+CARD_PARTS = 10**6
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
@@ -161,6 +173,8 @@ class Pod:
     unsupported_constraints : constraints that are not modelled, as (kind, words): it is pinned.
     soft : preferences and losses that are reported only.
     health : what disruption budgets make of it.
+    gang, gang_topology : what it starts together with, within its namespace; the label of which all
+        of that want nodes of one value. "" for none.
     """
 
     namespace: str
@@ -181,6 +195,8 @@ class Pod:
     unsupported_constraints: tuple[tuple[str, str], ...] = ()
     soft: tuple[str, ...] = ()
     health: Health = Health.READY
+    gang: str = ""
+    gang_topology: str = ""
 
     @property
     def title(self) -> str:
@@ -224,6 +240,8 @@ NOT_COMPARED = {
     "owner": "it names a kind, and constrains nothing",
     "soft": "preferences are reported, not modelled",
     "health": "budgets are applied to each pod",
+    "gang": "it says who starts together, which holds no pod that runs in place",
+    "gang_topology": "where it is demanded of a pod that runs, the pod is pinned",
 }
 """Fields in which pods of one kind may differ, and why no constraint is lost."""
 

@@ -29,28 +29,43 @@ Types = Annotated[
 
 
 @dataclass(frozen=True)
-class NewOptions(StateOptions):
-    """How a state is read, and the pods that are added to it.
+class AddOptions(StateOptions):
+    """How a state is read, and the workloads that are added to it.
 
     Attributes
     ----------
     add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, ReplicaSet, Job, Pod
-    shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
     """
 
     add: Annotated[str | None, "PODS"] = None
-    shape: Annotated[str | None, "AMOUNTS"] = None
     replicas: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Pods of that shape, or of each workload."),
+        typer.Option(metavar="N", min=1, help="Pods of each workload, or of that shape."),
     ] = None
+
+    @property
+    def additions(self) -> dict[str, Any]:
+        """What `read_state` adds to the files."""
+        return {"added": self.add, "replicas": self.replicas}
+
+
+@dataclass(frozen=True)
+class NewOptions(AddOptions):
+    """How a state is read, and the pods that are added to it.
+
+    Attributes
+    ----------
+    shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
+    """
+
+    shape: Annotated[str | None, "AMOUNTS"] = None
 
     @property
     def additions(self) -> dict[str, Any]:
         """What `read_state` adds to the files."""
         if self.add is None and self.shape is None and self.replicas is not None:
             raise InvalidOption("replicas is given alone; expected --add or --shape beside it")
-        return {"added": self.add, "replicas": self.replicas}
+        return super().additions
 
     def read(self, states: list[str]) -> ClusterState:
         """The state with the new pods."""

@@ -87,7 +87,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness, pairs, series
+    from . import advice, capacity, fairness, gpus, pairs, series
 
     return {
         "nodes": advice.nodes,
@@ -96,6 +96,7 @@ def advise() -> dict[str, Callable[..., None]]:
         "fit": capacity.fit,
         "buy": capacity.buy,
         "repair": capacity.repair,
+        "gpus": gpus.gpus,
         "fairness": fairness.fairness,
         "pairs": pairs.pairs,
         "series": series.series,

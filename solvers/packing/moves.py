@@ -19,6 +19,7 @@ from ..engines import WarmStartedProgram, solve_cp_sat
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .aggregate import WHOLE, Dive, ExactProgram, aggregate_bound, counted
+from .arrivals import ArrivalProgram, arrival_program
 from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
 from .minimum import min_cost, min_servers
@@ -144,11 +145,12 @@ def moves_bound(
     cost: int | None = None,
 ) -> int:
     """A proved bound on the VMs that leave their server where at most some are in use, and cost
-    so much at most, by the aggregate program.
+    so much at most, by the aggregate program, and by changes of single servers where VMs arrive.
     """
     search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0), cost=cost)
     search.servers = search.servers if servers is None else servers
     search.relaxed(search.program())
+    search.arrivals()
     return search.bound
 
 
@@ -232,6 +234,7 @@ class MovesSearch(Incumbent[Placement, int]):
         if not self.open:
             return
         self.relaxed(self.program())
+        self._make_room()
         counts = len(self.kind) * self.problem.types
         small = counts <= self.limits.counts
         if counts <= self.limits.first_counts and self.open:
@@ -250,6 +253,37 @@ class MovesSearch(Incumbent[Placement, int]):
             effort *= 2
             if not small and effort > 64 and self.clock.left is None:
                 return
+
+    def arrivals(self) -> ArrivalProgram | None:
+        """The bound of VMs that run nowhere yet, where there are some."""
+        program = arrival_program(self.problem, self.kind, self.placed)
+        if program is not None:
+            program.solve(self.clock, self.seconds(0.3, 20.0))
+            self.raise_bound(program.bound, "changes of single servers")
+            self.impossible |= self.bound > self.total
+        return program
+
+    def _make_room(self) -> None:
+        """Place the VMs that run nowhere, and as few others anew, among more and more servers."""
+        program = self.arrivals()
+        if program is None or not self.open:
+            return
+        order, number = program.between(self.spare(), self.seconds(0.1, 10.0))
+        now = self.placed.copy()
+        arriving = np.maximum(self.problem.request - now.sum(axis=0), 0)
+        number = max(number, 1)
+        while self.open:
+            servers = np.sort(order[:number])
+            until = self.clock.seconds + self.seconds(0.25, 8.0)
+            self._placed_anew(now, servers, until, arriving)
+            if number == len(order):
+                return
+            number = min(number + number // 2 + 1, len(order))
+
+    def spare(self) -> Floats:
+        """(n,) the part of each server that is empty, of the resource of which it has least."""
+        free = self.problem.capacity[self.kind] - self.placed @ self.problem.demand
+        return (free / np.maximum(self.problem.capacity[self.kind], 1)).min(axis=1)
 
     def _any_answer(self, effort: float) -> None:
         """An answer, however many move, or that there is none."""
@@ -419,10 +453,16 @@ class MovesSearch(Incumbent[Placement, int]):
         now[on] = placement.count[:, [group[0] for group in self.problem.members]]
         return now
 
-    def _placed_anew(self, now: Integers, servers: Integers, until: float) -> None:
-        """The most VMs that can stay on these servers with what they hold together."""
-        problem, here = self.problem, np.flatnonzero(now[servers].any(axis=0))
-        part = problem.part(here, now[np.ix_(servers, here)].sum(axis=0))
+    def _placed_anew(
+        self, now: Integers, servers: Integers, until: float, arriving: Integers | None = None
+    ) -> None:
+        """The most VMs that can stay on these servers with what they hold together, and with those
+        of each type (s,) that arrive.
+        """
+        problem, wanted = self.problem, now[servers].sum(axis=0)
+        wanted = wanted if arriving is None else wanted + arriving
+        here = np.flatnonzero(wanted)
+        part = problem.part(here, wanted[here])
         others = np.delete(np.arange(len(now)), servers)
         others = others[now[others].any(axis=1)]
         cost = self.cost
@@ -433,7 +473,8 @@ class MovesSearch(Incumbent[Placement, int]):
             self.servers - len(others), cost, now[np.ix_(servers, here)],
         )  # fmt: skip
         model.minimize(moves)
-        seconds = min(2.0, max(until - self.clock.seconds, 0.1))
+        most = 2.0 if arriving is None else 8.0
+        seconds = min(most, max(until - self.clock.seconds, 0.1))
         answer = solve_cp_sat(model, time_limit=self.clock.time_slice(most=seconds))
         raise_if_interrupted(answer.stop)
         if answer.values is not None:

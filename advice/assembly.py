@@ -36,6 +36,7 @@ class Translation:
     costs : what the instance's costs say.
     kept_cost : the cost of those control-plane nodes.
     pinned : place of a pod -> why it is pinned; in the bound they are free.
+    unplaced : place of a pending pod -> why a plan puts it nowhere.
     dropped : constraints that are not in the instance, in words.
     violated_rules, repairs : rules that what runs now breaks, in words; whether it repairs them.
     tightened : whether it keeps a spread over single nodes tighter than is asked for: then its
@@ -49,6 +50,7 @@ class Translation:
     costs: NodeCosts
     kept_cost: int
     pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    unplaced: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     violated_rules: tuple[str, ...] = ()
     repairs: bool = False

@@ -1,5 +1,5 @@
-"""Cards of a cluster: where they are free and in which pieces, how many pods of a size they hold, and
-the fewest moves that admit a gang, all of it or none, or a proof that no moves do.
+"""Cards of a cluster: where they are free and in which pieces, how many pods of a size they hold,
+and the fewest moves that admit a gang, all of it or none, or a proof that no moves do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
 from .costs import unpriced
 from .gangs import pending_gangs
+from .gpu_shares import whole_cards
 from .optimum import Found, fewest_moves, room_needed
 from .pending import vouched
 from .placing import with_waiting
@@ -22,7 +23,7 @@ from .quantities import readable
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import (
-    CARD_PARTS,
+    CARD,
     CARDS,
     GATES,
     NOMINATED,
@@ -40,7 +41,7 @@ from .state import (
 )
 from .to_packing import Translation, translate
 
-CARD, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
+MIG = "nvidia.com/mig-"
 
 LIFTED = (GATES, NOMINATED, SCHEDULER, TOPOLOGY)
 """Kinds of what keeps a pod of a gang from being placed that is what the question is about: who
@@ -252,8 +253,9 @@ def gpus(
     cards = tuple(card_use(state))
     if not cards:
         raise InvalidInstance(
-            state.name, "without a node that has cards", f"{CARD}, {MIG}* or amd.com/gpu among what "
-            "pods may take of one", "Check that the device plugin runs, or ask advise fit",
+            state.name, "without a node that has cards",
+            f"{CARD}, {MIG}* or amd.com/gpu among what pods may take of one",
+            "Check that the device plugin runs, or ask advise fit",
         )  # fmt: skip
     _require_label(state, topology)
     asked = chosen_gangs(state, gang)
@@ -263,9 +265,10 @@ def gpus(
         part = SolveBudget(work.whole.time_slice(len(asked) - place + 1), say)
         admissions.append(admit(state, name, pods, topology, released, part))
         work.interrupted |= part.interrupted
-    sizes = list(shapes)
+    sizes: list[Mapping[str, int]] = list(shapes)
     if not sizes:
-        sizes, words = own_shapes(state, cards[0])
+        own, words = own_shapes(state, cards[0])
+        sizes = [*own]
         noted = StateWarning("card-shape", words)
         state = replace(state, assumptions=(*state.assumptions, noted))
     slots = []
@@ -345,7 +348,7 @@ def admit(
     released: Collection[str],
     work: SolveBudget,
 ) -> Admission:
-    """The fewest moves after which all pods of a gang have nodes, over all domains of a topology."""
+    """The fewest moves after which all pods of a gang have nodes, of all domains of a topology."""
     wanted = set(pods)
     kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
     numbers = tuple(place for place, n in enumerate(kept) if n in wanted)
@@ -354,9 +357,6 @@ def admit(
         _lifted(state.pods[n]) if n in wanted else state.pods[n] for n in kept
     ))  # fmt: skip
     asked = vouched(asked, released)
-    unmodelled = tuple(dict.fromkeys(
-        words for n in numbers for _, words in asked.pods[n].unsupported_constraints
-    ))  # fmt: skip
     tries = [
         _Try(value, _in_domain(asked, topology, value))
         for value in ([""] if not topology else
@@ -375,6 +375,7 @@ def admit(
         ):
             best = one
     bounds = {one.value: one.bound for one in tries}
+    unmodelled = tuple(dict.fromkeys(words for one in tries for words in one.unplaced))
     if best is None:
         impossible = ""
         if all(one.bound is None for one in tries):
@@ -402,6 +403,7 @@ class _Try:
     bound, pinned : proved on the moves, in any case and while the pinned pods stay; None where no
         moves do.
     found : the best answer.
+    unplaced : why the plan puts pods of the gang nowhere.
     """
 
     def __init__(self, value: str, state: ClusterState) -> None:
@@ -410,14 +412,13 @@ class _Try:
         self.pinned: int | None = 0
         self.found: Found
         self.dropped: tuple[str, ...] = ()
+        self.unplaced: tuple[str, ...] = ()
 
     def relax(
         self, released: Collection[str], work: SolveBudget, parts: float, quick: bool
     ) -> None:
         """The bound in any case."""
-        plan = translate(
-            self.state, for_bound=True, ignored_pin_reasons=released, pending=True
-        )
+        plan = translate(self.state, for_bound=True, ignored_pin_reasons=released, pending=True)
         self.dropped = plan.dropped
         words = f"a bound on the moves{f' in {self.value}' * bool(self.value)}"
         if (placed := all_placed(plan)) is None:
@@ -429,6 +430,7 @@ class _Try:
     def search(self, released: Collection[str], work: SolveBudget, parts: float) -> None:
         """The fewest moves while the pinned pods stay."""
         plans = plans_of(self.state, released, pending=True)
+        self.unplaced = tuple(words for why in plans[0].unplaced.values() for _, words in why)
         placed = [one for one in map(all_placed, plans) if one is not None]
         words = f"the fewest moves{f' in {self.value}' * bool(self.value)}"
         found = [work.find(words, parts, fewest_moves, plan, None) for plan in placed]
@@ -475,21 +477,24 @@ def own_shapes(state: ClusterState, cards: CardUse) -> tuple[list[dict[str, int]
     """What pods of 1, 2, 4 and 8 cards request, as far as a node has so many, and this in words: of
     CPU and memory for each card the median of the state's pods.
     """
-    resource = cards.resource
+    resource = CARD if cards.resource == CARDS else cards.resource
     asking = [pod for pod in state.pods if pod.requests.get(resource)]
-    most = max(node.allocatable.get(resource, 0) for node in state.nodes)
+    most = max(node.allocatable.get(cards.resource, 0) for node in state.nodes)
     each = {
         name: median_low([pod.requests.get(name, 0) // pod.requests[resource] for pod in asking])
         for name in ("cpu", "memory") if asking
     }  # fmt: skip
-    parts = {CARD: 1, PARTS: CARD_PARTS} if resource == CARDS else {}
+    known = [resource, cards.resource, *[PARTS] * any(PARTS in n.allocatable for n in state.nodes)]
     asked = [
-        {resource: number, "pods": 1}
-        | {name: amount * number for name, amount in (each | parts).items() if amount}
+        whole_cards({resource: number, "pods": 1}
+                    | {name: amount * number for name, amount in each.items() if amount}, known)
         for number in SIZES if number <= most
     ]  # fmt: skip
     words = " and ".join(f"{readable(n, name)} {name}" for name, n in each.items()) or "nothing"
-    return asked, f"room is counted with {words} for each card, the median of the pods that have some"
+    return (
+        asked,
+        f"room is counted with {words} for each card, the median of the pods that have some",
+    )
 
 
 def with_slots(state: ClusterState, requests: Mapping[str, int], number: int) -> ClusterState:
@@ -522,7 +527,7 @@ def count_slots(
         room = {name: node.allocatable.get(name, 0) - scheduler.used[node.name][name]
                 for name in requests}  # fmt: skip
         free.update({name: max(left, 0) for name, left in room.items()})
-        if not scheduler.unsuited(number, node.name):
+        if scheduler.takes(number, node.name, has_room=True):
             now += max(min(room[name] // asked for name, asked in requests.items()), 0)
         if not node.not_ready_reason:
             emptied += min(node.allocatable.get(name, 0) // asked

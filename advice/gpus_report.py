@@ -49,8 +49,8 @@ def gpus_answer(found: GpuAnswer) -> Answer:
     domains = those[0].domains if len(those) == 1 and those[0].topology else {}
     return Answer(
         state, f"Cards of {state.name.rpartition('/')[2]}",
-        "Where cards are free, how many pods of some sizes fit, and the fewest moves that admit the "
-        "gangs that wait: all pods of one, or none.",
+        "Where cards are free, how many pods of some sizes fit, and the fewest moves that admit "
+        "the gangs that wait: all pods of one, or none.",
         tuple(lines), all(one.fits for one in those), advice, no_plan,
         parts=tuple(_parts(found, domains, those[0].topology if domains else "")),
     )  # fmt: skip
@@ -79,9 +79,7 @@ def _number(one: Admission) -> str:
 
 def _admitted(one: Admission) -> str:
     """Whether a gang fits, and what is proved of it."""
-    where, noun = "", one.state.workload_noun
-    if one.topology:
-        where = f" with {one.topology} {one.domain}" * bool(one.domain)
+    where = f" in {one.topology} {one.domain}" * bool(one.domain)
     if one.fits and one.advice is not None:
         advice = one.advice
         if not advice.targets:
@@ -91,15 +89,14 @@ def _admitted(one: Admission) -> str:
             f"fits{where} after {plural(len(advice.targets), 'move')} {sure_of_moves(advice)}{best}"
         )
     if one.advice is not None:
-        return f"would fit{where} after {plural(len(one.advice.targets), 'move')}, but no order of "\
-               "them was found"  # fmt: skip
-    among = f", with any {one.topology}" * bool(one.topology)
+        moves = plural(len(one.advice.targets), "move")
+        return f"would fit{where} after {moves}, but no order of them was found"
+    among = f" in any {one.topology}" * bool(one.topology)
     if one.impossible:
         return f"does not fit: no moves admit it{among}, {one.impossible} (proved)"
     if one.unmodelled:
         return f"is in no plan, for what is not modelled: {some(one.unmodelled)}"
-    return f"does not fit now; no moves that admit it were found{among}, nor a proof that none do "\
-           f"({noun}s that are pinned may be in the way)"  # fmt: skip
+    return f"does not fit now; no moves were found that admit it{among}, nor a proof of none"
 
 
 def _best_domain(one: Admission) -> bool:
@@ -159,9 +156,11 @@ def _parts(
     ]  # fmt: skip
     yield rows_part("Where cards are free", ("resource", "cards on a node", "number"), rows)
     if domains:
-        rows = [(name, "no moves admit it" if least is None else f"at least {least} moves", "")
-                for name, least in domains.items()]  # fmt: skip
-        yield rows_part(f"By {topology}", (topology, "proved", ""), rows, folded=len(rows) > 20)
+        known = [
+            (name, "no moves admit it" if least is None else f"at least {least} moves")
+            for name, least in domains.items()
+        ]
+        yield rows_part(f"By {topology}", (topology, "proved"), known, folded=len(known) > 20)
     for one in found.admissions:
         if one.fits and one.advice is not None:
             on = Counter(one.advice.arrivals.values()).most_common()

@@ -8,7 +8,19 @@ from collections.abc import Iterable
 import numpy as np
 
 from .selectors import admits, ports_clash, refers_to
-from .state import COMPARED, SCHEDULER, TOLERATIONS, ClusterState, Node, Pod, Role, limitless
+from .state import (
+    CARD,
+    CARDS,
+    COMPARED,
+    SCHEDULER,
+    SHARES,
+    TOLERATIONS,
+    ClusterState,
+    Node,
+    Pod,
+    Role,
+    limitless,
+)
 
 
 class Kinds:
@@ -114,11 +126,11 @@ class Kinds:
         )
 
     def asks(self, pod: Pod, resource: str) -> int:
-        """What a pod takes; in the bound no volumes of which not all is known."""
-        unsure = self.for_bound and any(
-            what == "volumes" for what, _ in pod.unsupported_constraints
-        )
-        if unsure and limitless(resource):
+        """What a pod takes; in the bound no volumes of which not all is known, and no card that it
+        shares.
+        """
+        unsure = "volumes" if limitless(resource) else SHARES if resource in (CARD, CARDS) else ""
+        if self.for_bound and any(what == unsure for what, _ in pod.unsupported_constraints):
             return 0
         return pod.requests.get(resource, 0)
 

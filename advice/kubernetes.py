@@ -29,6 +29,7 @@ from .completeness import (
 )
 from .fields import Fields
 from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
+from .gpu_shares import with_shares
 from .state import (
     GATES,
     NOMINATED,
@@ -134,7 +135,8 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     pods = tuple(_pod(item, volumes) for item in objects["Pod"])
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
     growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
-    assumptions = kept_in_place(pods)
+    nodes, pods, shares = with_shares(nodes, pods, objects)
+    assumptions = [*kept_in_place(pods), *shares]
     for mark, words in _NODE_MARKS.items():
         marked = [
             _name(item)[1]

@@ -58,9 +58,10 @@ SHARES, TOPOLOGY = "shares", "topology"
 domain.
 """
 
+CARD = "nvidia.com/gpu"
 CARDS, PARTS = "whole cards", "parts of cards"
-"""Resources of nodes with cards that pods share, beside what the file says: cards that hold no
-share, and parts of `CARD_PARTS`.
+"""What device plugins count; and of nodes with cards that pods share, beside what the file says:
+cards that hold no share, and parts of which a card has `CARD_PARTS`.
 """
 CARD_PARTS = 10**6
 

@@ -54,7 +54,8 @@ class Line:
         elif self.rows:
             yield from (f"{name}: {what}" for name, what in self.rows[:shown])
             if rest:
-                more = f"and {rest} more {self.words}s" if shown else plural(rest, self.words)
+                more = plural(rest, f"more {self.words}" if shown else self.words)
+                more = f"{'and ' * bool(shown)}{more}"
                 yield f"{more}: --details"
         else:
             yield self.words

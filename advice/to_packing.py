@@ -85,9 +85,11 @@ class _Builder(Kinds):
         self._pin_by_state()
         pinned = {number: tuple(why) for number, why in self.reasons.items() if why}
         assembled = Assembly(self, eligible, pinned, self.drained_nodes, room).translation(rules)
-        pinned = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
+        placed = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
         return replace(
-            assembled, pinned=pinned, dropped=tuple(self.dropped),
+            assembled, pinned=placed,
+            unplaced={n: why for n, why in pinned.items() if n not in placed},
+            dropped=tuple(self.dropped),
             violated_rules=tuple(self.broken), repairs=self.repair,
             tightened=any(map(self._tightened, rules)),
         )  # fmt: skip

@@ -42,6 +42,14 @@ class Changes:
     come: Integers
     server_class: Integers
 
+    def and_others(self, others: Changes) -> Changes:
+        """These and others."""
+        return Changes(
+            np.concatenate([self.leave, others.leave]),
+            np.concatenate([self.come, others.come]),
+            np.concatenate([self.server_class, others.server_class]),
+        )
+
 
 class ArrivalProgram:
     """The relaxation of an instance with VMs that run nowhere.
@@ -70,19 +78,19 @@ class ArrivalProgram:
         first = [group[0] for group in groups]
         self.size = asked[first] // unit
         total = np.array([problem.request[group].sum() for group in groups])
-        held = np.array([placed[:, group].sum(axis=1) for group in groups]).T
-        self.arriving = np.maximum(total - held.sum(axis=0), 0)
+        running = np.array([placed[:, group].sum(axis=1) for group in groups]).T
+        self.arriving = np.maximum(total - running.sum(axis=0), 0)
         # servers that are alike in room, eligibility and what they hold
         room = problem.capacity[kind, resource] // unit
-        rows = np.hstack([room[:, None], held, problem.most[first][:, kind].T > 0])
+        rows = np.hstack([room[:, None], running, problem.most[first][:, kind].T > 0])
         alike, self.server_class = np.unique(rows, axis=0, return_inverse=True)
         self.servers = np.bincount(self.server_class)
-        self.room, self.held = alike[:, 0], alike[:, 1 : 1 + len(groups)]
+        self.room, self.running = alike[:, 0], alike[:, 1 : 1 + len(groups)]
         self.allowed = alike[:, 1 + len(groups) :] > 0
         self.penalty = int(placed.sum()) + 1
         self.bound, self.weight = 0, np.zeros(0)
-        self.changes = Changes(*np.zeros((2, 0, len(groups)), dtype=np.int64),
-                               np.zeros(0, dtype=np.int64))  # fmt: skip
+        none = np.zeros((0, len(groups)), dtype=np.int64)
+        self.changes = Changes(none, none, np.zeros(0, dtype=np.int64))
 
     def price(self, worth: Integers) -> tuple[Integers, Integers, Integers]:
         """Of each class of servers the least cost (in parts of `SCALE`) of a change where each VM
@@ -97,8 +105,8 @@ class ArrivalProgram:
         for g, size in enumerate(self.size.tolist()):
             if size > most:
                 continue
-            for copy in range(1, int(self.held[:, g].max(initial=0)) + 1):
-                able = self.held[:, g] >= copy
+            for copy in range(1, int(self.running[:, g].max(initial=0)) + 1):
+                able = self.running[:, g] >= copy
                 better = np.zeros_like(value, dtype=bool)
                 after = value[:, : most + 1 - size] + worth[g] + SCALE
                 better[:, size:] = able[:, None] & (after > value[:, size:])
@@ -111,18 +119,18 @@ class ArrivalProgram:
                     better[:, end] = self.allowed[:, g] & (after > value[:, end])
                     value[:, end] = np.where(better[:, end], after, value[:, end])
                 taken.append((g, False, better))
-        stay, come = np.zeros_like(self.held), np.zeros_like(self.held)
-        every, end = np.arange(classes), self.room.copy()
+        stay, come = np.zeros_like(self.running), np.zeros_like(self.running)
+        every, rest = np.arange(classes), self.room.copy()
         for g, stays, better in reversed(taken):
-            while (here := better[every, end]).any():
+            while (here := better[every, rest]).any():
                 (stay if stays else come)[here, g] += 1
-                end[here] -= self.size[g]
+                rest[here] -= self.size[g]
                 if stays:
                     break
-        cost = (self.held * (worth + SCALE)).sum(axis=1) - value[every, self.room]
+        cost = (self.running * (worth + SCALE)).sum(axis=1) - value[every, self.room]
         # a VM that leaves and one like it that comes: the same one stays
-        same = np.minimum(self.held - stay, come)
-        return cost, self.held - stay - same, come - same
+        same = np.minimum(self.running - stay, come)
+        return cost, self.running - stay - same, come - same
 
     def solve(self, clock: Clock, seconds: float | None = None) -> None:
         """Find changes, and multipliers that prove a bound; `seconds` for it."""
@@ -142,10 +150,8 @@ class ArrivalProgram:
             if not fresh or self.bound >= value - 1e-6 or clock.seconds >= until or clock.expired:
                 return
             seen |= {(c, leave[c].tobytes(), come[c].tobytes()) for c in fresh}
-            old = self.changes
             added = Changes(leave[fresh], come[fresh], np.array(fresh, dtype=np.int64))
-            self.changes = Changes(*(np.concatenate([getattr(old, name), getattr(added, name)])
-                                     for name in ("leave", "come", "server_class")))  # fmt: skip
+            self.changes = self.changes.and_others(added)
             self._grow(living, added)
             answer = living.solve(clock.time_slice(most=until - clock.seconds))
             raise_if_interrupted(answer.stop)
@@ -226,8 +232,8 @@ def arrival_program(problem: Ruled, kind: Integers, placed: Integers) -> Arrival
     arriving = np.maximum(problem.request - placed.sum(axis=0), 0)
     wanted = problem.demand.T @ arriving
     free = (problem.capacity[kind] - placed @ problem.demand).sum(axis=0)
-    few = [j for j in np.flatnonzero(wanted).tolist()
-           if problem.capacity[:, j].max() <= UNITS * np.gcd.reduce(problem.demand[:, j])]  # fmt: skip
+    unit = np.gcd.reduce(problem.demand, axis=0)
+    few = np.flatnonzero((wanted > 0) & (problem.capacity.max(axis=0) <= UNITS * unit)).tolist()
     if not few:
         return None
     return ArrivalProgram(

@@ -283,7 +283,8 @@ class MovesSearch(Incumbent[Placement, int]):
     def spare(self) -> Floats:
         """(n,) the part of each server that is empty, of the resource of which it has least."""
         free = self.problem.capacity[self.kind] - self.placed @ self.problem.demand
-        return (free / np.maximum(self.problem.capacity[self.kind], 1)).min(axis=1)
+        part: Floats = (free / np.maximum(self.problem.capacity[self.kind], 1)).min(axis=1)
+        return part
 
     def _any_answer(self, effort: float) -> None:
         """An answer, however many move, or that there is none."""

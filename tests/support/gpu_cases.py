@@ -1,0 +1,325 @@
+"""Small random states with cards and a gang that waits, and what must hold of `advise gpus` on them
+against every placement.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cotenant.advice.gpus import admit, count_slots, with_slots
+from cotenant.advice.kubernetes import kubernetes_state
+from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
+from cotenant.advice.solve_budget import SolveBudget
+from cotenant.advice.state import ClusterState, Role
+from cotenant.advice.to_packing import translate
+from support.advice_cases import Claim, _counts_others, _spread_by_node
+from support.advice_states import listed, node, pod, random_list
+from support.oracles.advice import Goals, joint_placements
+
+MOST_PLACEMENTS = 3000
+"""So many ways to place movable and pending pods are tried."""
+
+CARD, GANG, DOMAIN = "nvidia.com/gpu", "pod-group.scheduling.sigs.k8s.io", "nvlink"
+
+
+def random_gpu_list(rng: np.random.Generator) -> dict[str, Any]:
+    """A List of few nodes with cards, in two domains; one to three pods that ran are a gang now."""
+    content = random_list(rng)
+    nodes = [item for item in content["items"] if item["kind"] == "Node"]
+    them = [item for item in content["items"] if item["kind"] == "Pod"]
+    used = dict.fromkeys((item["metadata"]["name"] for item in nodes), 0)
+    for each in them:
+        if rng.random() < 0.75:
+            cards = int(rng.choice([1, 1, 2, 3]))
+            ask = each["spec"]["containers"][0].setdefault("resources", {})
+            ask.setdefault("requests", {})[CARD] = str(cards)
+            name = each["spec"].get("nodeName")
+            if name and each["status"]["phase"] == "Running":
+                used[name] += cards
+    for own in nodes:
+        there = used[own["metadata"]["name"]] + int(rng.choice([0, 0, 1, 1, 2]))
+        own["status"]["allocatable"][CARD] = str(there)
+        if rng.random() < 0.9:
+            own["metadata"]["labels"][DOMAIN] = f"d{rng.integers(2)}"
+    running = [
+        each for each in them
+        if each["spec"].get("nodeName") and each["status"]["phase"] == "Running"
+        and each["metadata"].get("ownerReferences", [{}])[0].get("kind") != "DaemonSet"
+    ]  # fmt: skip
+    for place in rng.permutation(len(running))[: rng.integers(1, 4)].tolist():
+        each = running[place]
+        del each["spec"]["nodeName"]
+        each["status"] = {"phase": "Pending"}
+        each["metadata"].pop("deletionTimestamp", None)
+        each["metadata"].setdefault("labels", {})[GANG] = "train"
+        requests = each["spec"]["containers"][0].setdefault("resources", {})["requests"]
+        requests[CARD] = str(min(int(requests.get(CARD, 0)) + int(rng.integers(0, 2)), 3))
+    return content
+
+
+def _placements(
+    content: dict[str, Any], topology: str, stay: set[str], reached: bool
+) -> list[Goals] | None:
+    """The goals of all placements of a gang, of every domain; None where they are too many."""
+    domains = {item["metadata"]["labels"].get(topology) for item in content["items"]
+               if item["kind"] == "Node"}  # fmt: skip
+    found: list[Goals] = []
+    for value in sorted(domains - {None}) if topology else [""]:
+        narrowed = copy.deepcopy(content)
+        for item in narrowed["items"]:
+            if item["kind"] == "Pod" and item["metadata"].get("labels", {}).get(GANG) and value:
+                item["spec"]["nodeSelector"] = {
+                    **item["spec"].get("nodeSelector", {}), topology: value,
+                }  # fmt: skip
+        state = alone(kubernetes_state({"state.json": narrowed}))
+        free = [pod for pod in state.pods if pod.role is Role.MOVABLE or pod.schedulable]
+        if len(state.nodes) ** len(free) > MOST_PLACEMENTS:
+            return None
+        pinned = {n for n, pod in enumerate(state.pods) if pod.title in stay and pod.placed}
+        found += joint_placements(state, pinned, set(), reached=reached)
+    return found
+
+
+def alone(state: ClusterState) -> ClusterState:
+    """The state without pending pods that are of no gang, whose own schedulers are let go."""
+    return replace(state, pods=tuple(
+        replace(pod, unsupported_constraints=tuple(
+            each for each in pod.unsupported_constraints
+            if each[0] not in ("gates", "nominated", "scheduler")
+        )) if pod.role is Role.PENDING else pod
+        for pod in state.pods if pod.role is not Role.PENDING or pod.gang == "train"
+    ))  # fmt: skip
+
+
+def gpu_claims(seed: int) -> Iterator[Claim]:
+    """Everything that is checked of the state drawn from a seed; nothing where no gang waits."""
+    rng = np.random.default_rng(seed)
+    content = random_gpu_list(rng)
+    state = kubernetes_state({"state.json": content})
+    pods = tuple(n for n, pod in enumerate(state.pods) if pod.gang == "train"
+                 and pod.role is Role.PENDING)  # fmt: skip
+    if pods:
+        for topology in ("", DOMAIN) if rng.random() < 0.5 else ("",):
+            yield from _admitted(content, state, pods, topology)
+    yield from _slots(state, {CARD: int(rng.integers(1, 4)), "cpu": 1000, "pods": 1},
+                      int(rng.integers(0, 3)))  # fmt: skip
+
+
+def _admitted(
+    content: dict[str, Any], state: ClusterState, pods: tuple[int, ...], topology: str
+) -> Iterator[Claim]:
+    if topology and not any(topology in node.labels for node in state.nodes):
+        return
+    every = _placements(content, topology, set(), reached=False)
+    if every is None:
+        return
+    found = admit(state, "train", pods, topology, (), SolveBudget(30.0, lambda words: None))
+    fewest = min((one[2] for one in every if not one[0]), default=None)
+    if found.impossible.startswith("whatever"):
+        yield "a gang that no moves admit", fewest is None, (topology, fewest)
+    advice = found.advice
+    if advice is not None:
+        low = advice.moves_lower_bound
+        yield (
+            "no moves fewer admit a gang",
+            fewest is None or low <= fewest,
+            (topology, low, fewest),
+        )
+    for value, bound in found.domains.items() if topology else ():
+        own = content if not topology else _only(content, topology, value)
+        there = _placements(own, topology, set(), reached=False) or []
+        least = min((one[2] for one in there if not one[0]), default=None)
+        held = least is None or (bound is not None and bound <= least)
+        yield "a bound of each domain", held, (value, bound, least)
+    left = translate(alone(state), pending=True)
+    vague = bool(found.unmodelled)
+    plain = not left.violated_rules and not _spread_by_node(state) and not vague
+    stay = {alone(state).pods[n].title for n in left.pinned}
+    plans = _placements(content, topology, stay, reached=True) or []
+    best = min((one[2] for one in plans if not one[0]), default=None)
+    if found.fits and advice is not None:
+        moves = len(advice.targets)
+        rules = _counts_others(alone(state)) or any(pod.pod_affinity for pod in state.pods)
+        yield "a gang that fits", rules or fewest is not None, (topology, moves)
+        yield "a plan of fewest moves", not plain or best is None or moves <= best, (moves, best)
+        if not left.violated_rules and not rules:
+            yield "no plan moves fewer", best is not None and moves >= best, (moves, best)
+        where = {n: pod.node for n, pod in enumerate(found.state.pods) if pod.placed}
+        check_arrivals(found.state, where | dict(advice.targets), advice.arrivals)
+        yield "all of a gang or none", {*found.pods} == {*advice.arrivals}, advice.arrivals
+        on = {found.state.nodes[k].labels.get(topology) for k in range(len(found.state.nodes))
+              if found.state.nodes[k].name in advice.arrivals.values()}  # fmt: skip
+        yield "a gang in one domain", not topology or len(on) == 1, on
+    elif plain and advice is None:
+        yield "a gang that fits after moves", best is None, (topology, best, found.impossible)
+        if not found.unmodelled:
+            yield "a proof where none fit", bool(found.impossible) or best is None, best
+
+
+def _only(content: dict[str, Any], topology: str, value: str) -> dict[str, Any]:
+    """The state in which no other node has a domain."""
+    narrowed = copy.deepcopy(content)
+    for item in narrowed["items"]:
+        if item["kind"] == "Node" and item["metadata"]["labels"].get(topology) != value:
+            item["metadata"]["labels"].pop(topology, None)
+    return narrowed
+
+
+def _slots(state: ClusterState, requests: dict[str, int], moves: int) -> Iterator[Claim]:
+    """Room for pods of one size: now, after so many moves, and whatever moves."""
+    found = count_slots(state, requests, moves, (), SolveBudget(30.0, lambda words: None))
+    most: dict[str, int] = {}
+    for number in range(1, 4):
+        asked = with_slots(state, requests, number)
+        free = [pod for pod in asked.pods if pod.role is Role.MOVABLE or pod.schedulable]
+        if len(state.nodes) ** len(free) > MOST_PLACEMENTS:
+            break
+        scheduler, one = Scheduler(asked), len(asked.pods) - 1
+        now = 0
+        while name := next((each.name for each in state.nodes if scheduler.takes(one, each.name)),
+                           None):  # fmt: skip
+            now += 1
+            scheduler.used[name].update(requests)
+        most["now"] = now
+        every = joint_placements(asked, set(), set())
+        if any(not goals[0] for goals in every):
+            most["ever"] = number
+        if any(not goals[0] and goals[2] <= moves for goals in every):
+            most["after"] = number
+    if "now" in most:
+        yield "slots now", found.now == most["now"], (found, most)
+    yield "slots after any moves", found.most >= most.get("ever", 0), (found, most)
+    yield "slots after few moves", found.most_after >= most.get("after", 0), (found, most)
+    yield "slots in order", found.now <= found.after <= found.most_after <= found.most, found
+
+
+# shared cards
+
+PARTS = 4
+"""Shares are so many parts of a card, less one at most."""
+
+
+def share_claims(seed: int) -> Iterator[Claim]:
+    """What is checked of a state whose pods share cards, by HAMi's annotations or KAI's."""
+    rng = np.random.default_rng(seed)
+    content, sizes, places, cards = _shared(rng, hami=bool(rng.random() < 0.5))
+    state = kubernetes_state({"state.json": content})
+    gang = tuple(n for n, pod in enumerate(state.pods) if pod.gang)
+    found = admit(state, "train", gang, "", (), SolveBudget(30.0, lambda words: None))
+    truth = [_fewest(sizes, places, cards, fixed) for fixed in (False, True)]
+    seen = (found.impossible, found.domains, truth)
+    free, pinned = truth
+    if found.impossible.startswith("whatever"):
+        yield "shares: a gang that no moves admit", free is None, seen
+    bound = found.domains[""]
+    yield "shares: a bound", free is None or (bound is not None and bound <= free), seen
+    moves = len(found.advice.targets) if found.advice else None
+    yield "shares: the fewest moves while they stay", moves == pinned, (moves, seen)
+
+
+def _shared(
+    rng: np.random.Generator, hami: bool
+) -> tuple[dict[str, Any], list[int], list[tuple[int, int] | None], list[int]]:
+    """A List; of each pod its parts of cards, and where it is (node, card); cards of each node."""
+    items: list[dict[str, Any]] = []
+    sizes: list[int] = []
+    places: list[tuple[int, int] | None] = []
+    cards = [int(rng.integers(1, 3)) for _ in range(int(rng.integers(2, 4)))]
+    for n, number in enumerate(cards):
+        own = node(f"n{n}", **{CARD: str(number * (10 if hami else 1))})
+        if hami:
+            own["metadata"]["annotations"] = {"hami.io/node-nvidia-register": "".join(
+                f"n{n}c{k},10,{1000 * PARTS},100,NVIDIA-T4,0,true:" for k in range(number)
+            )}  # fmt: skip
+        items.append(own)
+    for n, number in enumerate(cards):
+        for k in range(number):
+            left = PARTS if rng.random() < 0.75 else 0
+            while left and len(sizes) < 5 and rng.random() < 0.8:
+                size = (
+                    PARTS if left == PARTS and rng.random() < 0.4 else int(rng.integers(1, PARTS))
+                )
+                if size > left:
+                    break
+                left -= size
+                items.append(_taking(f"p{len(sizes)}-x", n, k, size, hami))
+                sizes.append(size)
+                places.append((n, k))
+            if not hami and 0 < left < PARTS:
+                items.append(pod(
+                    f"r{n}{k}-x", f"n{n}", owner="", namespace="kai-resource-reservation",
+                    labels={"runai-gpu-group": f"n{n}c{k}"}, containers=_asking({CARD: "1"}),
+                ))  # fmt: skip
+    for n in range(int(rng.integers(1, 3))):
+        number = int(rng.integers(1, 3))
+        items.append(
+            pod(f"g{n}-x", labels={GANG: "train"}, containers=_asking({CARD: str(number)}))
+        )
+        sizes.append(number * PARTS)
+        places.append(None)
+    return listed(*items), sizes, places, cards
+
+
+def _asking(requests: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"name": "main", "resources": {"requests": {"cpu": "10m", **requests}}}]
+
+
+def _taking(name: str, n: int, k: int, size: int, hami: bool) -> dict[str, Any]:
+    """A pod that has so many parts of a card."""
+    whole = size == PARTS
+    if hami:
+        notes = {"hami.io/vgpu-devices-allocated": f"n{n}c{k},NVIDIA,{1000 * size},0:;"}
+        asks = {CARD: "1", **({} if whole else {"nvidia.com/gpumem": str(1000 * size)})}
+        return pod(name, f"n{n}", annotations=notes, containers=_asking(asks))
+    if whole:
+        return pod(name, f"n{n}", containers=_asking({CARD: "1"}))
+    return pod(
+        name, f"n{n}", annotations={"gpu-fraction": str(size / PARTS)},
+        labels={"runai-gpu-group": f"n{n}c{k}"}, containers=_asking({}),
+    )  # fmt: skip
+
+
+def _fewest(
+    sizes: list[int], places: list[tuple[int, int] | None], cards: list[int], fixed: bool
+) -> int | None:
+    """The fewest pods that leave their node so that all have room on cards; with `fixed` shares
+    stay on their card.
+    """
+    best: int | None = None
+    for nodes in product(range(len(cards)), repeat=len(sizes)):
+        moves = sum(
+            place is not None and place[0] != n for place, n in zip(places, nodes, strict=True)
+        )
+        if best is not None and moves >= best:
+            continue
+        if fixed and any(place is not None and size < PARTS and place[0] != n
+                         for size, place, n in zip(sizes, places, nodes, strict=True)):  # fmt: skip
+            continue
+        if all(_on_cards([(size, place) for size, place, n in zip(sizes, places, nodes, strict=True)
+                          if n == here], number, here, fixed)
+               for here, number in enumerate(cards)):  # fmt: skip
+            best = moves
+    return best
+
+
+def _on_cards(
+    pods: list[tuple[int, tuple[int, int] | None]], cards: int, here: int, fixed: bool
+) -> bool:
+    """Whether pods have room on the cards of a node."""
+    whole = sum(size // PARTS for size, _ in pods if size >= PARTS)
+    shares = [(size, place) for size, place in pods if size < PARTS]
+    for chosen in product(range(cards), repeat=len(shares)):
+        if fixed and any(place is not None and place[0] == here and place[1] != k
+                         for (_, place), k in zip(shares, chosen, strict=True)):  # fmt: skip
+            continue
+        used = [sum(size for (size, _), k in zip(shares, chosen, strict=True) if k == card)
+                for card in range(cards)]  # fmt: skip
+        if max(used, default=0) <= PARTS and sum(u == 0 for u in used) >= whole:
+            return True
+    return False

@@ -1,0 +1,408 @@
+"""Room for cards and gangs: hand-worked states, readers of groups and shares, and enumeration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.advice_states import budget, listed, near, node, pod, state
+from support.gpu_cases import gpu_claims, share_claims
+from support.messages import refused
+from support.oracles.advice_program import fewest_moves as by_another_model
+from support.seeds import ranges
+from support.terminal import run
+
+from cotenant.advice.emit import emit
+from cotenant.advice.gpus import GpuAnswer, all_placed, gpus
+from cotenant.advice.gpus_report import gpus_answer
+from cotenant.advice.new_pods import shape_requests
+from cotenant.advice.reading import read_state
+from cotenant.advice.state import CARD, CARDS, SHARES, ClusterState, Role
+from cotenant.advice.text_report import answer_lines
+from cotenant.advice.to_packing import translate
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.packing.moves import MovesSearch
+
+POD_GROUP = "scheduling.x-k8s.io/pod-group"
+
+
+def cards(number: int, cpu: int = 1, **more: str) -> list[dict[str, Any]]:
+    """Containers of a pod that asks for cards."""
+    requests = {"cpu": str(cpu), "memory": "1Gi", CARD: str(number), **more}
+    return [{"name": "main", "resources": {"requests": requests}}]
+
+
+def runs(name: str, on: str, number: int, **spec: Any) -> dict[str, Any]:
+    return pod(name, on, containers=cards(number), **spec)
+
+
+def waits(name: str, number: int, group: str = "train", **spec: Any) -> dict[str, Any]:
+    labels = {POD_GROUP: group} if group else {}
+    return pod(name, containers=cards(number), labels=labels | spec.pop("labels", {}), **spec)
+
+
+def nodes(*numbers: int, **fields: Any) -> list[dict[str, Any]]:
+    """Nodes n0, n1, ... with so many cards."""
+    return [node(f"n{n}", **{CARD: str(k)}, **fields) for n, k in enumerate(numbers)]
+
+
+def lines(found: GpuAnswer) -> list[str]:
+    return answer_lines(gpus_answer(found))
+
+
+def said(found: GpuAnswer) -> str:
+    """What is printed, as one line."""
+    return " ".join(" ".join(lines(found)).split())
+
+
+def only(found: GpuAnswer) -> Any:
+    [one] = found.admissions
+    return one
+
+
+# what is known of a state
+
+
+def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
+    found = gpus(read_state(["state/training"]))
+    gang = only(found)
+    assert (gang.name, gang.cards[CARD], len(gang.advice.targets)) == ("ml/llama", 16, 3)
+    assert (gang.advice.moves_lower_bound, gang.advice.moves_lower_bound_pinned) == (3, 3)
+    assert found.cards[0].pieces == {0: 1, 2: 2, 6: 2}
+    assert [(one.now, one.after, one.most) for one in found.slots] == [
+        (16, 16, 16), (8, 8, 8), (2, 4, 4), (0, 2, 2),
+    ]  # fmt: skip
+    assert lines(found)[0] == (
+        "ml/llama (2 pods, 16 cards) fits after 3 moves (fewest, proved) in 2 waves."
+    )
+    assert len(lines(found)) <= 10
+
+
+def test_in_one_domain_the_best_is_proved_over_all() -> None:
+    gang = only(gpus(read_state(["state/training"]), topology="rack"))
+    assert (gang.domain, len(gang.advice.targets)) == ("r1", 4)
+    assert gang.domains == {"r1": 4, "r2": 4}
+    assert "no other rack needs fewer" in said(
+        gpus(read_state(["state/training"]), topology="rack")
+    )
+
+
+def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
+    advice = only(gpus(read_state(["state/training"]))).advice
+    text = emit(advice, "kubectl").splitlines()
+    assert advice.reserved == ("g-2", "g-3")
+    assert text[2:4] == ["kubectl cordon g-2", "kubectl cordon g-3"]
+    assert text[-2:] == ["kubectl uncordon g-2", "kubectl uncordon g-3"]
+    assert advice.left_pending == {"LeastAllocated": (), "MostAllocated": ()}
+
+
+def test_scattered_cards_of_two_nodes_make_room_by_one_move() -> None:
+    # volcano#3948: room in pieces that one move joins
+    given = state(*nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8))
+    gang = only(gpus(given))
+    assert [given.pods[n].name for n in gang.advice.targets] == ["b-1"]
+    assert gang.advice.arrivals == {2: "n1"}
+    assert gang.needs_moves
+
+
+def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
+    given = state(*nodes(2, 2), runs("a-1", "n0", 1), *(waits(f"c-{n}", 1) for n in range(4)))
+    gang = only(gpus(given))
+    assert gang.advice is None
+    assert gang.impossible == "whatever else moves"
+    lone = [waits(f"c-{n}", 1, "") for n in range(4)]
+    alone = gpus(state(*nodes(2, 2), runs("a-1", "n0", 1), *lone))
+    assert [one.fits for one in alone.admissions] == [True]  # of four alike the first is asked
+
+
+def test_a_pinned_pod_is_free_in_the_bound_only() -> None:
+    kept = runs("b-1", "n1", 1, owner="")
+    held = runs(
+        "b-1", "n1", 1, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    )
+    fixed, volume = (
+        only(gpus(state(*nodes(2, 2), runs("a-1", "n0", 1, owner=owner), each, waits("c-1", 2))))
+        for each, owner in ((kept, ""), (held, ""))
+    )
+    assert fixed.impossible == "whatever else moves"  # that nothing would start it again is a rule
+    assert volume.impossible == "while the pinned pods stay"
+    assert volume.domains == {"": 1}
+
+
+def test_room_is_counted_now_after_moves_and_at_most() -> None:
+    given = state(*nodes(4, 4, 4), *(runs(f"a-{n}", f"n{n}", 2) for n in range(3)))
+    found = gpus(given, moves=1)
+    assert [(one.requests[CARD], one.now, one.after, one.most) for one in found.slots] == [
+        (1, 6, 6, 6), (2, 3, 3, 3), (4, 0, 1, 1),
+    ]  # fmt: skip
+    assert not found.admissions
+    [large] = gpus(given, shapes=[shape_requests(given, "gpu=4,cpu=8")], moves=5).slots
+    assert (large.now, large.after, large.most) == (0, 1, 1)  # on the node that is emptied
+
+
+def test_cards_on_closed_nodes_are_no_room() -> None:
+    given = state(
+        *nodes(2), node("n1", **{CARD: "2"}, unschedulable=True),
+        node("n2", **{CARD: "2"}, ready="False"), runs("a-1", "n0", 1), waits("c-1", 2),
+    )  # fmt: skip
+    found = gpus(given)
+    assert (found.cards[0].free, found.cards[0].closed) == (1, 4)
+    assert only(found).impossible
+    assert "4 more on nodes that take no pods" in said(found)
+
+
+def test_slices_and_other_vendors_are_cards_too() -> None:
+    slice_, amd = "nvidia.com/mig-1g.10gb", "amd.com/gpu"
+    given = state(
+        node("n0", **{slice_: "7", amd: "2"}),
+        pod("a-1", "n0", containers=[{"name": "m", "resources": {"requests": {slice_: "2"}}}]),
+        pod("b-1", containers=[{"name": "m", "resources": {"requests": {amd: "3"}}}]),
+    )
+    found = gpus(given)
+    assert [(one.resource, one.total, one.free) for one in found.cards] == [
+        (slice_, 7, 5), (amd, 2, 2),
+    ]  # fmt: skip
+    assert only(found).impossible
+
+
+# groups
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"annotations": {"scheduling.k8s.io/group-name": "g"}},
+        {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}},
+        {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
+        {"annotations": {"pod-group-name": "g"}},
+        {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}},
+        {"owner": "Job"},
+        {"schedulingGroup": {"podGroupName": "g"}},
+    ],
+)
+def test_pods_that_start_together_are_one_gang(about: dict[str, Any]) -> None:
+    given = state(
+        *nodes(1, 1), runs("z-1", "n0", 1), *(
+            pod(f"g-{n}", containers=cards(1), **about) for n in range(2)
+        )
+    )  # fmt: skip
+    gang = only(gpus(given))
+    assert (gang.name, len(gang.pods), gang.impossible) == ("shop/g", 2, "whatever else moves")
+
+
+def test_a_gang_is_chosen_by_its_name_or_a_label() -> None:
+    given = state(*nodes(2), *(waits(f"c-{n}", 1, f"g{n}", labels={"team": "a"}) for n in range(2)))
+    assert [one.name for one in gpus(given).admissions] == ["shop/g0", "shop/g1"]
+    assert only(gpus(given, gang="shop/g1")).name == "shop/g1"
+    assert len(only(gpus(given, gang="team=a")).pods) == 2
+
+
+def test_what_admits_a_gang_is_no_reason_against_it() -> None:
+    gates = [{"name": "kueue.x-k8s.io/admission"}]
+    given = state(
+        *nodes(1), runs("a-1", "n0", 0),
+        waits("c-1", 1, schedulerName="volcano", schedulingGates=gates),
+    )  # fmt: skip
+    assert only(gpus(given)).fits
+    mine = waits("c-1", 1, affinity=near("x"))
+    other = only(gpus(state(*nodes(1), runs("a-1", "n0", 0), mine)))
+    assert not other.fits
+    assert other.unmodelled == ("required pod affinity",)
+    assert not other.impossible
+
+
+def test_a_gang_has_the_topology_that_it_demands() -> None:
+    notes = {"kueue.x-k8s.io/podset-required-topology": "rack"}
+    racks = [node(f"n{n}", **{CARD: "1"}, labels={"rack": f"r{n // 2}"}) for n in range(4)]
+    gang = [waits(f"c-{n}", 1, annotations=notes) for n in range(2)]
+    given = state(*racks, runs("a-1", "n0", 1), runs("b-1", "n1", 0), *gang)
+    found = only(gpus(given))
+    assert (found.topology, found.domain, set(found.advice.arrivals.values())) == (
+        "rack", "r1", {"n2", "n3"},
+    )  # fmt: skip
+    running = runs("d-1", "n3", 1, annotations=notes)
+    given = state(*racks, runs("a-1", "n0", 1), running, *gang)
+    other = only(gpus(given))
+    assert (other.domain, other.domains) == ("r0", {"r0": 1, "r1": 1})
+    assert [given.pods[n].name for n in other.advice.targets] == ["a-1"]  # d-1 is pinned
+
+
+# shares
+
+REGISTERED = "hami.io/node-nvidia-register"
+OLD = "GPU-a,10,16000,100,NVIDIA-T4,0,true:GPU-b,10,16000,100,NVIDIA-T4,0,true:"
+NEW = json.dumps(
+    [{"id": f"GPU-{c}", "count": 10, "devmem": 16000, "devcore": 100, "health": True} for c in "ab"]
+)
+
+
+def hami_node(name: str, form: str = OLD, **more: str) -> dict[str, Any]:
+    found = node(name, **{CARD: "20"}, **more)
+    found["metadata"]["annotations"] = {REGISTERED: form}
+    return found
+
+
+def on_card(name: str, on: str, *devices: tuple[str, int]) -> dict[str, Any]:
+    """A pod that HAMi gave memory of some cards."""
+    given = "".join(f"GPU-{card},NVIDIA,{memory},0:" for card, memory in devices) + ";"
+    notes = {"hami.io/vgpu-devices-allocated": given}
+    asks = {"nvidia.com/gpumem": str(devices[0][1])} if devices[0][1] < 16000 else {}
+    return pod(name, on, containers=cards(len(devices), **asks), annotations=notes)
+
+
+@pytest.mark.parametrize("form", [OLD, NEW])
+def test_shares_of_hami_take_their_cards(form: str) -> None:
+    given = state(
+        hami_node("n0", form), hami_node("n1", form), on_card("a-1", "n0", ("a", 8000)),
+        on_card("b-1", "n0", ("a", 4000)), on_card("c-1", "n1", ("a", 16000)),
+        waits("d-1", 1), waits("e-1", 1),
+    )  # fmt: skip
+    [use] = gpus(given).cards
+    assert (use.resource, use.total, use.used, use.pieces) == (CARDS, 4, 2, {1: 2})
+    assert only(gpus(given)).fits
+    whole = given.pods[2].requests
+    assert (whole[CARDS], [pod.requests[CARDS] for pod in given.pods[:2]]) == (1, [1, 0])
+    assert {kind for kind, _ in given.pods[0].unsupported_constraints} == {SHARES}
+    assert "nvidia.com/gpumem" not in given.pods[0].requests
+    assert shape_requests(given, "gpu=2")[CARDS] == 2
+
+
+def test_a_share_stays_in_a_plan_and_is_free_in_the_bound() -> None:
+    given = state(
+        hami_node("n0"), on_card("a-1", "n0", ("a", 8000)), on_card("b-1", "n0", ("b", 8000)),
+        waits("d-1", 1),
+    )  # fmt: skip
+    gang = only(gpus(given))
+    assert gang.impossible == "while the pinned pods stay"  # both shares would fit on one card
+    pinned = translate(given, pending=True).pinned
+    assert {words for why in pinned.values() for _, words in why} == {
+        "it has a share of a card (HAMi)"
+    }
+    full = state(
+        hami_node("n0"), on_card("a-1", "n0", ("a", 9000)), on_card("b-1", "n0", ("b", 9000)),
+        waits("d-1", 1),
+    )  # fmt: skip
+    assert only(gpus(full)).impossible == "whatever else moves"  # 9/16 + 9/16 is more than a card
+    asks = state(
+        hami_node("n0"), on_card("a-1", "n0", ("a", 8000)),
+        pod("d-1", containers=cards(1, **{"nvidia.com/gpumem": "3000"}), labels={POD_GROUP: "t"}),
+    )  # fmt: skip
+    assert only(gpus(asks)).unmodelled == ("it asks a share of a card (HAMi)",)
+
+
+def test_an_annotation_in_another_form_pins_its_node() -> None:
+    given = state(hami_node("n0", "?"), hami_node("n1"), runs("a-1", "n0", 1), waits("d-1", 1))
+    gang = only(gpus(given))
+    assert given.nodes[0].unknown_reason == f"what {REGISTERED} says of its cards is not modelled"
+    assert set(gang.advice.arrivals.values()) == {"n1"}
+
+
+def test_a_reservation_of_kai_holds_the_card_of_its_shares() -> None:
+    def part(name: str, share: str, group: str) -> dict[str, Any]:
+        return pod(name, "n0", labels={"runai-gpu-group": group},
+                   annotations={"gpu-fraction": share})  # fmt: skip
+
+    holds = runs("hold-1", "n0", 1, owner="", namespace="kai-resource-reservation",
+                 labels={"runai-gpu-group": "u"})  # fmt: skip
+    shares = [part("a-1", "0.5", "u"), part("b-1", "0.25", "u")]
+    given = state(*nodes(2), *shares, holds, waits("d-1", 2))
+    assert (given.pods[2].role, gpus(given).cards[0].used) == (Role.RESIDENT, 1)
+    assert only(gpus(given)).impossible == "whatever else moves"  # .75 of a card, and two of two
+    lone = state(*nodes(2), *shares, waits("d-1", 1), waits("e-1", 1))
+    assert [each.requests.get(CARD, 0) for each in lone.pods[:2]] == [1, 0]
+    assert only(gpus(lone)).impossible == "whatever else moves"
+    two = state(*nodes(2), shares[0], part("c-1", "0.5", "v"), waits("d-1", 1))
+    assert only(gpus(two)).impossible == "while the pinned pods stay"
+
+
+# what is asked wrongly, and what the command shows
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    given = state(*nodes(2), runs("a-1", "n0", 1), waits("c-1", 1))
+    with refused(InvalidInstance):
+        gpus(state(node("n0"), pod("a-1", "n0")))
+    with refused(InvalidOption):
+        gpus(given, gang="shop/tran")
+    with refused(InvalidOption):
+        gpus(given, topology="rak")
+    with refused(InvalidOption):
+        gpus(given, moves=-1)
+
+
+def test_the_command_prints_writes_and_exits(tmp_path: Path) -> None:
+    assert run("advise", "gpus", "state/training").returncode == 0
+    shown = run("advise", "gpus", "state/training", "--topology", "rack", "--json",
+                "--plan", str(tmp_path / "plan.json"))  # fmt: skip
+    document = json.loads(shown.stdout)
+    assert document["gangs"][0]["domains"]["r2"] == {"fewest_moves": 4, "impossible": False}
+    assert document["cards"][0]["pieces"] == {"0": 1, "2": 2, "6": 2}
+    assert json.loads((tmp_path / "plan.json").read_text())["moves"] == 4
+    given = listed(*nodes(2), runs("a-1", "n0", 2), waits("c-1", 1), budget("b", "a", 1))
+    (tmp_path / "full.json").write_text(json.dumps(given))
+    full = run("advise", "gpus", str(tmp_path / "full.json"), "--accept", "no-system-pods")
+    assert full.returncode == 1
+    none = run("advise", "gpus", str(tmp_path / "full.json"), "--emit", "kubectl")
+    assert "there is no plan of moves: none help" in none.stderr
+
+
+def test_several_gangs_are_told_one_by_one() -> None:
+    given = state(
+        *nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8, "x"),
+        waits("d-1", 1, "y"), waits("e-1", 9, "z"),
+    )  # fmt: skip
+    found = gpus(given)
+    assert "3 gangs or pods wait for cards: 1 fit now, 1 after moves, 1 do not" in said(found)
+    assert [one.needs_moves for one in found.admissions] == [True, False, False]
+    assert gpus_answer(found).advice is found.admissions[0].advice
+
+
+# against everything that is possible
+
+
+@pytest.mark.parametrize("some", ranges(400, 10, 20))
+def test_room_for_gangs_against_every_placement(some: range) -> None:
+    for seed in some:
+        for what, held, seen in gpu_claims(seed):
+            assert held, (seed, what, seen)
+
+
+@pytest.mark.parametrize("some", ranges(200, 10, 20))
+def test_bounds_with_shared_cards_against_every_placement(some: range) -> None:
+    for seed in some:
+        for what, held, seen in share_claims(seed):
+            assert held, (seed, what, seen)
+
+
+def crowded(rng: np.random.Generator) -> ClusterState:
+    """Some ten nodes of four to eight cards, nearly full, and a gang."""
+    items, rooms = [], []
+    for n in range(int(rng.integers(6, 12))):
+        rooms.append(int(rng.choice([4, 8])))
+        items.append(node(f"n{n}", 64, **{CARD: str(rooms[-1])}))
+    for n, room in enumerate(rooms):
+        for k in range(6):
+            size = int(rng.choice([1, 1, 2, 4]))
+            if size <= room and rng.random() < 0.85:
+                room -= size
+                items.append(runs(f"a{n}-{k}", f"n{n}", size))
+    items += [waits(f"c-{k}", int(rng.choice([4, 8]))) for k in range(int(rng.integers(1, 4)))]
+    return state(*items)
+
+
+@pytest.mark.parametrize("some", ranges(60, 4, 10))
+def test_the_bound_of_arrivals_by_another_model(some: range) -> None:
+    for seed in some:
+        given = crowded(np.random.default_rng(seed))
+        placed = all_placed(translate(given, for_bound=True, pending=True))
+        if placed is None:
+            continue
+        instance = placed.instance
+        search = MovesSearch(instance, Clock(), np.random.default_rng(0))
+        assert search.arrivals() is not None
+        exact = by_another_model(instance, 10**6)
+        assert exact is None or search.bound <= exact[0], seed

@@ -368,7 +368,7 @@ def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -
     second.write_text(json.dumps(listed(pod("a-1", "n"))))
     assert read_state([str(whole)]).pods == read_state([str(first), str(second)]).pods
     assert read_state(["state/shop"]).nodes[0].name == "cp-1"
-    assert bundled_states() == ["state/shop"]
+    assert bundled_states() == ["state/shop", "state/training"]
     with refused(UnknownName):
         read_state(["state/shopp"])
 

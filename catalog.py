@@ -131,6 +131,8 @@ _arriving = partial(Method, problem="packing", kind="heuristic", objective="card
                     precondition="instances.packing.instance:takes_arrivals",
                     precondition_text="cards, numbers of servers and of VMs, and no rules but the "
                     "classes that are allowed")
+_covered = partial(Method, precondition="instances.packing.instance:asks_enough",
+                   precondition_text="requests that are numbers, to be served whole, or services")
 _shared = partial(Method, precondition="instances.packing.instance:shared_servers",
                   precondition_text="a number of servers, requests that may be served in part "
                                     "(elastic, or "
@@ -195,10 +197,10 @@ METHODS: tuple[Method, ...] = (
            f"{_HINES} IV"),
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs",
            f"{_HINES} III.B"),
-    _whole("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
+    _covered("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
            "vector packing portfolio", proof_producer="solvers.proofs.prices:cheapest",
            unproved=_TOLD_APART),
-    _whole("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
+    _covered("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
            "vector packing portfolio", begins="solvers.packing.minimum:cheap_starts",
            proof_producer="solvers.proofs.prices:cheapest",
            unproved=_TOLD_APART),

@@ -31,6 +31,9 @@ def _limits(value: object, what: str, size: int) -> list[int | None]:
 class Packing:
     """An instance and its answer. None: servers as many as needed, VMs as many as fit.
 
+    `services`: what a VM of each type gives that serves one, and the rate that is asked for;
+    `owed`: VMs of each type beyond which more are of no use, None: there is no such number.
+
     Rules on where VMs may run: `allowed[i][c]`; `limits`, types and how many of their VMs one
     server may hold; `apart`, types of which no server holds both; `zonal`, types, zones (sets of
     classes), how many VMs of them each zone may hold, and by how many two zones may differ.
@@ -39,7 +42,7 @@ class Packing:
     def __init__(self, case: ProofCase, ruled: bool = False) -> None:
         others = "initial servers request cost partial resources names class_names"
         others += " placed server_names zone"
-        rules = " allowed most_per_server apart skew limits spreads"
+        rules = " allowed most_per_server apart skew limits spreads services"
         document = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
         self.room, self.size = (
             _amounts_of(document[name], name) for name in ("capacity", "demand")
@@ -54,6 +57,7 @@ class Packing:
         self.cost = wholes(document.get("cost") or [1] * kinds, "cost", kinds, 1)
         self.partial = document.get("partial") is True
         self._rules(document)
+        self._services(document)
         self.answered, self.kinds = case.witness is not None, list[int]()
         self.rows = list[list[int]]()
         self.total = [0] * len(self.size)
@@ -79,6 +83,9 @@ class Packing:
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
+        for rates, rate in self.services:
+            if sum(self.total[i] * gives for i, gives in rates.items()) < rate:
+                raise Refused("the answer does not give a service its rate")
         for kind, row in zip(self.kinds, self.rows, strict=True):
             types = {i for i, n in enumerate(row) if n}
             over = any(sum(row[i] for i in group) > most for group, most in self.limits)
@@ -148,6 +155,18 @@ class Packing:
             refuse_if(i >= types or i in present, "what runs now is of no type, or told twice")
             present[i] = n
         self.placed_vms = sum(sum(present.values()) for _, present in self.placed.values())
+
+    def _services(self, document: Step) -> None:
+        self.services, self.owed = list[tuple[dict[int, int], int]](), list(self.request)
+        for entry in listed(document.get("services") or [], "services"):
+            service = fields(entry, "types rates rate", "name", "a service")
+            types = wholes(service["types"], "types", None, 0, len(self.size) - 1)
+            rates = wholes(service["rates"], "rates", len(types), 1, MOST_PRICE)
+            rate = whole(service["rate"], "rate", 1, MOST_PRICE)
+            self.services.append((dict(zip(types, rates, strict=True)), rate))
+            for i, gives in zip(types, rates, strict=True):
+                refuse_if(self.owed[i] is not None, "a VM serves two services, or has a request")
+                self.owed[i] = -(-rate // gives)
 
     def class_of(self, server: int) -> int:
         """The class of a server; they are numbered class by class."""

@@ -59,6 +59,31 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     return patterns
 
 
+def least_price(given: list[tuple[int, int]], rate: int) -> int:
+    """What a mix of VMs costs at least that give a rate: (price, what one gives) of each type.
+
+    The best type for its price comes first: what is missing costs no less than it would by the
+    next type, were parts of VMs allowed.
+    """
+    if any(price == 0 for price, _ in given):
+        return 0
+    line = sorted(given, key=lambda pair: Fraction(*pair))
+    best = min(-(-rate // gives) * price for price, gives in line)
+    stack = [(0, rate, 0)]
+    while stack:
+        at, left, paid = stack.pop()
+        price, gives = line[at]
+        best = min(best, paid - (-left // gives) * price)
+        for n in range(left // gives, -1, -1) if at + 1 < len(line) else []:
+            charge(10)
+            rest, cost = left - n * gives, paid + n * price
+            per, gets = line[at + 1]
+            if rest > 0 and cost - (-rest * per // gets) >= best:
+                break  # with fewer of the better type it costs no less
+            stack.append((at + 1, rest, cost))
+    return best
+
+
 class Priced:
     """What answers that serve `owed` VMs cost at least, by a step of "prices".
 
@@ -67,6 +92,8 @@ class Priced:
     answer uses at most n_c servers of each class and serves VMs worth y.owed, so that its cost
     times t is at least gain := y.owed - sum of r_c n_c. Costs are whole: it costs at least gain / t
     rounded up. If t is 0 and gain above 0 there is no answer (bound None).
+    Of a service, VMs worth as much as the cheapest mix are served at least that gives its rate; a
+    filling has no more VMs of a type than are of use.
     With a tree: fill up the servers of an answer of cost up to `target` (of any cost, if t is 0).
     What they fall short of cost_c t + r_c is at most target t - gain =: reach in all, so for each.
     All fillings as good are listed. The answer takes each of them a whole number of times, a
@@ -92,7 +119,11 @@ class Priced:
         self.owed = list(alike.values())
         if any(r and n is None for r, n in zip(class_prices, given.servers, strict=True)):
             raise Refused("servers of which there are as many as needed have a rent")
-        self.gain = sum(price * number for price, number, _ in items)
+        serving = {i for rates, _ in given.services for i in rates}
+        self.gain = sum(prices[i] * n for i, n in enumerate(owed) if i not in serving)
+        for rates, rate in given.services:
+            self.gain += least_price([(prices[i], gives) for i, gives in rates.items()], rate)
+        refuse_if("sums" in step and bool(given.services), "no tree is about services")
         self.gain -= sum(r * (n or 0) for r, n in zip(class_prices, given.servers, strict=True))
         reach = max(self.target * scale - self.gain, -1) if "sums" in step else -1
         self.patterns = list[tuple[int, dict[int, int]]]()

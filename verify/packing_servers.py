@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from .frame import CheckedLevel, Methods, ProofCase
 from .packing import Packing
-from .packing_prices import Priced
+from .packing_prices import Priced, server_patterns
 from .program import Program, Terms
 from .reading import Refused, Step, charge, refuse_if, whole, wholes
 
@@ -78,8 +78,61 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
     return program, kinds
 
 
+def services_program(given: Packing, cost: list[int], below: int | None) -> Program:
+    """What answers with services satisfy, once VMs are left out that no rate needs, and servers are
+    filled up with VMs of the sizes that are of use; its cost being the last row.
+
+    Columns: the servers that hold each maximal filling; each mix of VMs that gives a service its
+    rate, and without any one of them does not. Rows: of each size no more VMs are in the mixes, and
+    requested besides, than the servers hold; a mix is taken for each service; and there are so many
+    servers of a class.
+    """
+    program, number = Program(), dict[tuple[int, ...], int]()
+    size = [number.setdefault(tuple(each), len(number)) for each in given.size]
+    owed = [whole(n, "what is requested") for n in given.owed]
+    items = [(1, sum(n for n, d in zip(owed, size, strict=True) if d == k), list(each))
+             for each, k in number.items()]  # fmt: skip
+    holds: list[Terms] = [[] for _ in items]
+    paid = Terms()
+    for c, there_are in enumerate(given.servers):
+        most = sum(owed) if there_are is None else there_are
+        most = most if below is None else min(most, max(below - 1, 0) // cost[c])
+        of_class = Terms()
+        for _, filling in server_patterns(given, c, items, [0] * len(given.room[c]), 1):
+            of_class.append((program.column(most), 1))
+            for d, n in filling.items():
+                holds[d].append((of_class[-1][0], -n))
+        program.at_most(of_class, most if there_are is None else there_are)
+        paid += [(j, cost[c]) for j, _ in of_class]
+    for rates, rate in given.services:
+        best = dict[int, int]()
+        for i, gives in rates.items():
+            best[size[i]] = max(gives, best.get(size[i], 0))
+        line = sorted(best.items(), key=lambda pair: -pair[1])
+        chosen, stack = Terms(), [(0, rate, dict[int, int]())]
+        while stack:
+            at, left, mix = stack.pop()
+            d, gives = line[at]
+            last = -(-left // gives)
+            charge(50 + 5 * last)
+            chosen.append((program.column(1), -1))
+            for k, n in {**mix, d: last}.items():
+                holds[k].append((chosen[-1][0], n))
+            if at + 1 < len(line):  # the slowest VM of a mix ends it
+                stack += [(at + 1, left - n * gives, {**mix, d: n}) for n in range(last)]
+        program.at_most(chosen, -1)
+    serving = {i for rates, _ in given.services for i in rates}
+    for d, terms in enumerate(holds):
+        asked = [n for i, n in enumerate(owed) if size[i] == d and i not in serving]
+        program.at_most(terms, -sum(asked))
+    program.at_most(*((paid, below - 1) if below is not None else ([], 0)))
+    return program
+
+
 def servers_program(given: Packing, cost: list[int], below: int | None, step: Step) -> Placing:
     """What every answer satisfies, or every one that costs less, its cost being the last row."""
+    if given.services:
+        return services_program(given, cost, below), []
     vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
     numbers = [vms if n is None else min(n, vms) for n in given.servers]
     if below is not None:
@@ -95,7 +148,7 @@ def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
     by a tree that shows that nothing is below a cost, or that there is no answer ("propagation").
     """
     given, level = Packing(case, ruled=True), CheckedLevel()
-    owed = [whole(n, "what is requested") for n in given.request]
+    owed = [whole(n, "what is requested") for n in given.owed]
     cost = given.cost if costs else [1] * len(given.room)
     refuse_if(given.partial, "not everything has to be served: the fewest servers are none")
     if given.answered:

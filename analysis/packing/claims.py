@@ -38,6 +38,7 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
     placement = checks.solution
     checks.belong_together("prices", "scale", "rent")
     needed = placement is None and checks.method in ("min-servers", "min-cost")
+    needed = needed and not instance.services
     if needed or "servers_there_are" in checks.certificate:
         reduce = reduce_ruled if instance.has_constraints else presolve
         problem = reduce(instance, costs=checks.method == "min-cost")

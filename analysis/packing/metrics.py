@@ -10,6 +10,7 @@ from ...instances.packing import Packing, Placement
 from ...instances.packing.cards import units_taken
 from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
 from ...instances.packing.placement_constraints import stays
+from ...instances.packing.services import rates_given
 from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
@@ -24,6 +25,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("fairness_variance", "fairness variance", short="unfairness v"),
     Metric("skewness", "mean skewness of the servers", compared=False),
     Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
+    Metric("served_least", "least rate of a service over what it asks for", "max", compared=False),
     Metric("moves", "VMs that leave their server", digits=0, whole=True, short="moves"),
     Metric("cards_allocated", "cards allocated [%]", "max", short="cards [%]"),
     Metric("cards", "cards allocated, whole and in part", "max", compared=False),
@@ -53,6 +55,8 @@ def metrics(
     when there are as many as needed), the mean over resources; `utilization:<resource>` one by one.
     `cards`, where servers have some, counts those allocated, shares added up, and `cards_allocated`
     is the percent of all cards there are (of servers used, when there are as many as needed).
+    `served_least`, where services ask for rates, is the least of what each is given over what it
+    asks for.
     `moves`, where the instance says what runs now, counts the VMs that leave their server (at best,
     as servers of a class are interchangeable). With fixed servers also, over all of them, empty
     ones included: `skewness` (eq. 7), `min_utilization` (eq. 6), `fairness_variance` (eq. 5 at
@@ -78,6 +82,8 @@ def metrics(
         "cost": float(instance.server_cost[kind].sum()),
         "vms": float(total.sum()),
     }
+    if instance.services:
+        result["served_least"] = min(rate / one.rate for rate, one in rates_given(instance, total))
     if instance.placed is not None:
         result["moves"] = float(stays(instance, placement.count, kind)[1])
     used = np.bincount(kind, minlength=instance.classes)
@@ -103,7 +109,7 @@ def metrics(
         result |= {
             f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)
         }
-    if fixed:
+    if fixed and not instance.services:
         result |= _fixed(instance, placement, used, total, alpha)
         if (
             anarchy

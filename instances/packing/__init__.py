@@ -22,6 +22,7 @@ PROBLEM = Problem(
         "vbp": "instances.packing.formats:vbp",
         "azure-vm": "instances.packing.formats:azure_vm",
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
+        "mig": "instances.packing.mig:mig",
     },
     csv_form=CsvForm("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
     scale="instances.packing.game:scale",

@@ -40,6 +40,7 @@ from .placement_constraints import (
     rules_of,
     set_rules,
 )
+from .services import Service, check_services, set_services
 
 if TYPE_CHECKING:
     import pandas
@@ -125,6 +126,10 @@ class Packing(Instance["Placement"]):
     arrival : (VMs,) array, optional
         Type of each VM in the order in which they come, for policies that place one at a time;
         each type as often as it is requested.
+    services : of `Service`, optional
+        Rates that are asked for, each of any mix of VMs of some types (slices of a GPU, say), which
+        have no request then; a type serves one service at most. Not beside rules on where VMs may
+        run, `placed` or `partial`.
 
     Raises
     ------
@@ -223,6 +228,7 @@ class Packing(Instance["Placement"]):
     arrival: Annotated[Integers | None, Axes("VMs"), Index("types"), OPTIONAL] = field(
         default=None, metadata=NO_CONTENT_WHEN_ABSENT
     )
+    services: tuple[Service, ...] = field(default=(), metadata=NO_CONTENT_WHEN_ABSENT)
 
     def __post_init__(self) -> None:
         set_fields(self)
@@ -231,6 +237,7 @@ class Packing(Instance["Placement"]):
         set_rules(self)
         set_cards(self)
         self._validate_arrival()
+        set_services(self)
         self._validate_items()
         self._validate_totals()
 
@@ -321,6 +328,16 @@ class Packing(Instance["Placement"]):
         return bool(given_rules(self))
 
     @property
+    def useful(self) -> Floats:
+        """(s,) VMs of each type beyond which more are of no use: its request, or what gives the
+        whole rate of the service that it serves.
+        """
+        most = self.requested.copy()
+        for service in self.services:
+            most[list(service.types)] = service.most
+        return most
+
+    @property
     def server_class(self) -> Integers:
         """(n,) class of each server, where their number is finite: class by class."""
         return np.repeat(np.arange(self.classes), self.server_count.astype(np.int64))
@@ -347,8 +364,9 @@ class Packing(Instance["Placement"]):
     @property
     def size(self) -> int:
         """All types for each VM wanted, or for a thousand VMs on each server there is."""
-        vms, servers = self.requested[~self.unbounded].sum(), 0.0
-        if self.unbounded.any() or self.partial:
+        useful = self.useful
+        vms, servers = useful[np.isfinite(useful)].sum(), 0.0
+        if np.isinf(useful).any() or self.partial:
             servers = self.server_count[np.isfinite(self.server_count)].sum()
         return self.types * int(max(vms, 1000 * servers, self.types))
 
@@ -372,6 +390,8 @@ class Packing(Instance["Placement"]):
             facts["VMs wanted"] = (
                 f"{finite.sum():.0f}, and {self.types - len(finite)} types elastic"
             )
+        if self.services:
+            facts["services"] = f"{len(self.services)}, each of a rate"
         if self.partial:
             facts["requests"] = "may be served in part"
         if (self.server_cost != 1).any():
@@ -493,7 +513,8 @@ class Packing(Instance["Placement"]):
     def _validate_totals(self) -> None:
         """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
         finite = np.where(np.isinf(self.server_count), 0.0, self.server_count)
-        wanted = np.where(np.isinf(self.requested), 0.0, self.requested)
+        useful = self.useful
+        wanted = np.where(np.isinf(useful), 0.0, useful)
         # no answer uses more servers than there are VMs of a class without limit
         used = np.where(np.isinf(self.server_count), wanted.sum(), self.server_count)
         rows = [
@@ -621,21 +642,30 @@ def check(instance: Packing, placement: Placement) -> None:
     ))  # fmt: skip
     check_rules(instance, count.reshape(-1, instance.types), kind)
     check_cards(instance, count.reshape(-1, instance.types), kind)
+    check_services(instance, total)
+
+
+def asks_enough(instance: Packing) -> bool:
+    """Whether every VM wanted is to be placed, and every rate to be given, so that "fewest servers"
+    means something.
+    """
+    return bool(np.isfinite(instance.useful).all()) and not instance.partial
 
 
 def serves_all(instance: Packing) -> bool:
-    """Whether every VM wanted is to be placed, so that "fewest servers" means something."""
-    return not instance.unbounded.any() and not instance.partial
+    """The same, where requests alone say which VMs are to be placed."""
+    return asks_enough(instance) and not instance.services
 
 
 def serves_all_anywhere(instance: Packing) -> bool:
-    """The same, where capacities alone say which VMs share a server."""
+    """The same, where also capacities alone say which VMs share a server."""
     return serves_all(instance) and not instance.has_constraints
 
 
 def fixed_servers(instance: Packing) -> bool:
     """Whether servers are of given number and open to any VM, so that they can be shared."""
-    return bool(np.isfinite(instance.server_count).all()) and not instance.has_constraints
+    fixed = bool(np.isfinite(instance.server_count).all())
+    return fixed and not instance.has_constraints and not instance.services
 
 
 def shared_servers(instance: Packing) -> bool:

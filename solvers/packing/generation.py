@@ -150,18 +150,21 @@ def generate(
     return Relaxation(pool, best, _ceil(best.value), value, weight, complete, rounds)
 
 
-def prices_of(problem: Reduced, profit: Integers, tops: list[int], scale: int) -> Prices:
+def prices_of(
+    problem: Reduced, profit: Integers, tops: list[int], scale: int, income: int | None = None
+) -> Prices:
     """The bound that prices prove, given for each class an upper bound `tops` on the profit of any
-    pattern.
+    pattern, and what all that is to be served is worth, where that is not the sum of the requests.
 
     Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
     cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes
     without limit allow, or a larger one at which a limited class needs no rent, whichever proves
     more.
     """
-    income = sum(
-        int(price) * int(number) for price, number in zip(profit, problem.request, strict=True)
-    )
+    if income is None:
+        income = sum(
+            int(price) * int(number) for price, number in zip(profit, problem.request, strict=True)
+        )
     needed = [
         (top, int(price), int(number))
         for top, price, number in zip(tops, problem.price, problem.servers, strict=True)

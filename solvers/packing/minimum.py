@@ -14,7 +14,7 @@ from ...instances.packing.instance import Packing, Placement, check
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from . import constrained_minimum
+from . import constrained_minimum, services
 from .bounds import best_bound
 from .constrained import Ruled, presolved
 from .diving import dive
@@ -150,6 +150,8 @@ def _minimum(
     clock = Clock(time_limit, report)
     if start is not None:
         check(instance, start)
+    if instance.services:
+        return services.serve(instance, clock, start, master, costs=costs)
     search = PortfolioState(
         presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )

@@ -21,6 +21,7 @@ from ...models.packing.dominant_shares import utilization_program
 from ...verify.frame import ProofCase
 from ...verify.packing import Packing as CheckedPacking
 from ...verify.packing_prices import Priced
+from ...verify.packing_servers import servers_program
 from ...verify.packing_shares import Shares
 from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram
@@ -30,14 +31,18 @@ from ..packing.fixed_servers import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.presolve import UNLIMITED, Reduced, presolve
+from ..packing.services import ServiceCover
 from . import Claimed, Task, checked_proof, claimed_if_refused, patience
-from .constrained_packing import servers_steps
+from .constrained_packing import MOST_NODES, servers_steps
 from .filling_tree import Fillings, hints_of, refuted, sums_of
 from .rounding import on_grid, option, over_common
 from .tree import propagation_steps
 
 SCALES = tuple(10**digits for digits in (3, 4, 5, 6, 8, 10))
 """What a server of cost 1 may be worth: the coarsest prices that prove the bound are taken."""
+
+TINY = 1e-6
+"""What prices in floats may be below whole ones."""
 
 MOST_FILLINGS = 6_000
 
@@ -57,7 +62,9 @@ def cheapest(task: Task) -> Proof:
     """Of `min-servers`, `cp-sat`, `arc-flow` and `min-cost`."""
     costs, infeasible = task.method == "min-cost", task.outcome.status is Status.INFEASIBLE
     claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
-    if task.instance.has_constraints:
+    if task.instance.services:
+        steps = _services(task, claimed, costs=costs)
+    elif task.instance.has_constraints:
         steps = servers_steps(task, None if infeasible else claimed, costs=costs)
     else:
         problem = presolve(task.instance, costs=costs)
@@ -71,6 +78,31 @@ def cheapest(task: Task) -> Proof:
     if infeasible and not proof.levels[0].infeasible:
         raise Claimed("that the servers are too few is not proved by prices or a tree")
     return proof
+
+
+def _services(task: Task, claimed: int, *, costs: bool) -> tuple[dict[str, Any], ...]:
+    """The coarsest prices of sizes that prove what a method reported; a tree, where none do; the
+    best prices, where there is no tree either.
+    """
+    below = None if task.outcome.status is Status.INFEASIBLE else claimed
+    best: Prices | None = None
+    if below is not None:
+        cover = ServiceCover(task.instance, costs=costs)
+        every = list(cover.prices(task.clock))
+        for scale, price in ((scale, price) for scale in SCALES for price in reversed(every)):
+            prices = cover.proved(np.floor(price * scale + TINY).astype(np.int64), scale)
+            best = prices if best is None or prices.value > best.value else best
+            if best.value > claimed - 1:
+                return (step_of(cover.problem, best),)
+    with claimed_if_refused():
+        given = CheckedPacking(task.case({}, []), ruled=True)
+        program, _ = servers_program(
+            given, given.cost if costs else [1] * len(given.room), below, {}
+        )
+    last = program.rows.pop() if below is not None else None
+    fields = {} if below is None else {"below": below}
+    tree = tuple(propagation_steps(program, last, task.clock, None, MOST_NODES, **fields))
+    return tree or (() if best is None else (step_of(cover.problem, best),))
 
 
 def max_min_share(task: Task) -> Proof:

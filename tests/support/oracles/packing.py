@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cotenant.instances.packing import Packing
+from cotenant.instances.problem.errors import InvalidInstance
 from support.measured import DATA
 
 
@@ -365,3 +367,67 @@ def random_cards(rng: np.random.Generator, *, partial: bool = True) -> Packing:
         cards=cards, card_units=units, card_demand=whole, card_share=share,
         allowed=allowed if rng.random() < 0.5 else None,
     )  # fmt: skip
+
+
+def fewest_for_rates(instance: Packing, costs: bool = False) -> int | None:
+    """The least number, or cost, of servers that give all services their rates and hold all
+    requests, by every filling of one server after another; None when there is none.
+    """
+    asked = [service.rate for service in instance.services]
+    gives = np.zeros((instance.types, len(asked) + instance.types), dtype=np.int64)
+    for g, service in enumerate(instance.services):
+        gives[list(service.types), g] = service.rates
+    for i, number in enumerate(instance.requested):
+        if np.isfinite(number):
+            gives[i, len(asked) + i] = 1
+    wanted = [int(n) if np.isfinite(n) else 0 for n in instance.requested]
+    price = instance.server_cost.tolist() if costs else [1] * instance.classes
+    added = [
+        {tuple((np.array(row) @ gives).tolist()) for row in fitting(instance, c)}
+        - {(0,) * gives.shape[1]}
+        for c in range(instance.classes)
+    ]
+    start = tuple(99 if np.isinf(n) else int(n) for n in instance.server_count)
+
+    @cache
+    def least(left: tuple[int, ...], servers: tuple[int, ...], first: int) -> float:
+        if not any(left):
+            return 0
+        options = [np.inf]
+        for c in range(first, len(added)):
+            if servers[c]:
+                rest = tuple(n - (k == c) for k, n in enumerate(servers))
+                after = {
+                    tuple(max(0, n - m) for n, m in zip(left, row, strict=True)) for row in added[c]
+                }
+                options += [price[c] + least(each, rest, c) for each in after if each != left]
+        return min(options)
+
+    found = least((*asked, *wanted), start, 0)
+    return None if np.isinf(found) else int(found)
+
+
+def random_services(rng: np.random.Generator) -> Packing:
+    """A small instance of one to three services, at times with requests, costs and few servers."""
+    while True:
+        classes, k = int(rng.integers(1, 3)), int(rng.integers(1, 3))
+        capacity = rng.integers(2, 8, (classes, k))
+        services, demand = [], []
+        for _ in range(int(rng.integers(1, 4))):
+            own = int(rng.integers(1, 4))
+            types = list(range(len(demand), len(demand) + own))
+            demand += rng.integers(0, 6, (own, k)).tolist()
+            rates = rng.integers(1, 12, own).tolist()
+            services.append({"types": types, "rates": rates, "rate": int(rng.integers(1, 25))})
+        request = [np.inf] * len(demand)
+        if rng.random() < 0.4:
+            demand.append(rng.integers(1, 4, k).tolist())
+            request.append(float(rng.integers(1, 3)))
+        servers = [
+            float(rng.integers(1, 5)) if rng.random() < 0.4 else np.inf for _ in range(classes)
+        ]
+        with suppress(InvalidInstance):  # a VM that fits nowhere, or takes nothing
+            return Packing(
+                capacity=capacity, demand=np.array(demand), request=request, servers=servers,  # type: ignore[arg-type]
+                cost=rng.integers(1, 5, classes), services=services, name="services",  # type: ignore[arg-type]
+            )  # fmt: skip

@@ -1,0 +1,159 @@
+"""Services that ask for a rate, and the VM types of which any mix may give it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.fields import repeated, set_field
+from ..problem.option_types import AtLeast
+from .placement_constraints import given_rules
+
+Integers = npt.NDArray[np.int64]
+
+LARGEST_RATE = 2**53
+"""No rate may reach it: sums of rates are exact."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A rate that VMs of some types give together, in any mix.
+
+    Parameters
+    ----------
+    types : the VM types that serve it.
+    rates : what one VM of each of these types gives, a whole number of 1 or more.
+    rate : what the service asks for, in the same unit.
+    name : of the service.
+    """
+
+    types: tuple[int, ...]
+    rates: tuple[int, ...]
+    rate: Annotated[int, AtLeast(1, "a rate")]
+    name: str = ""
+
+    @property
+    def most(self) -> tuple[int, ...]:
+        """VMs of each of its types beyond which more of them are of no use."""
+        return tuple(-(-self.rate // rate) for rate in self.rates)
+
+
+def covers(
+    rates: Sequence[int], rate: int, prices: Sequence[int] = (), most: int = 0
+) -> Iterator[tuple[int, ...]]:
+    """Every mix of VMs that gives a rate, and no longer does without any one of them.
+
+    Parameters
+    ----------
+    rates : of a VM of each type, in decreasing order. A mix ends with the first type that makes
+        it enough: then a VM of that type, the slowest of the mix, is needed, and so are the others.
+    prices, most : of a VM of each type; only mixes that cost so much in all. None when not given.
+    """
+    stack: list[tuple[int, int, tuple[int, ...]]] = [(rate, most, ())]
+    while stack:
+        left, money, mix = stack.pop()
+        at = len(mix)
+        price = prices[at] if prices else 0
+        enough = -(-left // rates[at])
+        if enough * price <= money:
+            yield (*mix, enough) + (0,) * (len(rates) - at - 1)
+        for n in range(enough if at + 1 < len(rates) else 0):
+            rest, purse = left - n * rates[at], money - n * price
+            # no VM of a later type gives more for its price than the best of them
+            if not prices or any(
+                purse * r >= rest * p
+                for r, p in zip(rates[at + 1 :], prices[at + 1 :], strict=True)
+            ):
+                stack.append((rest, purse, (*mix, n)))
+
+
+def cheapest_cover(rates: Sequence[int], rate: int, prices: Sequence[int]) -> tuple[int, ...]:
+    """A mix of VMs that gives a rate (`covers`) at the least price in all."""
+    every = list(zip(rates, prices, strict=True))
+    most = min(-(-rate // each) * price for each, price in every)
+    if not most:  # one type costs nothing
+        k = next(k for k, price in enumerate(prices) if not price)
+        return tuple(-(-rate // rates[k]) if i == k else 0 for i in range(len(rates)))
+
+    def total(mix: tuple[int, ...]) -> int:
+        return sum(n * price for n, price in zip(mix, prices, strict=True))
+
+    return min(covers(rates, rate, prices, most), key=total)
+
+
+def set_services(instance: Any) -> None:
+    """Raise InvalidInstance unless services are valid, and their VM types have no request."""
+    given, found = instance.services, []
+    for place, entry in enumerate(given):
+        name, keys = f"services[{place}]", [field.name for field in fields(Service)]
+        if isinstance(entry, Mapping) and set(keys[:3]) <= set(entry) <= set(keys):
+            entry = Service(**entry)
+        if not isinstance(entry, Service) or not isinstance(entry.name, str):
+            raise InvalidInstance(name, repr(entry), f"a Service of {', '.join(keys)}")
+        types = _whole(f"{name}.types", entry.types, 0, instance.types, "a VM type")
+        rates = _whole(f"{name}.rates", entry.rates, 1, LARGEST_RATE, "a rate")
+        [rate] = _whole(f"{name}.rate", [entry.rate], 1, LARGEST_RATE, "a rate")
+        if not types or len(rates) != len(types):
+            raise InvalidInstance(
+                f"{name}.rates", f"of length {len(rates)}", f"one per VM type, {len(types)}",
+                "Give a service VM types, and each of them a rate",
+            )  # fmt: skip
+        found.append(Service(types, rates, rate, entry.name))
+    set_field(instance, "services", tuple(found))
+    if not found:
+        return
+    serving = [i for service in found for i in service.types]
+    if (twice := repeated(serving)) is not None:
+        raise InvalidInstance("services", f"naming VM type {twice} twice", "each type once")
+    if not np.isinf(instance.requested[serving]).all():
+        i = next(i for i in serving if np.isfinite(instance.requested[i]))
+        raise InvalidInstance(
+            f"request[{i}]", f"{instance.requested[i]:.0f}, of a type that serves a service",
+            "null: the service's rate says how much is needed",
+            "Drop the request, or the type from the service",
+        )  # fmt: skip
+    other = given_rules(instance) + ["placed"] * (instance.placed is not None)
+    if other := other + ["partial"] * instance.partial:
+        raise InvalidInstance(
+            other[0], "given beside services", "capacities alone", "Drop it, or drop services"
+        )
+
+
+def rates_given(instance: Any, total: Integers) -> list[tuple[int, Service]]:
+    """What the VMs placed (s,) give each service."""
+    vms = total.tolist()
+    return [
+        (sum(vms[i] * rate for i, rate in zip(one.types, one.rates, strict=True)), one)
+        for one in instance.services
+    ]
+
+
+def check_services(instance: Any, total: Integers) -> None:
+    """Raise InfeasibleSolution unless the VMs placed (s,) give each service its rate."""
+    for place, (rate, service) in enumerate(rates_given(instance, total)):
+        if rate < service.rate:
+            raise InfeasibleSolution(
+                f"the VMs of service {service.name or place!r} give a rate of {rate}; "
+                f"{service.rate} is asked for"
+            )
+
+
+def _whole(name: str, given: Any, least: int, below: int, what: str) -> tuple[int, ...]:
+    """Whole numbers in their range."""
+    if isinstance(given, str) or not np.iterable(given):
+        raise InvalidInstance(name, repr(given), f"a list of {what}s")
+    numbers = list(given)
+    for place, number in enumerate(numbers):
+        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not whole or not least <= number < below:
+            raise InvalidInstance(
+                f"{name}[{place}]",
+                repr(number),
+                f"{what}, a whole number of {least} or more, below {below}",
+            )
+    return tuple(map(int, numbers))

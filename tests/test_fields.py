@@ -19,6 +19,7 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placement_constraints import Limit, Spread
+from cotenant.instances.packing.services import Service
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
     Instance,
@@ -59,6 +60,7 @@ GIVEN: tuple[Instance[Any], ...] = (
     ),
     CLUSTER,
     cotenant.read("packing/cards"),
+    Packing([[9, 9]], [[1, 2], [3, 4]], services=[Service((0, 1), (2, 3), 9, "web")]),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip
@@ -140,7 +142,7 @@ def invalid_values(instance: Any, field: FieldType) -> Iterator[Any]:
         yield from (3, [3], [{}], [{**dataclasses.asdict(value[0]), "extra": 1}])
         for entry in field_types(record):
             for wrong in ("x", -1, 1.5, None, [[[1]]], [10**6], []):
-                if not (entry.name == "zones" and wrong == []):
+                if (entry.name, wrong) not in (("zones", []), ("name", "x")):
                     yield [{**dataclasses.asdict(value[0]), entry.name: wrong}]
     elif field.hint in (int, float):
         yield from (*out_of_range(field), [1.0, 2.0], True)

@@ -29,7 +29,7 @@ from ..problem.frames import (
 )
 from ..problem.option_types import AtLeast, Range, validate_options
 from ..problem.renamed import old_attributes
-from .cards import card_totals, check_cards, require_cards, set_cards, units_there
+from .cards import check_cards, require_cards, set_cards, units_there
 from .placement_constraints import (
     Limit,
     Rules,
@@ -41,6 +41,7 @@ from .placement_constraints import (
     set_rules,
 )
 from .services import Service, check_services, set_services
+from .totals import refuse_large_totals
 
 if TYPE_CHECKING:
     import pandas
@@ -239,7 +240,7 @@ class Packing(Instance["Placement"]):
         self._validate_arrival()
         set_services(self)
         self._validate_items()
-        self._validate_totals()
+        refuse_large_totals(self)
 
     @classmethod
     @validate_options
@@ -510,30 +511,6 @@ class Packing(Instance["Placement"]):
                 "Make the VM smaller, or add a server class that holds it",
             )  # fmt: skip
 
-    def _validate_totals(self) -> None:
-        """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
-        finite = np.where(np.isinf(self.server_count), 0.0, self.server_count)
-        useful = self.useful
-        wanted = np.where(np.isinf(useful), 0.0, useful)
-        # no answer uses more servers than there are VMs of a class without limit
-        used = np.where(np.isinf(self.server_count), wanted.sum(), self.server_count)
-        rows = [
-            ("servers", _total(finite, self.initial_capacity.max(axis=1))),
-            ("cost", _total(np.maximum(used, 1), self.server_cost)),
-            ("capacity", int(self.capacity.max()) * self.capacity.shape[1]),
-            ("request", _total(wanted, self.demand.max(axis=1))),
-        ]
-        if self.cards is not None:
-            rows += card_totals(self, np.maximum(used, 1), np.maximum(wanted, 1))
-        for name, total in rows:
-            if total >= LARGEST:
-                raise InvalidInstance(
-                    name,
-                    f"as large as {total:.3g} in total",
-                    "totals below 2**53",
-                    "Use a larger unit",
-                )
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placement(Solution):
@@ -705,12 +682,3 @@ def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
     """(n, m) whether each demand (n, k) fits each room (m, k)."""
     result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)
     return result
-
-
-def _total(numbers: Floats, amounts: Integers) -> int:
-    """The sum of whole numbers times amounts, exact where it could pass 2**53."""
-    rough = float(numbers @ amounts)
-    if rough < LARGEST / 2:  # so many floats do not err by half
-        return int(rough)
-    pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
-    return sum(int(number) * amount for number, amount in pairs)

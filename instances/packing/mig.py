@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -13,17 +14,19 @@ from typing import Annotated
 
 from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
-from ..problem.errors import InvalidFile, UnknownName
+from ..problem.errors import InvalidFile, InvalidOption, UnknownName
 from ..problem.option_types import Above, AtLeast, validate_options
 from ..problem.reading import read_text
-from ..problem.tables import CsvRow, CsvTable, PathLike, in_a_line
+from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Packing
 from .services import Service
 
 Load = Annotated[int, AtLeast(1, "a row of the loads")]
 
 _COLUMNS = ("Mig instance", "Batch size", "Workload Number", "Throughput", "Latency")
+_LOADS = ("req_rate", "latency")
 _NOTHING = ("", "n/a")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True)
@@ -153,92 +156,88 @@ def mig(
         load, a latency that is missing, or one that no profile keeps.
     """
     gpu, folder = card_named(card), Path(path)
-    tables = sorted(
-        (folder / "prof_data" if (folder / "prof_data").is_dir() else folder).glob("*.csv")
-    )
-    tables = [table for table in tables if not table.name.startswith("SLO_")]
+    inner = folder / "prof_data"
+    every = sorted((inner if inner.is_dir() else folder).glob("*.csv"))
+    tables = {file.stem: file for file in every if not file.stem.startswith("SLO_")}
     if not tables:
         raise InvalidFile(
             f"{path} holds no table of a service; expected a folder with NAME.csv for each, of the "
             f"columns {', '.join(_COLUMNS)}"
         )
-    asked = {
-        what: _load(folder, f"SLO_{what}", load, [table.stem for table in tables])
-        for what in ("req_rate", "latency")
-    }
-    names, demand, services = (
-        list[str](),
-        list[list[int]](),
-        list[tuple[str, Fraction, list[Fraction]]](),
-    )
-    for table in tables:
-        rate, latency = (asked[what][table.stem] for what in ("req_rate", "latency"))
-        if rate is None:
-            continue
-        if latency is None:
-            raise InvalidFile(
-                f"SLO_latency of {path}, load {load}: no latency for {table.stem}, which is asked for "
-                f"{float(rate):g} requests a second; expected milliseconds. Give it, or write N/A as its rate"
-            )
-        most = latency * Fraction(str(share))
-        best = dict[str, tuple[Fraction, str]]()
-        quickest = None
-        for row, profile, time, gives, text in _measured(table, card, gpu, processes):
-            quickest = time if quickest is None else min(time, quickest)
-            if time < most and gives > best.get(profile, (Fraction(0), ""))[0]:
-                best[profile] = gives, text
-        if not best:
-            raise InvalidFile(
-                f"SLO_latency of {path}, load {load}: {table.stem} within {float(latency):g} ms; its "
-                f"quickest profile takes {float(quickest or 0):g} ms, and a batch may take "
-                f"{share:g} of the latency. Raise the latency, or -o share"
-            )
-        for profile, (_, text) in best.items():
-            names.append(f"{table.stem} {profile} {text}")
-            demand.append([gpu.profiles[profile].compute, gpu.profiles[profile].memory])
-        services.append((table.stem, rate, [gives for gives, _ in best.values()]))
-    if not services:
+    rates, latencies = (_load(folder, f"SLO_{name}", load, list(tables)) for name in _LOADS)
+    measured: list[tuple[str, Fraction, dict[str, tuple[Fraction, str]]]] = []
+    for name, rate in rates.items():
+        if rate is not None:
+            where = f"SLO_latency of {path}, load {load}: {name}"
+            most = _latency(where, rate, latencies[name])
+            measured.append((name, rate, _best(tables[name], where, most, card, processes, share)))
+    if not measured:
         raise InvalidFile(
-            f"SLO_req_rate of {path}, load {load}: no service has a rate; expected one"
+            f"SLO_req_rate of {path}, load {load}: N/A for every service; expected one"
         )
+    given = [gives for _, _, best in measured for gives, _ in best.values()]
     unit = math.lcm(
-        *(number.denominator for _, rate, given in services for number in [rate, *given])
+        *(number.denominator for number in [*given, *(rate for _, rate, _ in measured)])
     )
-    first, found = 0, []
-    for name, rate, given in services:
-        types = tuple(range(first, first := first + len(given)))
-        found.append(Service(types, tuple(int(g * unit) for g in given), int(rate * unit), name))
+    services, first = list[Service](), 0
+    for name, rate, best in measured:
+        types = tuple(range(first, first := first + len(best)))
+        gives = tuple(int(each * unit) for each, _ in best.values())
+        services.append(Service(types, gives, int(rate * unit), name))
+    profiles = [
+        (name, profile, how) for name, _, best in measured for profile, (_, how) in best.items()
+    ]
+    sizes = [gpu.profiles[profile] for _, profile, _ in profiles]
     return Packing(
         capacity=[[gpu.compute, gpu.memory]],  # type: ignore[arg-type]
-        demand=demand,  # type: ignore[arg-type]
+        demand=[[size.compute, size.memory] for size in sizes],  # type: ignore[arg-type]
         resources=("compute slices", "memory slices"),
-        names=tuple(names),
+        names=tuple(f"{name} on {profile}, {how}" for name, profile, how in profiles),
         class_names=(card,),
-        services=tuple(found),
+        services=tuple(services),
         name=f"{name_of(path)}-load-{load}",
-        source=f"load {load} of {Path(path).name} on {card}, rates in 1/{unit} requests a second; a "
-        f"batch takes less than {share:g} of the latency, a slice has {processes} processes at most",
+        source=f"load {load} of {Path(path).name}; rates in 1/{unit} requests a second; a batch in "
+        f"less than {share:g} of the latency; at most {processes} processes in a slice",
     )
 
 
-def _measured(
-    table: Path, card: str, gpu: Card, processes: int
-) -> Iterator[tuple[CsvRow, str, Fraction, Fraction, str]]:
-    """The rows of a service's table that are measured: profile, latency [ms], rate and how."""
-    by_size = {str(profile.compute): name for name, profile in reversed(gpu.profiles.items())}
+def _latency(where: str, rate: Fraction, latency: Fraction | None) -> Fraction:
+    """The latency that a service asks for [ms]."""
+    if latency is None:
+        raise InvalidFile(
+            f"{where} has no latency, and a rate of {float(rate):g}; expected milliseconds. Give "
+            "the latency, or write N/A as the rate"
+        )
+    return latency
+
+
+def _best(
+    table: Path, where: str, latency: Fraction, card: str, processes: int, share: float
+) -> dict[str, tuple[Fraction, str]]:
+    """What a slice of each profile gives at most within a latency, and how."""
+    gpu, best, quickest = card_named(card), dict[str, tuple[Fraction, str]](), math.inf
+    by_size = {str(profile.compute): name for name, profile in reversed([*gpu.profiles.items()])}
     for row in CsvTable(table, *_COLUMNS):
-        size = row["Mig instance"]
+        size, number = row["Mig instance"], row.whole("Workload Number")
         profile = size if size in gpu.profiles else by_size.get(size)
         if profile is None:
             known = in_a_line([*by_size, *gpu.profiles])
             raise row.wrong(
-                "Mig instance", f"a profile of {card}: {known}", "Name another card: -o card"
+                "Mig instance", f"a profile of {card}: {known}", "Name another card (-o card=...)"
             )
-        number = row.whole("Workload Number")
         if number > processes or any(row[name].lower() in _NOTHING for name in _COLUMNS[3:]):
             continue
         gives, time = row.fraction("Throughput") * number, row.fraction("Latency") * 1000
-        yield row, profile, time, gives, f"batch {row['Batch size']} x{number}"
+        quickest = min(quickest, float(time))
+        if time < latency * Fraction(str(share)) and gives > best.get(profile, (0, ""))[0]:
+            best[profile] = gives, f"batch {row['Batch size']} x{number}"
+    if not best:
+        raise InvalidFile(
+            f"{where} is asked for within {float(latency):g} ms; the quickest slice takes "
+            f"{quickest:g} ms of the {share:g} x {float(latency):g} ms that a batch may take. Ask "
+            "for a longer latency, or allow a larger part of it (-o share=...)"
+        )
+    return best
 
 
 def _load(folder: Path, name: str, load: int, services: list[str]) -> dict[str, Fraction | None]:
@@ -247,26 +246,27 @@ def _load(folder: Path, name: str, load: int, services: list[str]) -> dict[str, 
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         raise InvalidFile(
-            f"{folder} has no {name}.csv; expected a line for each load, a number for each service"
+            f"{folder} has no {name}.csv; expected one, with a line for each load and a number for "
+            "each service"
         )
     lines = read_text(file).split()
     if load > len(lines):
-        raise InvalidFile(f"{file} has {len(lines)} loads; load is {load}")
+        raise InvalidOption(f"load is {load}; {file} has {len(lines)} loads, from 1 on")
     words = lines[load - 1].split(",")
     if len(words) != len(services):
         raise InvalidFile(
-            f"{file}, line {load}: {len(words)} values; expected one for each of {len(services)} services, "
-            f"in the order of their names: {in_a_line(services)}"
+            f"{file}, line {load}: {len(words)} values; expected one for each service, in the "
+            f"order of their names: {in_a_line(services)}"
         )
     found: dict[str, Fraction | None] = {}
     for service, word in zip(services, words, strict=True):
-        try:
-            value = None if word.strip().lower() in _NOTHING else Fraction(word)
-        except (ValueError, ZeroDivisionError):
-            value = Fraction(0)
-        if value is not None and value <= 0:
+        if _NUMBER.fullmatch(word):
+            found[service] = Fraction(word)
+        elif word.lower() in _NOTHING:
+            found[service] = None
+        if service not in found or found[service] == 0:
             raise InvalidFile(
-                f"{file}, line {load}: {shortened(word)} for {service}; expected a number above 0, or N/A"
+                f"{file}, line {load}: {shortened(word)} for {service}; expected a number above 0, "
+                "or N/A"
             )
-        found[service] = value
     return found

@@ -43,52 +43,28 @@ class Service:
         return tuple(-(-self.rate // rate) for rate in self.rates)
 
 
-def covers(
-    rates: Sequence[int], rate: int, prices: Sequence[int] = (), most: int = 0
-) -> Iterator[tuple[int, ...]]:
+def covers(rates: Sequence[int], rate: int) -> Iterator[tuple[int, ...]]:
     """Every mix of VMs that gives a rate, and no longer does without any one of them.
 
     Parameters
     ----------
     rates : of a VM of each type, in decreasing order. A mix ends with the first type that makes
         it enough: then a VM of that type, the slowest of the mix, is needed, and so are the others.
-    prices, most : of a VM of each type; only mixes that cost so much in all. None when not given.
     """
-    stack: list[tuple[int, int, tuple[int, ...]]] = [(rate, most, ())]
+    stack: list[tuple[int, tuple[int, ...]]] = [(rate, ())]
     while stack:
-        left, money, mix = stack.pop()
-        at = len(mix)
-        price = prices[at] if prices else 0
-        enough = -(-left // rates[at])
-        if enough * price <= money:
-            yield (*mix, enough) + (0,) * (len(rates) - at - 1)
-        for n in range(enough if at + 1 < len(rates) else 0):
-            rest, purse = left - n * rates[at], money - n * price
-            # no VM of a later type gives more for its price than the best of them
-            if not prices or any(
-                purse * r >= rest * p
-                for r, p in zip(rates[at + 1 :], prices[at + 1 :], strict=True)
-            ):
-                stack.append((rest, purse, (*mix, n)))
-
-
-def cheapest_cover(rates: Sequence[int], rate: int, prices: Sequence[int]) -> tuple[int, ...]:
-    """A mix of VMs that gives a rate (`covers`) at the least price in all."""
-    every = list(zip(rates, prices, strict=True))
-    most = min(-(-rate // each) * price for each, price in every)
-    if not most:  # one type costs nothing
-        k = next(k for k, price in enumerate(prices) if not price)
-        return tuple(-(-rate // rates[k]) if i == k else 0 for i in range(len(rates)))
-
-    def total(mix: tuple[int, ...]) -> int:
-        return sum(n * price for n, price in zip(mix, prices, strict=True))
-
-    return min(covers(rates, rate, prices, most), key=total)
+        left, mix = stack.pop()
+        enough = -(-left // rates[len(mix)])
+        yield (*mix, enough) + (0,) * (len(rates) - len(mix) - 1)
+        if len(mix) + 1 < len(rates):
+            stack += [(left - n * rates[len(mix)], (*mix, n)) for n in range(enough)]
 
 
 def set_services(instance: Any) -> None:
     """Raise InvalidInstance unless services are valid, and their VM types have no request."""
     given, found = instance.services, []
+    if not isinstance(given, tuple | list):
+        raise InvalidInstance("services", repr(given), "a list of Service")
     for place, entry in enumerate(given):
         name, keys = f"services[{place}]", [field.name for field in fields(Service)]
         if isinstance(entry, Mapping) and set(keys[:3]) <= set(entry) <= set(keys):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..program import LinearProgram, ProgramBuilder
 
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -18,33 +19,39 @@ def service_program(
     servers: Integers,
     price: Integers,
     mixes: Sequence[Integers],
+    parts: Sequence[Floats],
     owed: Integers,
     *,
     integer: bool,
 ) -> LinearProgram:
-    """Least cost of servers that hold one mix of VMs for each service.
+    """Least cost of servers that hold mixes of VMs which give each service its rate.
 
     Parameters
     ----------
     patterns, kind : (n, d) VMs of each size that a server holds, and (n,) the class it is of.
     servers, price : (p,) servers of each class, and their cost.
-    mixes : of each service, (m, d) VMs of each size that give its rate.
+    mixes, parts : of each service, (m, d) VMs of each size in a mix, and (m,) the part of the
+        service's rate that it gives.
     owed : (d,) VMs of each size that are requested besides.
-    integer : whole servers, and one mix of each service; otherwise the relaxation.
+    integer : whole servers and mixes; otherwise the relaxation.
 
     Columns: the patterns, then the mixes. Rows: the d sizes, the services, the p classes; the
     multipliers of the first are prices of a VM of each size.
     """
     builder = ProgramBuilder()
-    taken = builder.columns(len(patterns), cost=price[kind].astype(float), integer=integer)
-    table = np.concatenate([np.zeros((0, len(owed)), dtype=np.int64), *mixes])
-    chosen = builder.columns(len(table), upper=1.0, integer=integer)
-    of = np.repeat(np.arange(len(mixes)), [len(each) for each in mixes])
+    table = np.concatenate(mixes)
+    most = -(-1.0 // np.concatenate(parts))  # mixes beyond which more are of no use
+    limit = servers.astype(float)
+    limit[servers >= 2**40] = float(owed.sum() + most @ table.sum(axis=1))
+    taken = builder.columns(
+        len(patterns), cost=price[kind].astype(float), upper=limit[kind], integer=integer
+    )
+    chosen = builder.columns(len(table), upper=most, integer=integer)
     server, size = np.nonzero(patterns)
-    mix, part = np.nonzero(table)
+    mix, place = np.nonzero(table)
     holds = (size, taken[server], patterns[server, size])
-    builder.sums(len(owed), holds, (part, chosen[mix], -table[mix, part]), lower=owed)
-    builder.sums(len(mixes), (of, chosen, 1.0), lower=1.0)
-    limit = np.where(servers >= 2**40, np.inf, servers.astype(float))
+    builder.sums(len(owed), holds, (place, chosen[mix], -table[mix, place]), lower=owed)
+    of = np.repeat(np.arange(len(mixes)), [len(each) for each in mixes])
+    builder.sums(len(mixes), (of, chosen, np.concatenate(parts)), lower=1.0)
     builder.sums(len(servers), (kind, taken, 1.0), upper=limit)
     return builder.build()

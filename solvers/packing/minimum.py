@@ -151,7 +151,7 @@ def _minimum(
     if start is not None:
         check(instance, start)
     if instance.services:
-        return services.serve(instance, clock, start, master, costs=costs)
+        return services.serve(instance, clock, start, master, limits, costs=costs)
     search = PortfolioState(
         presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )

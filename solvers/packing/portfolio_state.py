@@ -32,6 +32,7 @@ class PortfolioLimits:
     dives : drawn where time is not limited.
     listed_patterns, listing_nodes : patterns that are listed for one program at effort 1, and nodes
         of the search for them.
+    listed_mixes : of VMs that give services their rates, in one program.
     master_columns : programs over more patterns run in a process of their own: HiGHS overruns its
         time limit on some, ten-fold and more.
     flow_types, flow_loads : VM types up to which arc-flow is tried, and partial loads at effort 1.
@@ -52,6 +53,7 @@ class PortfolioLimits:
     dives: int = 12
     listed_patterns: int = 6_000
     listing_nodes: int = 3_000_000
+    listed_mixes: int = 2_000
     master_columns: int = 2_000
     flow_types: int = 24
     flow_loads: int = 20_000

@@ -10,85 +10,72 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers, Packing, Placement
-from ...instances.packing.services import cheapest_cover, covers
+from ...instances.packing.services import covers
 from ...models.packing.services import service_program
 from ...models.program import LinearProgram
-from ..engines import EngineName, solve_program
+from ...verify.packing_prices import least_price
+from ..engines import EngineName, WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from .fitting import decreasing, fit
 from .generation import Prices, prices_of
 from .patterns import all_patterns, price_patterns
+from .portfolio_state import LIMITS, PortfolioLimits
 from .presolve import presolve
-
-MOST_PATTERNS, MOST_MIXES = 20_000, 20_000
-"""Columns of one program."""
 
 GRID = 10**6
 """Parts of a server's cost in which prices are whole."""
 
-ROUNDS = 3
-"""Times that mixes are listed anew at better prices, where there are too many of them."""
-
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """A service in the sizes of a reduction.
+    """What a service asks for, and the distinct sizes of the VMs that may give it.
 
     Attributes
     ----------
-    sizes, rates, types : the distinct sizes of its VMs in decreasing order of the most that a VM of
-        the size gives, that rate, and the VM type that gives it.
     rate : what is asked for.
+    sizes, rates, types : the sizes in decreasing order of what a VM of the size gives at most, that
+        rate, and the VM type that gives it.
     """
 
+    rate: int
     sizes: list[int]
     rates: list[int]
     types: list[int]
-    rate: int
 
-    def cheapest(self, profit: Integers) -> list[int]:
-        """(d,) VMs of each size that give the rate at the least price."""
-        return self._by_size(cheapest_cover(self.rates, self.rate, self._of(profit)), len(profit))
+    def least(self, profit: Integers) -> int:
+        """What a mix that gives the rate costs at least at prices of sizes (d,)."""
+        prices = profit[self.sizes].tolist()
+        return least_price(list(zip(prices, self.rates, strict=True)), self.rate)
 
-    def mixes(self, profit: Integers, slack: int | None) -> Iterator[list[int]]:
-        """VMs of each size (d,) that give the rate: those that cost `slack` more than the cheapest
-        at most, or all.
+    def mixes(self, sizes: int, most: int) -> tuple[Integers, Floats]:
+        """(m, d) all mixes that give the rate, and (m,) the part of it that each gives, 1; where
+        there are more than `most`, single VMs and their parts.
         """
-        priced: tuple[list[int], int] | tuple[()] = ()
-        if slack is not None:
-            priced = (self._of(profit), int(profit @ np.array(self.cheapest(profit))) + slack)
-        return (self._by_size(mix, len(profit)) for mix in covers(self.rates, self.rate, *priced))
-
-    def _of(self, profit: Integers) -> list[int]:
-        return [int(profit[d]) for d in self.sizes]
-
-    def _by_size(self, mix: tuple[int, ...], sizes: int) -> list[int]:
-        row = [0] * sizes
-        for d, number in zip(self.sizes, mix, strict=True):
-            row[d] = number
-        return row
+        listed = np.array([*islice(covers(self.rates, self.rate), most + 1)], dtype=np.int64)
+        parts = np.ones(len(listed))
+        if len(listed) > most:
+            listed = np.eye(len(self.sizes), dtype=np.int64)
+            parts = np.array(self.rates) / self.rate
+        table = np.zeros((len(listed), sizes), dtype=np.int64)
+        table[:, self.sizes] = listed
+        return table, parts
 
 
 class ServiceCover:
-    """An instance with services: its distinct sizes, what they are to serve, and what prices prove.
+    """An instance with services in its distinct sizes, and what prices of these prove.
 
     Attributes
     ----------
-    problem : its sizes, each requested as often as it could be of use.
-    demands : of its services.
+    problem : the sizes, each requested as often as it could be of use.
+    demands : of the services.
     owed : (d,) VMs of each size that are requested besides.
-    table, kind : (n, d) all maximal fillings of a server, and (n,) its class; None before they are
-        listed, and where there are too many.
-    mixes, whole : of each service, (m, d) mixes of VMs, and whether these are all that there are.
+    table, kind : (n, d) all maximal fillings of a server, and (n,) its class; None where there are
+        too many.
+    mixes, parts : see `Demand.mixes`.
     """
 
-    table: Integers | None = None
-    kind: Integers
-    mixes: list[Integers]
-    whole: bool
-
-    def __init__(self, instance: Packing, *, costs: bool) -> None:
+    def __init__(self, instance: Packing, *, costs: bool, limits: PortfolioLimits = LIMITS) -> None:
         self.instance = instance
         self.problem = presolve(instance.replace(services=(), request=instance.useful), costs=costs)
         size = {i: d for d, members in enumerate(self.problem.members) for i in members}
@@ -96,164 +83,122 @@ class ServiceCover:
         for service in instance.services:
             best: dict[int, tuple[int, int]] = {}
             for rate, i in sorted(zip(service.rates, service.types, strict=True)):
-                best[size[i]] = (rate, i)
-            order = sorted(best, key=lambda d: (-best[d][0], d))
+                best[size[i]] = rate, i
+            order = sorted(best, key=lambda d: best[d], reverse=True)
             rates, types = [best[d][0] for d in order], [best[d][1] for d in order]
-            self.demands.append(Demand(order, rates, types, service.rate))
+            self.demands.append(Demand(service.rate, order, rates, types))
         self.owed = np.zeros(self.problem.types, dtype=np.int64)
         for i, number in enumerate(instance.requested.tolist()):
             if 0 < number < np.inf:
                 self.owed[size[i]] += int(number)
-
-    def prices(self, clock: Clock) -> Iterator[Floats]:
-        """Prices of sizes (d,), in servers, each better than the one before: by volume, then those
-        of the relaxation, whose patterns and mixes are left in `table`, `kind`, `mixes`, `whole`.
-        """
-        share = self.problem.demand / np.maximum(self.problem.capacity.max(axis=0), 1)
-        price = np.maximum(share.sum(axis=1), 1 / GRID)
-        yield price
-        self._list_patterns()
-        for _ in range(ROUNDS if self.table is not None else 0):
-            self._list_mixes(np.maximum(price * GRID, 0).astype(np.int64))
-            relaxed = solve_program(self.program(integer=False), time_limit=clock.time_slice(3))
-            raise_if_interrupted(relaxed.stop)
-            if relaxed.row_dual is None:
-                return
-            price = np.maximum(relaxed.row_dual[: self.problem.types], 0.0)
-            yield price
-            if self.whole or not price.any() or clock.expired:
-                return
+        each = limits.listed_mixes // len(self.demands)
+        pairs = [demand.mixes(self.problem.types, each) for demand in self.demands]
+        self.mixes, self.parts = [table for table, _ in pairs], [parts for _, parts in pairs]
+        ones = np.ones(self.problem.types, dtype=np.int64)
+        tables = [
+            all_patterns(self.problem, c, ones, 1, most=limits.listed_patterns)
+            for c in range(len(self.problem.price))
+        ]
+        self.table: Integers | None = None
+        if found := [table for table in tables if table is not None and len(tables)]:
+            self.table = np.concatenate(found) if len(found) == len(tables) else None
+        self.kind = np.repeat(np.arange(len(found)), [len(table) for table in found])
 
     def program(self, *, integer: bool) -> LinearProgram:
-        """The program over the patterns and mixes that are listed."""
+        """The program over fillings and mixes."""
         assert self.table is not None
         return service_program(
-            self.table, self.kind, self.problem.servers, self.problem.price, self.mixes, self.owed,
-            integer=integer,
+            self.table, self.kind, self.problem.servers, self.problem.price, self.mixes, self.parts,
+            self.owed, integer=integer,
         )  # fmt: skip
 
+    def prices(self, clock: Clock) -> Iterator[Floats]:
+        """Prices of sizes (d,), in servers: by volume; then those of the relaxation."""
+        largest = np.maximum(self.problem.capacity.max(axis=0), 1)
+        yield np.maximum((self.problem.demand / largest).sum(axis=1), 1 / GRID)
+        if self.table is not None:
+            relaxed = WarmStartedProgram(self.program(integer=False)).solve(clock.time_slice(3))
+            raise_if_interrupted(relaxed.stop)
+            if relaxed.row_dual is not None:
+                yield np.maximum(relaxed.row_dual[: self.problem.types], 0.0)
+
     def proved(self, profit: Integers, scale: int) -> Prices:
-        """The bound that prices of sizes (d,) prove: each service costs what its cheapest mix does,
-        and no server holds more than its cost times a scale, and a rent.
+        """The bound that whole prices of sizes (d,) prove: a service pays for its cheapest mix, and
+        a server earns its cost times a scale, and a rent, at most.
         """
-        income = int(profit @ self.owed)
-        income += sum(int(profit @ np.array(each.cheapest(profit))) for each in self.demands)
+        income = int(profit @ self.owed) + sum(demand.least(profit) for demand in self.demands)
         tops = [
             price_patterns(self.problem, c, profit, scale * int(cost)).best
             for c, cost in enumerate(self.problem.price)
         ]
         return prices_of(self.problem, profit, tops, scale, income=income)
 
-    def _list_patterns(self) -> None:
-        """All maximal fillings of a server, unless there are too many."""
-        ones = np.ones(self.problem.types, dtype=np.int64)
-        tables = [
-            all_patterns(self.problem, c, ones, 1, most=MOST_PATTERNS)
-            for c in range(len(self.problem.price))
-        ]
-        found = [table for table in tables if table is not None]
-        if len(found) == len(tables):
-            self.table = np.concatenate(found)
-            self.kind = np.repeat(np.arange(len(found)), [len(table) for table in found])
-
-    def _list_mixes(self, profit: Integers) -> None:
-        """All mixes of each service, or those that cost little more than the cheapest."""
-        step, each = int(profit.max()), MOST_MIXES // len(self.demands)
-        tables: list[list[list[int]]] = []
-        for slack in (None, 4 * step, step, step // 4, 0):
-            tables = [list(islice(d.mixes(profit, slack), each + 1)) for d in self.demands]
-            self.whole = slack is None
-            if all(len(table) <= each for table in tables):
-                break
-        self.mixes = [np.array(table, dtype=np.int64) for table in tables]
-
-    def placement(self, table: Integers, kind: Integers, mixes: list[list[int]]) -> Placement:
-        """Servers (n, d) of these classes (n,), with the VMs of a mix of each service in their
-        places.
+    def start(self, price: Floats) -> Placement | None:
+        """An answer: of each service VMs of the size that is cheapest for what it gives, packed by
+        first fit decreasing.
         """
-        queue: list[list[int]] = [[] for _ in range(self.problem.types)]
-        for demand, mix in zip(self.demands, mixes, strict=True):
-            for d, i in zip(demand.sizes, demand.types, strict=True):
-                queue[d] += [i] * mix[d]
-        serving = {i for service in self.instance.services for i in service.types}
-        for d, members in enumerate(self.problem.members):
-            for i in set(members) - serving:
-                queue[d] += [i] * int(self.instance.requested[i])
-        count = np.zeros((len(table), self.instance.types), dtype=np.int64)
-        for m, d in np.argwhere(table).tolist():
-            for _ in range(min(int(table[m, d]), len(queue[d]))):
-                count[m, queue[d].pop()] += 1
-        return Placement(count, self.problem.classes[kind])
+        request = np.where(np.isfinite(self.instance.requested), self.instance.requested, 0.0)
+        for demand in self.demands:
+            best = int(np.argmin(price[demand.sizes] / np.array(demand.rates)))
+            request[demand.types[best]] = -(-demand.rate // demand.rates[best])
+        fixed = presolve(self.instance.replace(services=(), request=request))
+        packed = fit(fixed, decreasing(fixed))
+        return None if packed is None else fixed.placement(*packed)
 
-    def fixed(self, mixes: list[list[int]]) -> Packing:
-        """The instance in which each service asks for these VMs."""
-        request = np.zeros(self.instance.types)
-        for demand, mix in zip(self.demands, mixes, strict=True):
+    def placement(self, point: Floats) -> Placement:
+        """The answer of a point of the program: the VMs of the mixes in the places of their
+        sizes.
+        """
+        assert self.table is not None
+        number = np.round(point).astype(np.int64)
+        place = np.repeat(np.arange(len(self.table)), number[: len(self.table)])
+        ends = len(self.table) + np.cumsum([len(table) for table in self.mixes])
+        left = [0 if np.isinf(n) else int(n) for n in self.instance.requested]
+        for demand, table, end in zip(self.demands, self.mixes, ends.tolist(), strict=True):
+            vms = number[end - len(table) : end] @ table
             for d, i in zip(demand.sizes, demand.types, strict=True):
-                request[i] = mix[d]
-        asked = np.isfinite(self.instance.requested)
-        request[asked] = self.instance.requested[asked]
-        return self.instance.replace(services=(), request=request)
+                left[i] = int(vms[d])
+        count = np.zeros((len(place), self.instance.types), dtype=np.int64)
+        for m, d in np.argwhere(self.table[place]).tolist():
+            room = int(self.table[place[m], d])
+            for i in self.problem.members[d]:
+                count[m, i] = min(room, left[i])
+                left[i] -= int(count[m, i])
+                room -= int(count[m, i])
+        return Placement(count, self.problem.classes[self.kind[place]])
 
 
 def serve(
-    instance: Packing, clock: Clock, start: Placement | None, master: EngineName, *, costs: bool
-) -> Outcome:
-    """What `min_servers`, or `min_cost`, ends with where services ask for a rate.
-
-    Prices of the distinct sizes of VMs bound the cost: each service pays for its cheapest mix, and
-    a server earns what it holds. A program chooses a maximal filling for each server and a mix
-    for each service.
+    instance: Packing, clock: Clock, start: Placement | None, master: EngineName,
+    limits: PortfolioLimits, *, costs: bool,
+) -> Outcome:  # fmt: skip
+    """What `min_servers`, or `min_cost`, ends with where services ask for a rate: bounds by prices
+    of sizes, then the program of a maximal filling for each server and a mix for each service.
     """
-    cover = ServiceCover(instance, costs=costs)
-    price = instance.server_cost if costs else np.ones(instance.classes, dtype=np.int64)
+    cover = ServiceCover(instance, costs=costs, limits=limits)
+    cost = instance.server_cost if costs else np.ones(instance.classes, dtype=np.int64)
     search: Incumbent[Placement, int] = Incumbent(
-        instance, clock, lambda answer: int(price[answer.server_class].sum()), bound=1
+        instance, clock, lambda answer: int(cost[answer.server_class].sum()), bound=1
     )
-    facts: dict[str, Any] = {}
+    search.offer(start, "the start")
+    facts: dict[str, Any] = {"mixes": sum(map(len, cover.mixes))}
+    infeasible = False
     with search.keeping_best():
-        facts = _search(cover, search, start, master)
-    if facts.pop("infeasible", False) and search.best is None:
+        for price in cover.prices(clock):
+            search.offer(cover.start(price), "FFD, a size of VMs for each service")
+            profit = np.floor(price * GRID + 0.5).astype(np.int64)
+            value = cover.proved(profit, GRID).value
+            search.raise_bound(-(-value.numerator // value.denominator), "prices of sizes")
+        if cover.table is not None and search.open:
+            answer = solve_program(
+                cover.program(integer=True), engine=master, time_limit=clock.time_slice()
+            )
+            if answer.point is not None:
+                search.offer(cover.placement(answer.point), "program over mixes")
+            if answer.bound is not None:
+                search.raise_bound(int(np.ceil(answer.bound - 1e-6)), "program over mixes")
+            search.stop, infeasible = answer.stop, answer.status is Status.INFEASIBLE
+            facts["fillings"] = len(cover.table)
+    if infeasible and search.best is None:
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, facts, tuple(clock.trace))
     return search.finish({**facts, "found_by": search.found_by, "bound_by": search.bound_by})
-
-
-def _search(
-    cover: ServiceCover, search: Incumbent[Placement, int], start: Placement | None,
-    master: EngineName,
-) -> dict[str, Any]:  # fmt: skip
-    search.offer(start, "the start")
-    # 1. bounds by prices; an answer of the mixes that are cheapest at each of them
-    for round_, price in enumerate(cover.prices(search.clock)):
-        profit = np.floor(price * GRID + 0.5).astype(np.int64)
-        value = cover.proved(profit, GRID).value
-        search.raise_bound(-(-value.numerator // value.denominator), "prices of sizes")
-        if round_ == 0 or cover.table is None:
-            reduced = presolve(cover.fixed([d.cheapest(profit) for d in cover.demands]))
-            packed = fit(reduced, decreasing(reduced))
-            if packed is not None:
-                search.offer(reduced.placement(*packed), "FFD of the smallest mixes")
-    if cover.table is None or not search.open:
-        return {}
-    # 2. the program in whole numbers
-    answer = solve_program(
-        cover.program(integer=True), engine=master, time_limit=search.clock.time_slice()
-    )
-    raise_if_interrupted(answer.stop)
-    search.stop = answer.stop
-    if answer.point is not None:
-        number = np.round(answer.point).astype(np.int64)
-        rows = np.repeat(np.arange(len(cover.table)), number[: len(cover.table)])
-        ends = np.cumsum([len(table) for table in cover.mixes])
-        parts = np.split(number[len(cover.table) :], ends[:-1])
-        chosen = [
-            table[int(np.argmax(part))].tolist()
-            for table, part in zip(cover.mixes, parts, strict=True)
-        ]
-        search.offer(
-            cover.placement(cover.table[rows], cover.kind[rows], chosen), "program over mixes"
-        )
-    if cover.whole and answer.bound is not None:
-        search.raise_bound(int(np.ceil(answer.bound - 1e-6)), "program over mixes")
-    facts = {"patterns": len(cover.table), "mixes": sum(map(len, cover.mixes))}
-    return facts | {"infeasible": cover.whole and answer.status is Status.INFEASIBLE}

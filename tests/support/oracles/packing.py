@@ -382,11 +382,16 @@ def fewest_for_rates(instance: Packing, costs: bool = False) -> int | None:
             gives[i, len(asked) + i] = 1
     wanted = [int(n) if np.isfinite(n) else 0 for n in instance.requested]
     price = instance.server_cost.tolist() if costs else [1] * instance.classes
-    added = [
-        {tuple((np.array(row) @ gives).tolist()) for row in fitting(instance, c)}
-        - {(0,) * gives.shape[1]}
-        for c in range(instance.classes)
-    ]
+    added = []
+    for c in range(instance.classes):
+        rows = {tuple((np.array(row) @ gives).tolist()) for row in fitting(instance, c)}
+        added.append(
+            [
+                row
+                for row in rows
+                if any(row) and not any(row != m and np.greater_equal(m, row).all() for m in rows)
+            ]
+        )
     start = tuple(99 if np.isinf(n) else int(n) for n in instance.server_count)
 
     @cache
@@ -411,14 +416,14 @@ def random_services(rng: np.random.Generator) -> Packing:
     """A small instance of one to three services, at times with requests, costs and few servers."""
     while True:
         classes, k = int(rng.integers(1, 3)), int(rng.integers(1, 3))
-        capacity = rng.integers(2, 8, (classes, k))
-        services, demand = [], []
+        capacity = rng.integers(2, 7, (classes, k))
+        services, demand = [], list[list[int]]()
         for _ in range(int(rng.integers(1, 4))):
             own = int(rng.integers(1, 4))
             types = list(range(len(demand), len(demand) + own))
             demand += rng.integers(0, 6, (own, k)).tolist()
             rates = rng.integers(1, 12, own).tolist()
-            services.append({"types": types, "rates": rates, "rate": int(rng.integers(1, 25))})
+            services.append({"types": types, "rates": rates, "rate": int(rng.integers(1, 20))})
         request = [np.inf] * len(demand)
         if rng.random() < 0.4:
             demand.append(rng.integers(1, 4, k).tolist())

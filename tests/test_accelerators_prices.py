@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from support.messages import refused
+from support.proved import Document, proved
 from support.seeds import seeds
 from support.small_accelerators import drawn
 
@@ -18,6 +20,7 @@ from cotenant.instances.accelerators.equilibrium import best_reply, residuals
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.accelerators.hylland_zeckhauser import hylland_zeckhauser
 from cotenant.solvers.accelerators.simplices import NoPath, follow_path
+from cotenant.verify.accelerators_prices import best_within
 
 TOLERANCE = 1e-8
 
@@ -212,3 +215,60 @@ def test_a_path_ends_where_a_map_jumps_over_zero(jump: float) -> None:
 def test_a_path_that_is_too_long_is_given_up() -> None:
     with pytest.raises(NoPath, match="longer than 3"):
         follow_path(lambda point: point - 5, np.zeros(2), 0.01, 3)
+
+
+@pytest.mark.parametrize("seed", seeds(40, 6))
+@pytest.mark.parametrize("budget", ["equal", "weight"])
+def test_an_equilibrium_is_certified_with_its_exact_errors(seed: int, budget: str) -> None:
+    instance = drawn(seed)
+    outcome = cotenant.solve(instance, "hylland-zeckhauser", budget=budget).outcome
+    level = proved(instance, "hylland-zeckhauser", outcome, budget=budget).proof.levels[0]
+    assert level.epsilon is not None
+    exact = exact_errors(instance, outcome.solution, budget)
+    stated = [float(level.epsilon[name]) for name in ("clearing", "overspending", "regret")]
+    assert stated == pytest.approx([float(error) for error in exact], abs=1e-11)
+    assert level.value == max(level.epsilon.values())
+
+
+FORGERIES: dict[str, Callable[[Document], object]] = {
+    "another budget": lambda p: p["options"].update(budget="weight"),
+    "no known budget": lambda p: p["options"].update(budget="rich"),
+    "a lower price": lambda p: p["steps"][0]["price"]["numbers"].__setitem__(0, 1),
+    "a price below 0": lambda p: p["steps"][0]["price"]["numbers"].__setitem__(0, -1),
+    "a price left out": lambda p: p["steps"][0]["price"]["numbers"].pop(),
+    "a share left out": lambda p: p["witness"]["shares"].pop(),
+    "a pair": lambda p: p["witness"]["shares"][0].__setitem__(1, 1),
+    "no answer": lambda p: p.update(witness=None),
+    "no clearing error": lambda p: p["claim"]["epsilon"].update(clearing="-1/10"),
+    "a smaller error": lambda p: p["claim"].update(value=0, epsilon=dict.fromkeys(
+        ("clearing", "overspending", "regret"), 0)),
+    "an optimum": lambda p: p["claim"].update(claim_kind="optimal"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_is_refused(change: Callable[[Document], object]) -> None:
+    tiny = cotenant.read("accelerators/tiny")
+    # far from an equilibrium, so that every error counts
+    instance = tiny.replace(together=None, weight=[1, 2], count=[3, 2])
+    outcome = hylland_zeckhauser(instance, tolerance=0.5)
+    proved(instance, "hylland-zeckhauser", outcome).refuses(change)
+
+
+def test_what_is_best_within_a_budget_is_so_of_drawn_lotteries() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        value, cost = rng.integers(0, 6, 3).tolist(), rng.integers(0, 6, 3).tolist()
+        budget = int(rng.integers(1, 5))
+        best = best_within(value, cost, budget)
+        fractions = [list(map(Fraction, each)) for each in (value, cost)]
+        assert best == best_exactly(*fractions, Fraction(budget))
+        part = rng.dirichlet(np.ones(4))[:3]
+        part *= min(1.0, budget / max(part @ cost, 1e-12))
+        assert part @ value <= float(best) + 1e-12
+
+
+def test_many_different_jobs_are_certified() -> None:
+    instance = many(300)
+    sentence = proved(instance, "hylland-zeckhauser").sentence
+    assert "an equilibrium, to within clearing" in sentence

@@ -45,6 +45,7 @@ NEEDED = {
     "admission": set(),
     "numa": set(),
     "accelerators": set(),
+    "accelerators_prices": {"accelerators"},
     "scheduling": set(),
     "groups": {"program"},
 }

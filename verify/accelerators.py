@@ -50,7 +50,7 @@ class Shares:
         refuse_if(not (self.jobs and sum(self.devices)), "there are no jobs, or no devices")
         types, kinds = len(self.types), len(self.kinds)
         rows = [listed(row, "throughput", kinds) for row in self.rows("throughput", types)]
-        tables: list[list[object]] = [[None] * kinds] * types**2
+        tables = list[list[object]]()
         if document.get("together") is not None:
             pairs = [listed(row, "together", types) for row in self.rows("together", types)]
             tables = [listed(table, "together", kinds) for row in pairs for table in row]
@@ -61,7 +61,7 @@ class Shares:
             [rate or 0 if self.fits(i, d) else 0 for d, rate in enumerate(every[i])]
             for i in self.types
         ]
-        self.beside = [every[types * (i + 1) : types * (i + 2)] for i in self.types]
+        self.beside = [every[types * (i + 1) : types * (i + 2)] for i in self.types if tables]
         self.total = [Fraction(0)] * types
         self.cost = Fraction(0)
         if case.witness is not None:
@@ -84,6 +84,8 @@ class Shares:
 
     def pair(self, i: int, j: int, d: int) -> tuple[int, int] | None:
         """Steps of both, times `unit`, where they may run beside each other."""
+        if not self.beside:
+            return None
         one, two = self.beside[i][j][d], self.beside[j][i][d]
         able = self.workers[i] == self.workers[j] and self.fits(i, d)
         if one is None or two is None or not able or (i == j and self.count[i] < 2):

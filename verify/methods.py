@@ -15,8 +15,10 @@ def methods_of(problem: str) -> Methods:
 
         return packing_game.METHODS | packing_servers.METHODS | packing_shares.METHODS
     if problem == "accelerators":
-        from .accelerators import METHODS
-    elif problem == "admission":
+        from . import accelerators, accelerators_prices
+
+        return accelerators.METHODS | accelerators_prices.METHODS
+    if problem == "admission":
         from .admission import METHODS
     elif problem == "groups":
         from .groups import METHODS

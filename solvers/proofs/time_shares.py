@@ -149,7 +149,7 @@ def _best_witness(
     solution: Any = task.outcome.solution
     best: tuple[Fraction | None, Step | None] = None, None
     for grid in _grids(task) if solution is not None else ():
-        witness = _witness(task.instance, solution, grid)
+        witness = whole_parts(task.instance, solution, grid)
         found = _checked(task, options, witness, *(steps or [[]]))
         value = found[0].value if found else None
         if (value is not None and not _better(task, value, best[0])) or best[0] is None:
@@ -157,7 +157,7 @@ def _best_witness(
     return best[1]
 
 
-def _witness(instance: Accelerators, solution: TimeShares, grid: int | None) -> Step:
+def whole_parts(instance: Accelerators, solution: TimeShares, grid: int | None = None) -> Step:
     """The shares in whole parts of a number that is so large that nothing is used more than it may
     be.
     """

@@ -143,12 +143,15 @@ _ending = partial(Method, precondition="instances.accelerators.instance:has_step
                   precondition_text="steps, those that jobs have left")
 _owned = partial(Method, precondition="instances.accelerators.instance:has_entities",
                  precondition_text="entity, the owners of jobs")
-# fmt: on
+_listed = partial(Method, precondition="instances.colocation.lists:has_lists",
+                  precondition_text="preference lists: one agent of each type, none content "
+                                    "without partner")
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 _GAVEL = "Gavel (OSDI 2020)"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
+_STABLE = "pairings without blocking pair only, all of which its search knows"
 _FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
 
 # fmt: off
@@ -161,13 +164,33 @@ METHODS: tuple[Method, ...] = (
            f"{_COOPER} III.B", ("penalty",), proof_producer="solvers.proofs.colocation:stable",
            unproved="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
            "penalty then; answers with the option uncertainty, which are about intervals",
-           objective_overrides=(("uncertainty", "certain", "certain_blocking_pairs"),
+           objective_overrides=(("objective", "agents", "blocking_agents"),
+                    ("objective", "minimax", "most_blocking"),
+                    ("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
                f"{_COOPER} II, fair attribution", ("penalty",),
                asks="solvers.colocation.fair:fair_enough",
                proof_producer="solvers.proofs.colocation:fair",
                objective_overrides=(("slack", ANY, "penalty"),)),
+    Method("egalitarian", "colocation", "solvers.colocation.stable_choices:egalitarian", "exact",
+           "blocking_pairs", "Gusfield and Irving (1989) 3.6", ("penalty",), no_starts=_STABLE,
+           precondition="solvers.colocation.stable_choices:may_be_stable",
+           precondition_text="preference lists with a stable pairing"),
+    Method("minimum-regret", "colocation", "solvers.colocation.stable_choices:least_regret",
+           "exact", "blocking_pairs", "Gusfield and Irving (1989) 4.4.3", ("worst_penalty",),
+           no_starts=_STABLE, precondition="solvers.colocation.stable_choices:has_stable",
+           precondition_text="preference lists without ties, with a stable pairing"),
+    Method("sex-equal", "colocation", "solvers.colocation.stable_choices:sex_equal", "exact",
+           "blocking_pairs", "Gusfield and Irving (1989) 5.2.1", ("side_gap",), no_starts=_STABLE,
+           precondition="solvers.colocation.stable_choices:has_sides",
+           precondition_text="preference lists without ties, of two sides, with a stable pairing"),
+    _listed("rank-maximal", "colocation", "solvers.colocation.votes:rank_maximal", "exact",
+            "first_choices", "Irving and others (2006)"),
+    _listed("pareto", "colocation", "solvers.colocation.votes:pareto", "exact", "pareto_gainers",
+            "Abraham and Manlove (2004)"),
+    _listed("popular", "colocation", "solvers.colocation.votes:popular", "exact", "unpopularity",
+            "Biró, Irving and Manlove (CIAC 2010)"),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=12_000_000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",

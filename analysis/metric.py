@@ -20,7 +20,8 @@ class Metric:
     unit : unit of the value, "" for a pure number.
     digits : digits after the point in tables; below 0: so many significant ones, scientific.
     short : heading in comparison tables, where the label is too long for one.
-    compared : whether comparison tables show it; the others are in results, `--json` and frames.
+    compared : whether comparison tables show it; the others they show where a method bounds it, and
+        are in results, `--json` and frames.
     whole : it counts, so that values are equal as whole numbers or not at all.
     """
 

@@ -30,7 +30,6 @@ from cotenant.instances.colocation.formats import (
     fair_co2,
     gavel,
     penalty_csv,
-    preference_lists,
     slowdown_csv,
 )
 from cotenant.instances.colocation.generators import (
@@ -38,6 +37,7 @@ from cotenant.instances.colocation.generators import (
     random_preferences,
     score_preferences,
 )
+from cotenant.instances.colocation.lists import preference_lists
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
 from cotenant.instances.problem import (

@@ -48,7 +48,7 @@ from cotenant.solvers.packing.minimum import cheap_starts
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
 BUNDLED = (
-    "colocation/tiny", "colocation/no-stable-4", "admission/tiny", "packing/tiny",
+    "colocation/tiny", "colocation/no-stable-4", "colocation/two-sides-6", "admission/tiny", "packing/tiny",
     "packing/cluster-12-40", "packing/paper-example", "packing/vm-types-8", "market/tiny",
     "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny",
 )  # fmt: skip
@@ -167,7 +167,7 @@ PER_METHOD = pytest.mark.parametrize(
     "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
 )
 SUITED = (
-    "colocation/no-stable-4", "packing/paper-example",
+    "colocation/no-stable-4", "colocation/two-sides-6", "packing/paper-example",
     "packing/cluster-12-40", "packing/cards", "scheduling/figure-2",
 )  # fmt: skip
 """The first of these that suits a method, else the tiny one of its problem, is what it is asked."""

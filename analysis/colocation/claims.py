@@ -9,13 +9,15 @@ from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import keeps_slack, worst_case
 from ...solvers.colocation.bounds import least_penalty_bound
+from ...solvers.colocation.by_agent import COUNTED_BY_AGENT
 from ...solvers.colocation.stable import COUNTED
 from ..claim_checks import ClaimChecks
 
 
 def claims(instance: Colocation, checks: ClaimChecks) -> None:
     """The list of blocking pairs, the slack allowed, and the least penalty at all."""
-    checks.limits |= dict.fromkeys(COUNTED.values(), 0.0) | {"slack": 0.0}
+    counts = (*COUNTED.values(), *COUNTED_BY_AGENT.values(), "pareto_gainers", "unpopularity")
+    checks.limits |= dict.fromkeys(counts, 0.0) | {"slack": 0.0}
     checks.belong_together("stable_partition", "odd_parties")
     pairing, options = checks.solution, checks.options
     if not isinstance(pairing, Pairing):

@@ -346,12 +346,13 @@ def _failures(lines: Sequence[Line]) -> list[str]:
 def _gap_table(
     title: str, source: str, lines: Sequence[Line], metrics: Sequence[Metric], notes: Sequence[str]
 ) -> Table:
+    bounds = {name: bound for line in lines for name, bound in line["bounds"].items()}
     shown = [
         metric
         for metric in metrics
-        if metric.compared and any(metric.name in line["metrics"] for line in lines)
+        if (metric.compared or metric.name in bounds)
+        and any(metric.name in line["metrics"] for line in lines)
     ]
-    bounds = {name: bound for line in lines for name, bound in line["bounds"].items()}
     zero = [
         metric.name
         for metric in shown

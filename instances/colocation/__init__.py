@@ -22,7 +22,7 @@ PROBLEM = Problem(
         "slowdown-csv": "instances.colocation.formats:slowdown_csv",
         "fair-co2": "instances.colocation.formats:fair_co2",
         "gavel": "instances.colocation.formats:gavel",
-        "preferences": "instances.colocation.formats:preference_lists",
+        "preferences": "instances.colocation.lists:preference_lists",
     },
     csv_form=CsvForm(
         "pairs-csv",

@@ -1,4 +1,4 @@
-"""Readers of foreign formats: penalty and slowdown matrices, run times, pairs, preferences.
+"""Readers of foreign formats: penalty and slowdown matrices, run times, pairs.
 
 Penalties are taken as they are written; those that a reader works out are rounded to 12 decimals
 (`computed_penalty`).
@@ -13,13 +13,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.csv_headers import name_of
-from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.reading import LIMIT_VARIABLE, file_limit, parse_json, read_text
+from ..problem.renamed import old_names
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
-from .generators import Machines, from_scores
+from .generators import Machines
 from .instance import Colocation, Floats, computed_penalty
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed
 
@@ -161,57 +160,6 @@ def gavel(
     return _typed(path, jobs, penalty, copies, machines, None, what, missing)
 
 
-_LISTS = '{"agent": ["first choice", "second", ...], ...}'
-
-
-@validate_options
-def preference_lists(path: PathLike) -> Colocation:
-    """Preference lists in JSON: {"agent": ["first choice", "second", ...], ...}, or that object
-    under "preferences".
-
-    The r-th choice gets penalty r / n. When lists are incomplete, pairs that do not list each other
-    are forbidden and an agent may stay without partner (`unpaired` 1); an odd number of agents is
-    allowed for the same reason.
-    """
-    content = parse_json(read_text(path), path, f"JSON: {_LISTS}")
-    lists = content.get("preferences", content)
-    if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
-        raise InvalidFile(f"{os.fspath(path)} holds no preference lists; expected {_LISTS}")
-    names = tuple(lists)
-    if len(names) ** 2 > file_limit() // 4:  # the file of their instance could not be read
-        raise InvalidFile(
-            f"{os.fspath(path)} names {len(names)} agents, whose matrix of penalties is more "
-            f"than is read; set {LIMIT_VARIABLE}"
-        )
-    index = {name: place for place, name in enumerate(names)}
-    scores = np.full((len(names), len(names)), np.inf)
-    for name, row in lists.items():
-        if tie := next((each for each in row if isinstance(each, list | dict)), None):
-            raise InvalidFile(
-                f"{os.fspath(path)}: the list of {name!r} holds {shortened(tie)}, a tie; expected "
-                "names in strict order. Break ties, or give penalties (penalty-csv), where equal "
-                "ones are ties"
-            )
-        for rank, other in enumerate(map(str, row)):
-            if other not in index or other == name:
-                raise InvalidFile(
-                    f"{os.fspath(path)}: the list of {name!r} names {other!r}, who is "
-                    f"{'itself' if other == name else 'no agent'}"
-                )
-            if np.isfinite(scores[index[name], index[other]]):
-                raise InvalidFile(f"{os.fspath(path)}: the list of {name!r} names {other!r} twice")
-            scores[index[name], index[other]] = rank
-    complete = np.isfinite(scores).sum() == len(names) * (len(names) - 1)
-    source = f"preference lists of {Path(path).name}, penalty = rank / n"
-    return from_scores(
-        scores,
-        name=name_of(path),
-        source=source,
-        incomplete=not complete or len(names) % 2 == 1,
-        names=names,
-    )
-
-
 def _loss(alone: Floats | float, together: Floats) -> Floats:
     """Throughput lost when a run takes `together` instead of `alone`; inf and NaN stay."""
     with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
@@ -273,3 +221,8 @@ def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {in_a_line(missing[:4])}")
     return np.array([table[name] for name in names])
+
+
+__getattr__ = old_names(
+    __name__, {"preference_lists": "instances.colocation.lists:preference_lists"}
+)

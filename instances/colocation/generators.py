@@ -184,13 +184,10 @@ def from_scores(
     scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()
 ) -> Colocation:
     """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n (to 12
-    decimals), inf is unacceptable.
+    decimals), equal ones the same r, one more than there are better ones; inf is unacceptable.
     """
     agents = len(scores)
-    rank = np.empty((agents, agents))
-    np.put_along_axis(
-        rank, np.argsort(scores, axis=1, kind="stable"), np.arange(1, agents + 1.0)[None, :], axis=1
-    )
+    rank = np.array([np.searchsorted(np.sort(row), row) + 1.0 for row in scores])
     return Colocation(
         penalty=computed_penalty(np.where(np.isfinite(scores), rank / agents, np.inf)),
         count=np.ones(agents, dtype=int),

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -218,6 +218,17 @@ class BlockingPairs:
     agents: int
     _everyone: _Everyone = field(repr=False, compare=False)
 
+    @cached_property
+    def most(self) -> int:
+        """How many blocking pairs the agent is in that is in most. O(P T) for P pairs of types."""
+        everyone = self._everyone
+        total = np.zeros(len(everyone.kind), dtype=np.int64)
+        for rows, columns, here, there in everyone.meetings():
+            everyone.add_partners(total, rows, columns, there)
+            if rows != columns:
+                everyone.add_partners(total, columns, rows, here.T)
+        return int(total.max(initial=0))
+
     @property
     def first(self) -> Integers:
         """See the class."""
@@ -283,22 +294,41 @@ class _Everyone:
 
     def willing(self, rows: slice, columns: slice) -> Integers:
         """W[rows, columns], see the function `willing`."""
-        penalty = self.offered[rows, columns]
-        total: Integers = np.zeros(penalty.shape, dtype=self.dtype)
-        begin, end = self.start[rows.start], self.start[rows.stop]
-        for least in range(begin, end, BLOCK):
-            some = slice(least, min(least + BLOCK, end))
-            kind = self.kind[some] - rows.start
+        total: Integers = np.zeros(
+            (rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype
+        )
+        for some, kind, better in self._gaining(rows, columns):
             heads = np.flatnonzero(np.diff(kind, prepend=-1))
-            better = gains(self.bears[some, None], penalty[kind], self.alpha, self.alpha_mode)
-            if self.apart:
-                better &= self.beside[some, None] != np.arange(columns.start, columns.stop)
-            counts = self.number[some, None] * better
+            counts: Any = self.number[some, None] * better
             if len(heads) < len(kind):
                 counts = np.add.reduceat(counts, heads, axis=0)
             total[kind[heads]] += counts
         total *= self.instance.allowed[rows, columns]
         return total
+
+    def _gaining(self, rows: slice, columns: slice) -> Iterator[tuple[slice, Integers, Booleans]]:
+        """Some groups of agents at a time, their types counted from the first of the rows, and
+        whether they gain by each of the columns.
+        """
+        penalty = self.offered[rows, columns]
+        begin, end = self.start[rows.start], self.start[rows.stop]
+        for least in range(begin, end, BLOCK):
+            some = slice(least, min(least + BLOCK, end))
+            kind = self.kind[some] - rows.start
+            better = gains(self.bears[some, None], penalty[kind], self.alpha, self.alpha_mode)
+            if self.apart:
+                better &= self.beside[some, None] != np.arange(columns.start, columns.stop)
+            yield some, kind, better
+
+    def add_partners(self, total: Integers, rows: slice, columns: slice, there: Integers) -> None:
+        """Add to each group of the rows with how many agents of the columns one of it blocks, of
+        whom `there` gain by the group's type; nobody blocks with itself.
+        """
+        for some, kind, better in self._gaining(rows, columns):
+            better = better & self.instance.allowed[rows, columns][kind]
+            total[some] += np.where(better, there[kind], 0).sum(axis=1, dtype=np.int64)
+            if rows == columns:
+                total[some] -= better[np.arange(len(kind)), kind].astype(np.int64)
 
     def meetings(self) -> Iterator[tuple[slice, slice, Integers, Integers]]:
         """Blocks of rows and columns on and above the diagonal, W there and W.T of the other."""

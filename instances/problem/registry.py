@@ -107,7 +107,7 @@ def feasible(instance: Instance, solution: Any) -> bool:
 
 
 @validate_options
-def scale(instance: Instance, objective: str, **options: Any) -> float:
+def scale(instance: Instance, objective: str, /, **options: Any) -> float:
     """What an objective could be at most on an instance, in absolute value, or a quick bound on
     that: above 0.
 

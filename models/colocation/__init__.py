@@ -11,6 +11,7 @@ for the solvers; `readable` states the same in Pyomo, and tests hold both to the
 """
 
 from .assignment import PairingProgram, penalty_program, repair_program
+from .by_agent import AgentObjective, agent_program, agent_terms
 from .fair import FINE, FairProgram, Surroundings, fair_program
 from .gain_sets import UNPAIRED, GainSets, gain_sets
 from .order import order_program, order_terms
@@ -19,10 +20,13 @@ from .stable import blocking_program, stable_program
 __all__ = [
     "FINE",
     "UNPAIRED",
+    "AgentObjective",
     "FairProgram",
     "GainSets",
     "PairingProgram",
     "Surroundings",
+    "agent_program",
+    "agent_terms",
     "blocking_program",
     "fair_program",
     "gain_sets",

@@ -54,15 +54,8 @@ def order_program(
     # 1. W, a column for each different gain set of a type
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
-    counts = _Counts(shared, sets)
-    builder, member = shared.builder, counts.member
-    willing = builder.columns(len(counts.most), upper=counts.most, integer=True, implied=True)
-    entries = member.tocoo()
-    members, total = (
-        (entries.row, entries.col, entries.data),
-        (np.arange(len(willing)), willing, -1),
-    )
-    builder.sums(len(willing), members, total, lower=0.0, upper=0.0)
+    counts = WillingCounts(shared, sets)
+    builder, member, willing = shared.builder, counts.member, counts.columns(shared)
     # 2. q, a 0/1 column for each step t of each W: t q <= W <= t - 1 + (most - t + 1) q
     taken = [
         _steps(int(instance.count[a]), upto, steps, most)
@@ -115,7 +108,7 @@ def order_terms(instance: Colocation, most: int | None = None, steps: int | None
     return int(count.sum()) ** 2 // 2
 
 
-class _Counts:
+class WillingCounts:
     """The different W of all types.
 
     Attributes
@@ -161,6 +154,15 @@ class _Counts:
         rows, columns, values = (np.concatenate(side) for side in zip(*parts, strict=True))
         width = len(shared.first) + len(shared.alone)
         self.member = csr_array((values, (rows, columns)), shape=(len(types), width))
+
+    def columns(self, shared: Assignment) -> Integers:
+        """A new column for each W, and the rows that say what it is."""
+        builder, entries = shared.builder, self.member.tocoo()
+        willing = builder.columns(len(self.most), upper=self.most, integer=True, implied=True)
+        members = (entries.row, entries.col, entries.data)
+        total = (np.arange(len(willing)), willing, -1)
+        builder.sums(len(willing), members, total, lower=0.0, upper=0.0)
+        return willing
 
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:

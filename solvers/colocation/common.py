@@ -80,6 +80,17 @@ class Blocking:
         """How many there are."""
         return self.pairs(instance, pairing).count
 
+    def listed(self, instance: Colocation, pairing: Pairing) -> list[dict[str, Any]]:
+        """The types whose agents block, and how many of each are willing, as a certificate has
+        them.
+        """
+        found, names = self.pairs(instance, pairing), instance.names
+        sides = (found.first, found.second, found.willing_first, found.willing_second)
+        return [
+            {"types": [names[a], names[c]], "willing": [left, right]}
+            for a, c, left, right in zip(*(side.tolist() for side in sides), strict=True)
+        ]
+
     @property
     def options(self) -> dict[str, Any]:
         """As options of a method."""

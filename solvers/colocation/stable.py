@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..roommates import WeakLists
 from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
 from .bounds import least_penalty_bound
+from .by_agent import fewest_by_agent
 from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits
 from .exchanges import Exchanges
 from .feasible import starting_pairing
@@ -128,6 +129,7 @@ def stable(
     alpha: Alpha = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
+    objective: Literal["pairs", "agents", "minimax"] = "pairs",
     engine: EngineName = "highs",
     start: Solution | None = None,
     report: Report | None = None,
@@ -155,6 +157,9 @@ def stable(
         `instances.colocation.stability`). Where that is impossible, `certificate["robust_alpha"]`
         is the least alpha at which it is not, and `certificate["measure_again"]` lists the
         intervals that leave open who blocks.
+    objective : "pairs", the number of blocking pairs; "agents", the number of agents in one; or
+        "minimax", how many the agent is in that is in most. Other than for pairs only the measured
+        gains count.
     engine : "highs" or "cp-sat" for the program over types; the decision programs always go to
         CP-SAT.
     start : a pairing to begin with.
@@ -172,7 +177,8 @@ def stable(
     ------
     InvalidOption
         alpha below 0, an unknown reading or engine, a time limit of 0 or less, more types than
-        `limits.most_types`, or an uncertainty where there are no intervals.
+        `limits.most_types`, an uncertainty where there are no intervals, or one beside another
+        objective than pairs.
 
     Notes
     -----
@@ -194,6 +200,20 @@ def stable(
     if isinstance(begin, Outcome):
         return begin
     generator = np.random.default_rng(0) if rng is None else rng
+    if objective != "pairs":
+        if uncertainty != "none":
+            raise InvalidOption(
+                f"uncertainty is {uncertainty!r} and objective {objective!r}; expected objective "
+                "'pairs', which alone counts gains within intervals"
+            )
+
+        def pairs(seconds: float | None) -> Outcome:
+            return stable(
+                instance, rng=generator, time_limit=seconds, alpha=alpha, alpha_mode=alpha_mode,
+                engine=engine, start=begin, limits=limits,
+            )  # fmt: skip
+
+        return fewest_by_agent(instance, objective, counted, clock, begin, pairs)
     search = _Search(instance, counted, engine, clock, generator, begin, limits)
     with search.keeping_best():
         search.run()
@@ -601,21 +621,10 @@ class _Search(Incumbent[Pairing, int]):
         """The checked outcome, with both levels and the list of blocking pairs in its
         certificate.
         """
-        blocking = self.counted.pairs(self.instance, self.best)
-        names = self.instance.names
         if self.value == 0:
             self.certificate.setdefault("proof", self._own_proof)
         found = {
-            "blocking_pairs": [
-                {"types": [names[a], names[c]], "willing": [left, right]}
-                for a, c, left, right in zip(
-                    blocking.first.tolist(),
-                    blocking.second.tolist(),
-                    blocking.willing_first.tolist(),
-                    blocking.willing_second.tolist(),
-                    strict=True,
-                )
-            ],
+            "blocking_pairs": self.counted.listed(self.instance, self.best),
             "levels": self._levels(),
         }
         self.certificate = {

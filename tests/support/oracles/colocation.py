@@ -88,9 +88,16 @@ def leaves(old: float, new: float, alpha: float, mode: str) -> bool:
 def blocking(
     instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points"
 ) -> int:
+    """How many pairs of agents would both move to each other."""
+    return len(blocks(instance, partner, alpha, mode))
+
+
+def blocks(
+    instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points"
+) -> list[tuple[int, int]]:
     """Pairs of agents who would both move to each other."""
     kinds, now = agents_of(instance), penalties(instance, partner)
-    total = 0
+    found = []
     for i in range(len(kinds)):
         for j in range(i + 1, len(kinds)):
             there, back = instance.penalty[kinds[i], kinds[j]], instance.penalty[kinds[j], kinds[i]]
@@ -104,8 +111,8 @@ def blocking(
                 and leaves(now[i], there, alpha, mode)
                 and leaves(now[j], back, alpha, mode)
             ):
-                total += 1
-    return total
+                found.append((i, j))
+    return found
 
 
 def mean_penalty(instance: Any, partner: Partners) -> float:

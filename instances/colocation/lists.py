@@ -1,0 +1,277 @@
+"""Preference lists by name, with ties and gaps: as an instance, from JSON or CSV, and its answers
+by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..problem.csv_headers import name_of
+from ..problem.documents import shortened
+from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ..problem.option_types import validate_options
+from ..problem.reading import (
+    LIMIT_VARIABLE,
+    csv_rows,
+    file_limit,
+    parse_json,
+    read_text,
+)
+from ..problem.tables import PathLike, separator
+from .generators import from_scores
+from .instance import Colocation, Integers, Pairing
+
+_FORM = '{"ann": ["bob", ["cat", "dan"]], ...}, inner brackets for a tie'
+_OPENING, _CLOSING = "[({", "])}"
+
+
+@validate_options
+def from_lists(
+    lists: Mapping[Any, Any], *, name: str = "", source: str = "preference lists"
+) -> Colocation:
+    """Make an instance of preference lists by name, best first; inner lists are ties.
+
+    The penalty of an agent beside another is the other's rank in its list over the number of
+    agents; a rank is one more than the number of those whom it likes better. Who is missing from a
+    list is unacceptable to its owner, and a pair is possible where each is in the other's list.
+    Where lists have gaps, or the number of agents is odd, an agent may stay without partner, which
+    it likes least.
+
+    Parameters
+    ----------
+    lists : of each agent its list; an entry is a name, or a list of names that it likes equally.
+    name, source : of the instance.
+
+    Raises
+    ------
+    InvalidInstance : no lists, or a list that names its owner, somebody without a list, or somebody
+        twice.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> lists = {"ann": ["bob", "cat"], "bob": ["cat", "ann"], "cat": [["ann", "bob"]]}
+    >>> instance = cotenant.from_lists(lists)
+    >>> from cotenant.instances.colocation.lists import matching
+    >>> matching(instance, cotenant.solve(instance, "stable").solution)
+    {'ann': None, 'bob': 'cat', 'cat': 'bob'}
+    """
+    if not isinstance(lists, Mapping) or not lists:
+        raise InvalidInstance("lists", shortened(lists), f"the list of each agent: {_FORM}")
+    names = tuple(map(str, lists))
+    place = {who: i for i, who in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(who for who in names if names.count(who) > 1)
+        raise InvalidInstance("lists", f"two lists of {twice!r}", "one list for each agent")
+    scores = np.full((len(names), len(names)), np.inf)
+    for who, liked in zip(names, lists.values(), strict=True):
+        before = 0
+        for position, entry in enumerate(_entries(f"lists[{who!r}]", liked, list | tuple)):
+            where = f"lists[{who!r}][{position}]"
+            tied = [entry] if isinstance(entry, str | int) else _entries(where, entry)
+            for other in map(str, tied):
+                _require_another(where, other, who, place, scores)
+                scores[place[who], place[other]] = before
+            before += len(tied)
+    listed = np.isfinite(scores).sum()
+    gaps = listed < len(names) * (len(names) - 1) or len(names) % 2 == 1
+    return from_scores(scores, name=name, source=source, incomplete=gaps, names=names)
+
+
+def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozenset) -> list[Any]:
+    """The entries of a list, or the names of a tie."""
+    wanted = "a list of names" if kinds == list | tuple else "a name, or a list of names for a tie"
+    if not isinstance(given, kinds):
+        raise InvalidInstance(where, shortened(given), wanted, f"Lists are written as {_FORM}")
+    entries = sorted(given, key=str) if isinstance(given, set | frozenset) else list(given)
+    if kinds != list | tuple:
+        if odd := [entry for entry in entries if not isinstance(entry, str | int)]:
+            raise InvalidInstance(where, shortened(odd[0]), "a name")
+        if not entries:
+            raise InvalidInstance(where, "[]", "a name, or a list of names for a tie")
+    return entries
+
+
+def _require_another(
+    where: str, other: str, who: str, place: Mapping[str, int], scores: np.ndarray
+) -> None:
+    """Refuse a name that its list cannot hold."""
+    if other == who:
+        raise InvalidInstance(where, repr(other), "another agent than the owner of the list")
+    if other not in place:
+        raise InvalidInstance(
+            where, repr(other), "an agent that has a list",
+            f"Give {other!r} a list too, an empty one if it accepts nobody",
+        )  # fmt: skip
+    if np.isfinite(scores[place[who], place[other]]):
+        raise InvalidInstance(where, f"{other!r} again", "every agent once in a list")
+
+
+@validate_options
+def preference_lists(path: PathLike) -> Colocation:
+    """Preference lists in JSON or CSV, by name, with gaps, and ties in brackets.
+
+    JSON: {"ann": ["bob", ["cat", "dan"]], ...}, or that object under "preferences". CSV: a row for
+    each agent, its name first and then its list: `ann,bob,[cat,dan],eve`; a header that begins with
+    "agent" or "name" is passed over. See `from_lists` for the
+    instance that is made of them.
+    """
+    text = read_text(path)
+    where = os.fspath(path)
+    if where.lower().endswith((".csv", ".tsv", ".txt")) or not text.lstrip().startswith("{"):
+        lists: Any = _csv_lists(where, text)
+    else:
+        content = parse_json(text, path, f"JSON: {_FORM}")
+        lists = content.get("preferences", content)
+    if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
+        raise InvalidFile(f"{where} holds no preference lists; expected {_FORM}")
+    if len(lists) ** 2 > file_limit() // 4:  # the file of their instance could not be read
+        raise InvalidFile(
+            f"{where} names {len(lists)} agents, whose matrix of penalties is more "
+            f"than is read; set {LIMIT_VARIABLE}"
+        )
+    source = f"preference lists of {Path(path).name}, penalty = rank / n"
+    try:
+        return from_lists(lists, name=name_of(path), source=source)
+    except InvalidInstance as error:
+        raise InvalidFile(f"{where}: {error}") from None
+
+
+def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
+    """Rows of a name and its list, with ties in brackets over one cell or several; a first row that
+    begins with "agent" or "name" is a header.
+    """
+    mark, text = separator(text)
+    lists: dict[str, list[Any]] = {}
+    for line, (owner, *cells) in csv_rows(text, where, mark):
+        if not lists and owner.strip().lower() in ("agent", "name"):
+            continue
+        row: list[Any] = []
+        tie: list[str] | None = None
+        for cell in map(str.strip, mark.join(cells).split(mark)):
+            opens, closes = cell[:1] in _OPENING, cell[-1:] in _CLOSING
+            if not cell:
+                continue
+            if (opens and tie is not None) or (closes and tie is None and not opens):
+                raise InvalidFile(
+                    f"{where}, line {line}: {cell!r}; expected a tie in one pair of brackets, as "
+                    "in ann,bob,[cat,dan]"
+                )
+            tie = [] if opens else tie
+            word = cell[opens : len(cell) - closes].strip()
+            if tie is None:
+                row.append(word)
+            elif word:
+                tie.append(word)
+            if closes:
+                row.append(tie)
+                tie = None
+        if tie is not None:
+            raise InvalidFile(f"{where}, line {line}: a tie has no closing bracket")
+        if owner.strip() in lists:
+            raise InvalidFile(f"{where}, line {line}: a second list of {owner.strip()!r}")
+        lists[owner.strip()] = row
+    return lists
+
+
+def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
+    """The partner of each agent by name, None for none, of an instance of different agents.
+
+    Raises
+    ------
+    InvalidOption : a type has several agents, which have one name.
+    """
+    if not instance.distinct:
+        raise InvalidOption(
+            f"{instance.name or 'the instance'} has types of several agents, or of none; expected "
+            "one agent of each name. Its pairs by type are in first, second and pairs"
+        )
+    names = instance.names
+    mates = pairing.partners(instance).tolist()
+    return {who: None if j < 0 else names[j] for who, j in zip(names, mates, strict=True)}
+
+
+def ranks(instance: Colocation) -> Integers:
+    """(T, T): how many possible partners each type likes better than this one, plus 1; 0 where the
+    pair is forbidden.
+    """
+    cost = np.where(instance.allowed, instance.penalty, np.inf)
+    found = np.zeros(cost.shape, dtype=np.int64)
+    for row, own in zip(cost, found, strict=True):
+        own[:] = np.where(np.isfinite(row), np.searchsorted(np.sort(row), row) + 1, 0)
+    return found
+
+
+def has_lists(instance: Colocation) -> bool:
+    """Whether it is one of preference lists: different agents, of whom none would rather be
+    without partner, or as soon.
+    """
+    if not instance.distinct or (instance.singles_allowed > 0 and instance.unpaired is None):
+        return False
+    worst = np.where(instance.allowed, instance.penalty, -np.inf).max()
+    return instance.unpaired is None or bool(instance.unpaired > worst)
+
+
+def has_strict_lists(instance: Colocation) -> bool:
+    """Whether it is one of preference lists without ties."""
+    return has_lists(instance) and tied_agent(instance) is None
+
+
+def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
+    """An agent and two possible partners that it likes equally; None for strict lists."""
+    cost = np.where(instance.allowed, instance.penalty, np.inf)
+    order = np.argsort(cost, axis=1, kind="stable")
+    ascending = np.take_along_axis(cost, order, axis=1)
+    equal = (ascending[:, 1:] == ascending[:, :-1]) & np.isfinite(ascending[:, 1:])
+    if not equal.any():
+        return None
+    i, r = (int(at) for at in np.argwhere(equal)[0])
+    return i, int(order[i, r]), int(order[i, r + 1])
+
+
+def sides(instance: Colocation) -> Integers | None:
+    """(n,) 0 or 1, the side of each agent, where every possible pair has one of each and nobody's
+    side is open; None elsewhere. An agent without a possible partner is of side 0.
+    """
+    from scipy.sparse.csgraph import breadth_first_order
+
+    some = np.flatnonzero(instance.allowed.any(axis=1))
+    if not len(some):
+        return None
+    reached, before = breadth_first_order(instance.allowed, int(some[0]), directed=False)
+    side = np.zeros(len(instance.allowed), dtype=np.int64)
+    for i in reached[1:].tolist():
+        side[i] = 1 - side[before[i]]
+    same = instance.allowed & (side[:, None] == side)
+    return None if len(reached) < len(some) or same.any() else side
+
+
+def require_lists(instance: Colocation, method: str, *, strict: bool = False) -> None:
+    """Refuse an instance that is none of preference lists, or `strict`, of lists with ties."""
+    if not has_lists(instance):
+        several = np.flatnonzero(instance.count != 1)
+        if len(several):
+            kind = int(several[0])
+            seen = f"count[{kind}] is {instance.count[kind]}"
+        elif instance.unpaired is None:
+            seen = f"machines is {instance.machines:g}, so that jobs may run alone"
+        else:
+            seen = f"unpaired is {instance.unpaired:g}, no more than a penalty beside somebody"
+        raise InvalidOption(
+            f"{method} is about preference lists, and {seen}; expected one agent of each type, "
+            "each of whom prefers every possible partner to none. cotenant.from_lists makes such "
+            "an instance; with types, use stable"
+        )
+    tie = tied_agent(instance) if strict else None
+    if tie is not None:
+        who, one, other = (instance.names[i] for i in tie)
+        raise InvalidOption(
+            f"{method} is about strict lists, and penalty[{tie[0]}] is equal for two: {who!r} "
+            f"likes {one!r} and {other!r} the same. Break the tie, or use stable, popular, pareto "
+            "or rank-maximal, which take ties"
+        )

@@ -1,0 +1,329 @@
+"""The best of the pairings without blocking pairs: egalitarian, minimum regret, sex-equal.
+
+The first level of each is to have no blocking pair, the second what is least among those pairings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
+from ...instances.colocation.lists import (
+    has_lists,
+    has_strict_lists,
+    require_lists,
+    sides,
+    tied_agent,
+)
+from ...instances.colocation.objective import agent_penalties, mean_penalty, scale
+from ...instances.colocation.stability import blocking_pairs
+from ...instances.problem.errors import InvalidOption
+from ...instances.problem.option_types import validate_options
+from ..engines import EngineName
+from ..incumbent import conclude
+from ..outcome import Clock, Outcome, Report, Status, Stop, agree, level
+from ..roommates import stable_partition
+from ..roommates.partition import Goal
+from ..roommates.stable_matchings import (
+    StableTable,
+    least_by_bounds,
+    minimum_regret,
+    stable_table,
+)
+from .blocking import find_stable
+from .common import infeasible
+from .to_roommates import lists_of_agents, without_blocking
+
+
+@validate_options
+def egalitarian(
+    instance: Colocation,
+    *,
+    engine: EngineName = "highs",
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Least mean penalty among the pairings without blocking pairs; of preference lists, least
+    total rank.
+
+    First proposals, and for strict lists Irving's algorithm, leave few pairs, over which an integer
+    program decides, with a bound. NP-hard for roommates.
+
+    Parameters
+    ----------
+    instance : of preference lists (`has_lists`); with ties, no two agents both strictly prefer each
+        other.
+    engine : "highs" or "cp-sat".
+    time_limit : seconds.
+    report : called with (seconds, mean penalty, bound, text).
+
+    Returns
+    -------
+    Outcome
+        Infeasible, with a stable partition for strict lists, where every pairing has a blocking
+        pair: `stable` then finds one with the fewest.
+
+    Raises
+    ------
+    InvalidOption
+        It is none of preference lists.
+
+    Notes
+    -----
+    Source: D. Gusfield, R. W. Irving (1989), section 3.6, for two sides; hardness: T. Feder, A new
+    fixed point approach for stable networks and stable marriages, JCSS 45 (1992).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> lists = {"a": "bcd", "b": "cad", "c": "dba", "d": "abc"}
+    >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
+    >>> egalitarian(instance).certificate["levels"][1]["value"]
+    0.375
+    """
+    require_lists(instance, "egalitarian")
+    clock, lists = Clock(time_limit, report), lists_of_agents(instance)
+    assert lists is not None  # `require_lists`
+    none = _none_stable(instance, clock) if lists.strict else None
+    possible = without_blocking(instance, lists)
+    if none is not None or possible is None:
+        return none or infeasible(clock, "first proposals leave an agent nobody")
+
+    def tell(_: float, value: float | None, bound: float | None, text: str) -> None:
+        stable = None if value is None else 0.0
+        clock.note(stable, 0.0, f"{text}: mean penalty {value}, bound {bound}")
+
+    found = find_stable(possible, time_limit=clock.time_slice(), engine=engine, report=tell)
+    if not isinstance(found.solution, Pairing):
+        return replace(found, bound=None, trace=tuple(clock.trace))
+    value = mean_penalty(instance, found.solution)
+    proof = "integer program over the pairs that could be stable"
+    return _best(instance, found.solution, "penalty", value, found.bound, found.stop, proof, clock)
+
+
+@validate_options
+def least_regret(
+    instance: Colocation, *, time_limit: float | None = None, report: Report | None = None
+) -> Outcome:
+    """Least worst penalty among the pairings without blocking pairs; of preference lists, minimum
+    regret.
+
+    By bisection over penalties: lists end where somebody would bear more, and proposals say whether
+    a stable matching is left. An agent without partner in one stable matching is without in all,
+    and is looked at apart: `certificate["regret"]` is about the others.
+
+    Parameters
+    ----------
+    instance : of strict preference lists (`has_strict_lists`).
+    time_limit : seconds; looked at before the start only.
+    report : called when it is done.
+
+    Returns
+    -------
+    Outcome
+        Infeasible, with a stable partition, where every pairing has a blocking pair.
+
+    Raises
+    ------
+    InvalidOption
+        It is none of preference lists, or a list has a tie.
+
+    Notes
+    -----
+    Source: D. Gusfield, SIAM J. Comput. 16 (1987); Gusfield and Irving (1989), section 4.4.3.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> lists = {"a": "bcd", "b": "cad", "c": "dba", "d": "abc"}
+    >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
+    >>> least_regret(instance).certificate["regret"]["agents"]
+    ['b', 'd']
+    """
+    require_lists(instance, "minimum-regret", strict=True)
+    clock = Clock(time_limit, report)
+    none = _none_stable(instance, clock)
+    if none is not None:
+        return none
+    partner = minimum_regret(_table(instance), _cost(instance))
+    answer = _pairing(instance, partner)
+    worst = float(agent_penalties(instance, answer)[1].max())
+    paired = np.flatnonzero(partner >= 0)
+    borne = instance.penalty[paired, partner[paired]]
+    most = borne.max(initial=-np.inf)
+    regret = {
+        "penalty": float(most) if len(paired) else None,
+        "agents": [instance.names[i] for i in paired[borne == most].tolist()],
+    }
+    proof = "proposals on lists that end before the worst penalty leave somebody nobody"
+    stop = Stop.FINISHED
+    return _best(
+        instance, answer, "worst_penalty", worst, worst, stop, proof, clock, regret=regret
+    )  # fmt: skip
+
+
+@validate_options
+def sex_equal(
+    instance: Colocation, *, time_limit: float | None = None, report: Report | None = None
+) -> Outcome:
+    """Of the pairings without blocking pairs of two sides, the one in which the sides' total
+    penalties differ least.
+
+    Branch and bound over stable tables, in which the best and the worst partner of everyone bound
+    the totals. NP-hard.
+
+    Parameters
+    ----------
+    instance : of strict preference lists whose possible pairs have two sides (`sides`).
+    time_limit : seconds; the best pairing so far is returned when they are up.
+    report : called when one is found.
+
+    Raises
+    ------
+    InvalidOption
+        It is none of preference lists, a list has a tie, or there are no two sides.
+
+    Notes
+    -----
+    Source: D. Gusfield, R. W. Irving (1989), section 5.2.1; hardness: A. Kato, Japan J. Indust.
+    Appl. Math. 10 (1993).
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> lists = {"a": "xy", "b": "yx", "x": "ba", "y": "ab"}
+    >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
+    >>> sex_equal(instance).certificate["levels"][1]["value"]
+    1.0
+    """
+    require_lists(instance, "sex-equal", strict=True)
+    side = require_sides(instance)
+    clock, cost = Clock(time_limit, report), _cost(instance)
+    none = _none_stable(instance, clock)
+    if none is not None:
+        return none
+    sign = np.where(side == 0, 1.0, -1.0)
+
+    def difference(table: StableTable) -> float:
+        """The least that the totals can differ by in a matching of the table."""
+        paired = np.flatnonzero(table.last >= 0)
+        ends = [sign[paired] * cost[paired, who[paired]]
+                for who in (table.first_partner, table.last_partner)]  # fmt: skip
+        low, high = np.minimum(*ends).sum(), np.maximum(*ends).sum()
+        return round(max(0.0, float(low), float(-high)), _DIGITS)
+
+    partner, value, bound, stop = least_by_bounds(_table(instance), difference, clock)
+    proof = "branch and bound over stable tables"
+    if partner is None:
+        return Outcome(None, 0.0, Status.UNKNOWN, stop, {"proof": proof}, tuple(clock.trace))
+    answer = _pairing(instance, partner)
+    return _best(instance, answer, "side_gap", value, bound, stop, proof, clock)
+
+
+_DIGITS = 9
+"""Decimals to which totals of penalties are compared: these have twelve."""
+
+
+def side_gap(instance: Colocation, pairing: Pairing) -> float | None:
+    """By how much the total penalties of the agents with a partner on two sides differ; None where
+    there are no two sides.
+    """
+    side, partner = sides(instance), pairing.partners(instance)
+    if side is None:
+        return None
+    paired = np.flatnonzero(partner >= 0)
+    borne = instance.penalty[paired, partner[paired]]
+    return round(abs(float((borne * (1 - 2 * side[paired])).sum())), _DIGITS)
+
+
+def may_be_stable(instance: Colocation) -> bool:
+    """Whether it is one of preference lists of which it is not known at once that every pairing has
+    a blocking pair: with ties only a search knows.
+    """
+    if not has_lists(instance):
+        return False
+    return tied_agent(instance) is not None or _none_stable(instance, Clock()) is None
+
+
+def has_stable(instance: Colocation) -> bool:
+    """Whether it is one of strict preference lists with a stable pairing."""
+    return has_strict_lists(instance) and may_be_stable(instance)
+
+
+def has_sides(instance: Colocation) -> bool:
+    """Whether it is one of strict preference lists with a stable pairing of two sides."""
+    return has_stable(instance) and sides(instance) is not None
+
+
+def require_sides(instance: Colocation) -> Integers:
+    """The side of each agent; refused where there are no two sides."""
+    side = sides(instance)
+    if side is None:
+        raise InvalidOption(
+            "sex-equal is about two sides, and the possible pairs of "
+            f"{instance.name or 'the instance'} have none; expected agents of two sides that list "
+            "only agents of the other, and are all connected by such pairs. Use egalitarian or "
+            "minimum-regret"
+        )
+    return side
+
+
+def _best(
+    instance: Colocation, answer: Pairing, metric: str, value: float, bound: float | None,
+    stop: Stop, proof: str, clock: Clock, **facts: Any,
+) -> Outcome:  # fmt: skip
+    """The outcome of a pairing without blocking pairs: nothing is less than none, and of those
+    pairings nothing is below `bound` in the metric.
+    """
+    check(instance, answer)
+    if blocking_pairs(instance, answer).count:
+        raise RuntimeError(f"a pairing of the least {metric} has blocking pairs")
+    proved = bound is not None and agree(value, bound, scale(instance, metric))
+    levels = [
+        level("blocking_pairs", 0, 0, True),
+        level(metric, value, None if bound is None else min(bound, value), proved),
+    ]
+    made = {
+        "proof": f"a pairing without blocking pair is its own proof; {proof}",
+        "blocking_pairs": [], "levels": levels, **facts,
+    }  # fmt: skip
+    return conclude(answer, 0.0, 0.0, stop, made, clock)
+
+
+def _cost(instance: Colocation) -> Floats:
+    return np.where(instance.allowed, instance.penalty, np.inf)
+
+
+def _table(instance: Colocation) -> StableTable:
+    lists = lists_of_agents(instance)
+    table = None if lists is None else stable_table(lists.place)
+    assert table is not None  # `_none_stable` was asked before
+    return table
+
+
+def _pairing(instance: Colocation, partner: Any) -> Pairing:
+    return Pairing.from_partners(np.arange(instance.types), partner, instance.types)
+
+
+def _none_stable(instance: Colocation, clock: Clock) -> Outcome | None:
+    """The outcome that says that strict lists have no stable pairing, or none of everyone; None
+    where they have.
+    """
+    lists = lists_of_agents(instance)
+    assert lists is not None
+    partition = stable_partition(lists.place)
+    goal: Goal = "perfect" if instance.unpaired is None else "any"
+    if partition.bound(goal) == 0:
+        return None
+    parties = partition.odd_parties
+    if goal == "perfect":
+        parties += tuple((agent,) for agent in partition.singletons)
+    named = "; ".join(" ".join(instance.names[i] for i in party) for party in parties)
+    return infeasible(
+        clock, f"every pairing has a blocking pair: a stable partition has odd parties, {named}",
+        stable_partition=partition.successor.tolist(),
+        odd_parties=[list(map(int, party)) for party in partition.odd_parties],
+    )  # fmt: skip

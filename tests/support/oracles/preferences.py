@@ -1,0 +1,134 @@
+"""Every matching of a few agents with preference lists, and what is asked of matchings, from the
+definitions: for checking what is computed. Uses an instance's data and none of its methods.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .matchings import every_matching
+
+Partners = list[int]
+
+
+class Everything:
+    """All feasible matchings of an instance of different agents; -1 is no partner, which is worse
+    than anybody.
+    """
+
+    def __init__(self, instance: Any, alpha: float = 0.0) -> None:
+        penalty = instance.penalty.tolist()
+        self.agents, self.alpha = range(len(penalty)), alpha
+        self.may = {
+            (i, j)
+            for i in self.agents
+            for j in self.agents
+            if i != j and math.isfinite(penalty[i][j]) and math.isfinite(penalty[j][i])
+        }
+        self.penalty, self.alone = penalty, instance.unpaired
+        self.matchings: list[Partners] = [
+            partner
+            for partner in every_matching(len(penalty)).tolist()
+            if all(j < 0 or (i, j) in self.may for i, j in enumerate(partner))
+            and (self.alone is not None or -1 not in partner)
+        ]
+
+    def cost(self, i: int, j: int) -> float:
+        """What i bears beside j."""
+        return 2.0 if j < 0 else float(self.penalty[i][j])
+
+    def blocking(self, partner: Partners) -> list[tuple[int, int]]:
+        """Pairs who both gain more than alpha."""
+
+        def gains(i: int, j: int) -> bool:
+            return round(self.cost(i, partner[i]) - self.penalty[i][j] - self.alpha, 12) > 0
+
+        return [(i, j) for i, j in self.may if i < j and gains(i, j) and gains(j, i)]
+
+    def blocking_agents(self, partner: Partners) -> int:
+        """How many agents are in one."""
+        return len({i for pair in self.blocking(partner) for i in pair})
+
+    def most_blocking(self, partner: Partners) -> int:
+        """How many the agent is in that is in most."""
+        pairs = [i for pair in self.blocking(partner) for i in pair]
+        return max((pairs.count(i) for i in pairs), default=0)
+
+    @cached_property
+    def stable(self) -> list[Partners]:
+        """Those without blocking pairs."""
+        return [partner for partner in self.matchings if not self.blocking(partner)]
+
+    def mean(self, partner: Partners) -> float:
+        """Mean penalty."""
+        borne = [self.alone if j < 0 else self.penalty[i][j] for i, j in enumerate(partner)]
+        return sum(borne) / len(borne)
+
+    def regret(self, partner: Partners) -> float:
+        """Worst penalty of those with a partner."""
+        return max((self.penalty[i][j] for i, j in enumerate(partner) if j >= 0), default=-1.0)
+
+    def gap(self, partner: Partners, side: list[int]) -> float:
+        """By how much the sides' totals differ, of those with a partner."""
+        total = sum(self.penalty[i][j] * (1 - 2 * side[i]) for i, j in enumerate(partner) if j >= 0)
+        return abs(total)
+
+    def votes(self, one: Partners, other: Partners) -> int:
+        """How many more prefer the first matching."""
+        pairs = zip(self.agents, one, other, strict=True)
+        return sum(int(np.sign(self.cost(i, b) - self.cost(i, a))) for i, a, b in pairs)
+
+    def unpopularity(self, partner: Partners) -> int:
+        """By how many votes it is beaten."""
+        mine = np.array([self.cost(i, j) for i, j in enumerate(partner)])
+        return int(np.sign(mine - self._borne).sum(axis=1).max())
+
+    @cached_property
+    def _borne(self) -> np.ndarray:
+        """(matchings, agents) what each bears in each."""
+        return np.array(
+            [[self.cost(i, j) for i, j in enumerate(one)] for one in self.matchings]
+        ).reshape(-1, len(self.agents))
+
+    def gainers(self, partner: Partners) -> int:
+        """How many could gain while nobody loses."""
+        fine = [
+            rival
+            for rival in self.matchings
+            if all(self.cost(i, rival[i]) <= self.cost(i, partner[i]) for i in self.agents)
+        ]
+        return max(self.votes(rival, partner) for rival in fine)
+
+    def profile(self, partner: Partners) -> list[int]:
+        """How many have somebody than whom they like nobody better, one better, two better, ..."""
+        found = [0] * len(partner)
+        for i, j in enumerate(partner):
+            if j >= 0:
+                better = sum(self.penalty[i][k] < self.penalty[i][j] for k in self.agents
+                             if (i, k) in self.may)  # fmt: skip
+                found[better] += 1
+        return found
+
+
+def drawn_lists(rng: np.random.Generator, most: int = 7) -> dict[str, list[Any]]:
+    """Preference lists by chance: with ties or without, complete or not, of two sides or one."""
+    number = int(rng.integers(2, most + 1))
+    names = [chr(97 + i) for i in range(number)]
+    ties, kept = rng.choice([0.0, 0.0, 0.4]), rng.choice([1.0, 1.0, 0.7])
+    side = rng.integers(2, size=number) if rng.random() < 0.3 else np.arange(number)
+    lists: dict[str, list[Any]] = {}
+    for i, who in enumerate(names):
+        others = [j for j in range(number) if side[j] != side[i] and rng.random() < kept]
+        row: list[Any] = []
+        for j in rng.permutation(others).tolist():
+            if row and rng.random() < ties:
+                before = row.pop()
+                row.append([*(before if isinstance(before, list) else [before]), names[j]])
+            else:
+                row.append(names[j])
+        lists[who] = row
+    return lists

@@ -1,0 +1,256 @@
+"""Preference lists by name, and what is asked of their pairings, against every matching."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.measured import DATA, needs_data
+from support.messages import refused
+from support.oracles import colocation as by_types
+from support.oracles.preferences import Everything, drawn_lists
+from support.seeds import numbers, seeds
+
+import cotenant
+from cotenant.analysis.colocation.metrics import metrics
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation.generators import population
+from cotenant.instances.colocation.lists import (
+    from_lists,
+    has_strict_lists,
+    matching,
+    preference_lists,
+    sides,
+)
+from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret, sex_equal
+from cotenant.solvers.colocation.to_roommates import lists_of_agents
+from cotenant.solvers.colocation.votes import pareto, popular, rank_maximal
+from cotenant.solvers.roommates import ranks_from_cost, ranks_from_lists
+from cotenant.solvers.roommates.stable_matchings import (
+    count_stable_matchings,
+    stable_matchings,
+)
+
+LISTS = {"ann": ["bob", ["cat", "dan"]], "bob": ["cat", "ann"], "cat": [["ann", "bob"]], "dan": []}
+
+
+def answer(instance: Colocation, pairing: Any) -> list[int]:
+    assert isinstance(pairing, Pairing)
+    return [int(j) for j in pairing.partners(instance)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("l.json", json.dumps(LISTS)),
+        ("l.json", json.dumps({"preferences": LISTS})),
+        ("l.csv", "ann,bob,[cat,dan]\nbob,cat,ann\ncat,(ann bob)\ndan\n".replace("ann bob", "ann,bob")),
+        ("l.csv", 'agent,list\nann,bob,"[cat, dan]"\nbob,cat,ann,\ncat,"{ann,bob}"\ndan,\n'),
+        ("l.csv", "ann;bob;[cat;dan]\nbob;cat;ann\ncat;[ann;bob]\ndan\n"),
+    ],
+)  # fmt: skip
+def test_lists_are_read_with_ties_and_gaps(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    instance = preference_lists(tmp_path / name)
+    assert instance.names == ("ann", "bob", "cat", "dan")
+    assert instance.penalty[0, 1:].tolist() == [0.25, 0.5, 0.5]
+    assert instance.penalty[2, :2].tolist() == [0.25, 0.25]
+    assert np.array_equal(instance.penalty, from_lists(LISTS).penalty)
+    solved = cotenant.solve(instance, "stable").solution
+    assert isinstance(solved, Pairing)
+    assert matching(instance, solved) == {"ann": "bob", "bob": "ann", "cat": None, "dan": None} or (
+        matching(instance, solved) == {"ann": None, "bob": "cat", "cat": "bob", "dan": None}
+    )
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"a": ["b"]}, {"a": ["a"]}, {"a": ["b", ["b"]], "b": []}, {"a": "bc"}, {}, {"a": 3},
+        {"a": [[]], "b": []}, {"a": [["b", ["c"]]], "b": [], "c": []}, {"a": [None], "b": []},
+        {"1": [], 1: []},
+    ],
+)  # fmt: skip
+def test_lists_that_say_nothing_are_refused_with_the_place(lists: dict[Any, Any]) -> None:
+    with refused(InvalidInstance):
+        from_lists(lists)
+
+
+@pytest.mark.parametrize("text", ["a,[b,c\nb\nc\n", "a,b]\nb\n", "a,[b,[c]]\nb\nc\n", "a,b\na,b\n"])
+def test_rows_that_are_no_lists_are_refused_with_the_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text(text)
+    with refused(InvalidFile):
+        preference_lists(tmp_path / "l.csv")
+
+
+def test_names_in_ranks_need_a_list_each() -> None:
+    with refused(InvalidInstance):
+        ranks_from_lists({"ann": ["bob"]})
+
+
+@pytest.mark.parametrize("number", numbers(10_000, 25))
+def test_everything_equals_enumeration(number: int) -> None:
+    for seed in range(number):
+        rng = np.random.default_rng([7, seed])
+        instance = from_lists(drawn_lists(rng, 6 if number > 100 else 7))
+        holds(instance, Everything(instance), rng)
+
+
+def holds(instance: Colocation, every: Everything, rng: np.random.Generator) -> None:
+    """Metrics and methods are what the definitions say."""
+    # 1. the metrics of a matching by chance
+    partner = every.matchings[int(rng.integers(len(every.matchings)))]
+    pairing = Pairing.from_partners(np.arange(len(partner)), partner, len(partner))
+    measured = metrics(instance, pairing)
+    assert measured["blocking_pairs"] == len(every.blocking(partner))
+    assert measured["blocking_agents"] == every.blocking_agents(partner)
+    assert measured["most_blocking"] == every.most_blocking(partner)
+    assert measured["unpopularity"] == every.unpopularity(partner)
+    assert measured["pareto_gainers"] == every.gainers(partner)
+    assert measured["first_choices"] == every.profile(partner)[0]
+    # 2. other objectives of fewest blocking pairs
+    measures = {"agents": every.blocking_agents, "minimax": every.most_blocking}
+    for objective, measure in measures.items():
+        solved = stable(instance, objective=objective)
+        least = min(map(measure, every.matchings))
+        assert measure(answer(instance, solved.solution)) == solved.bound == least
+        penalty = solved.certificate["levels"][1]
+        cheapest = min(every.mean(one) for one in every.matchings if measure(one) == least)
+        assert penalty["bound"] <= cheapest + 1e-9
+        assert (penalty["status"] == "optimal") <= (penalty["value"] == pytest.approx(cheapest))
+    # 3. votes
+    found = rank_maximal(instance)
+    best = max(map(every.profile, every.matchings))
+    assert every.profile(answer(instance, found.solution)) == best
+    assert found.bound == best[0]
+    improved = answer(instance, pareto(instance, start=pairing).solution)
+    assert every.gainers(improved) == 0
+    assert all(every.cost(i, improved[i]) <= every.cost(i, partner[i]) for i in every.agents)
+    least = min(map(every.unpopularity, every.matchings))
+    liked = popular(instance)
+    assert every.unpopularity(answer(instance, liked.solution)) == liked.bound == least
+    # 4. stable ones
+    fair = egalitarian(instance)
+    if not every.stable:
+        assert fair.status == "infeasible"
+    else:
+        assert fair.solution is not None
+        assert every.mean(answer(instance, fair.solution)) == pytest.approx(
+            min(map(every.mean, every.stable))
+        )
+        assert answer(instance, fair.solution) in every.stable
+    if has_strict_lists(instance):
+        lists = lists_of_agents(instance)
+        assert lists is not None
+        listed = sorted(one.tolist() for one in stable_matchings(lists.place))
+        perfect = [one for one in listed if instance.unpaired is not None or -1 not in one]
+        assert perfect == sorted(every.stable)
+        assert count_stable_matchings(lists.place).number == len(listed)
+        strict(instance, every)
+
+
+def strict(instance: Colocation, every: Everything) -> None:
+    """What is asked of strict lists only."""
+    if not every.stable:
+        assert least_regret(instance).status == "infeasible"
+        return
+    regret = answer(instance, least_regret(instance).solution)
+    assert every.regret(regret) == min(map(every.regret, every.stable))
+    side = sides(instance)
+    if side is not None:
+        equal = sex_equal(instance)
+        least = min(every.gap(one, side.tolist()) for one in every.stable)
+        assert every.gap(answer(instance, equal.solution), side.tolist()) == pytest.approx(least)
+        assert equal.certificate["levels"][1]["bound"] == pytest.approx(least, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["minimum-regret", "sex-equal", "egalitarian", "popular"])
+@pytest.mark.parametrize("name", ["types", "tied", "alone"])
+def test_what_has_no_lists_for_a_method_is_refused_with_the_reason(method: str, name: str) -> None:
+    instances = {
+        "types": Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2]),
+        "tied": from_lists({"a": [["b", "c"]], "b": ["a"], "c": ["a"]}),
+        "alone": Colocation([[0.0, 0.1], [0.1, 0.0]], [1, 1], machines=2.0),
+    }
+    if name == "tied" and method in ("egalitarian", "popular"):
+        assert cotenant.solve(instances[name], method).solution is not None
+        return
+    with refused(InvalidOption):
+        cotenant.solve(instances[name], method)
+
+
+def test_twenty_blocks_have_two_to_the_twentieth_matchings() -> None:
+    block = [[1, 2, 3], [2, 0, 3], [3, 1, 0], [0, 1, 2]]
+    rank = ranks_from_lists([[4 * k + j for j in row] for k in range(20) for row in block])
+    assert count_stable_matchings(rank).number == 2**20
+    assert not count_stable_matchings(rank, time_limit=1e-9).exact
+    first = next(stable_matchings(rank))
+    assert (first[first] == np.arange(80)).all()
+
+
+@needs_data
+@pytest.mark.parametrize("path", sorted((DATA / "roommates").glob("*.json")), ids=lambda p: p.stem)
+def test_published_instances_have_the_matchings_that_are_known(path: Path) -> None:
+    known = json.loads(path.read_text())
+    lists = lists_of_agents(preference_lists(path))
+    assert lists is not None
+    found = list(stable_matchings(lists.place))
+    verified = known.get("verified_here", {})
+    if "num_stable" in verified:
+        assert len(found) == verified["num_stable"]
+    solvable = known.get("known_answer", {}).get("solvable")
+    assert solvable is None or bool(found) == solvable
+    assert len({tuple(one.tolist()) for one in found}) == len(found)
+
+
+def test_a_cost_matrix_of_two_sides_has_as_many_matchings_by_count_as_listed() -> None:
+    cost = np.random.default_rng(3).random((60, 60))
+    cost[:30, :30] = cost[30:, 30:] = np.inf
+    rank = ranks_from_cost(cost)
+    assert len(list(stable_matchings(rank))) == count_stable_matchings(rank).number > 5
+
+
+@pytest.mark.parametrize("seed", seeds(300, 15))
+@pytest.mark.parametrize("objective", ["agents", "minimax"])
+def test_by_types_an_objective_of_agents_equals_enumeration(seed: int, objective: str) -> None:
+    rng = np.random.default_rng([11, seed])
+    try:
+        instance = Colocation(**by_types.random_fields(rng, 7))
+    except InvalidInstance:
+        return
+    alpha = float(rng.choice([0, 0, 0.1, 0.05]))
+
+    def measure(partner: list[int]) -> int:
+        inside = Counter(i for pair in by_types.blocks(instance, partner, alpha) for i in pair)
+        return len(inside) if objective == "agents" else max(inside.values(), default=0)
+
+    values = [measure(partner) for partner in by_types.pairings(instance)]
+    if not values:
+        return
+    solved = stable(instance, objective=objective, alpha=alpha)
+    value = measure(by_types.partners_of(instance, solved.solution))
+    assert value == solved.bound == min(values)
+    name = {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
+    assert metrics(instance, solved.solution, alpha=alpha)[name] == value
+
+
+def test_an_objective_of_agents_counts_no_gains_within_intervals() -> None:
+    with refused(InvalidOption):
+        stable(cotenant.read("colocation/error-100"), objective="agents", uncertainty="certain")
+
+
+@pytest.mark.parametrize("objective", ["agents", "minimax"])
+def test_twenty_types_are_decided(objective: str) -> None:
+    instance = population(agents=100, rng=np.random.default_rng(2))
+    solved = stable(instance, objective=objective, time_limit=60)
+    assert solved.certificate["levels"][0]["value"] >= solved.bound
+    again = cotenant.solve(instance, "stable", objective=objective, time_limit=60)
+    assert (
+        again.objective_name == {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
+    )

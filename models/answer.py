@@ -22,9 +22,9 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
     ----------
     instance : what the model was made of.
     built : the model: a Pyomo model of `models.<problem>.readable`, a program of arrays
-        (`PairingProgram`, `AdmissionProgram`, `FluidProgram`, `TimeIndexed`), a CP-SAT model
-        (`AssignmentModel`, `IntervalModel`), or the `EisenbergGale` program. Variables and rows may
-        have been added to it.
+        (`PairingProgram`, `AdmissionProgram`, `FluidProgram`, `ShareProgram`, `TimeIndexed`), a
+        CP-SAT model (`AssignmentModel`, `IntervalModel`), or the `EisenbergGale` program.
+        Variables and rows may have been added to it.
     values : of the model's variables: an answer of `cotenant.solvers.engines`, or an array with one
         number for each column or variable; None for a Pyomo or CVXPY model, which holds its own
         (see `EngineAnswer.load`).

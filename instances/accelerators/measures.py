@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..problem.errors import InvalidInstance
 from .answer import TimeShares
 from .feasible import rates
-from .instance import Accelerators, Booleans, Floats
+from .instance import Accelerators, Booleans, Floats, Integers
 
 
 def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
     """(T,) steps a second of each job of a type, on average; 0 for a type without jobs."""
     one, two = rates(instance, solution)
-    total = np.zeros(instance.types)
-    np.add.at(total, solution.first, one * solution.share)
     pair = solution.second >= 0
-    np.add.at(total, solution.second[pair], (two * solution.share)[pair])
+    kinds = np.concatenate([solution.first, solution.second[pair]])
+    steps = np.concatenate([one * solution.share, (two * solution.share)[pair]])
+    total = sums_by(kinds, steps, instance.types)
     return np.divide(total, instance.count, out=np.zeros(instance.types), where=instance.count > 0)
+
+
+def sums_by(places: Integers, values: Floats, number: int) -> Floats:
+    """(number,) sums of the values at each place, rounded once: bounds rest on them."""
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(1, number))
+    return np.array([math.fsum(part) for part in np.split(values[order], ends)])
 
 
 def proportional_throughputs(instance: Accelerators) -> Floats:
@@ -25,8 +34,8 @@ def proportional_throughputs(instance: Accelerators) -> Floats:
     time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section 4.1); 1
     for a type without jobs, which may run nowhere.
     """
-    found = instance.alone @ (instance.devices / instance.all_devices)
-    return np.where(instance.count > 0, found, 1.0)
+    steps = np.array([math.fsum(row) for row in instance.alone * instance.devices])
+    return np.where(instance.count > 0, steps / instance.all_devices, 1.0)
 
 
 def isolated_throughputs(instance: Accelerators) -> Floats:
@@ -58,7 +67,7 @@ def hierarchical_weights(instance: Accelerators, frozen: Booleans | None = None)
             "entity", "missing", "who owns the jobs of each type", "Or ask max-min"
         )
     own = instance.weight if frozen is None else np.where(frozen, 0.0, instance.weight)
-    total = np.bincount(instance.entity, instance.count * own, len(instance.entity_weight))
+    total = sums_by(instance.entity, instance.count * own, len(instance.entity_weight))
     part = own / np.where(total > 0, total, 1.0)[instance.entity]
     return np.asarray(instance.entity_weight[instance.entity] * part)
 

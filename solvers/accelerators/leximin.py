@@ -4,6 +4,7 @@ they can be; and the same with weights of entities.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -207,7 +208,8 @@ class _Filling:
         worth = prices.step * self.instance.count * unit
         others = np.zeros(len(worth))
         others[before] = (worth * ratio)[before]
-        total = most_worth(self.instance, prices) - (1 - ROUNDING) * (others.sum() - others)
+        rest = (1 - ROUNDING) * math.fsum(others) - (1 + ROUNDING) * others
+        total = most_worth(self.instance, prices) - rest
         most: Floats = np.full(len(worth), np.inf)
         np.divide(total, worth, out=most, where=worth > 0)
         return most

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -226,7 +227,7 @@ class _Ends:
         def enough(ratio: float) -> bool:
             left = ratio * due - elapsed
             left += ROUNDING * (ratio * due + elapsed)
-            return bool((left <= 0).any() or (each / left).sum() >= worth)
+            return bool((left <= 0).any() or math.fsum(each / left) >= worth)
 
         low, high = 0.0, 2.0
         while (middle := (low + high) / 2) not in (low, high):

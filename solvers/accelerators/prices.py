@@ -15,9 +15,9 @@ import numpy as np
 from ...instances.accelerators.instance import Accelerators
 from ...models.accelerators import Prices
 
-ROUNDING = 1e-13
-"""More than a sum of products of floats here is off by, as a fraction: results are moved by it to
-the side where they claim less.
+ROUNDING = 4e-15
+"""More than a few products of floats, and their sum rounded once, are off by, as a fraction: bounds
+are moved by it to the side where they claim less.
 """
 
 

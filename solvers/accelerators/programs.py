@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,7 @@ def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> f
 
 def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
     """What no least ratio is above: what all is worth over what a ratio of 1 of all is worth."""
-    worth = float(prices.step @ (instance.count * unit))
+    worth = math.fsum(prices.step * instance.count * unit)
     return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
 
 

@@ -28,9 +28,9 @@ PARTS = 10**13
 DIGITS = 10**24
 """The largest price, in whole numbers."""
 
-UP = 1 + 1e-14
+UP = 1 + 2.0**-50
 """What a step is worth is raised by this, so that it is not below what it is in the objective: the
-prices leave ten times as much.
+prices leave four times as much.
 """
 
 NICE = (10**2, 10**4, 10**6)

@@ -1,12 +1,18 @@
 """Small instances of sharing accelerators: ties, pairs of one type, types of one job, pairs that are
-not allowed, gangs.
+not allowed, gangs; and what the exact methods say of them, held against every job in fractions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fractions import Fraction
+
 import numpy as np
 
+import cotenant
 from cotenant.instances.accelerators import Accelerators
+from cotenant.instances.accelerators.measures import entitlements, throughputs
+from support.oracles.accelerators import Jobs
 
 
 def drawn(seed: int, most_jobs: int = 5) -> Accelerators:
@@ -41,3 +47,55 @@ def drawn(seed: int, most_jobs: int = 5) -> Accelerators:
         entity_weight=rng.choice([1, 2], 2),
         entity=rng.integers(0, 2, types),
     )
+
+
+CLOSE = 1e-9
+"""How far a value may be from that of the program of every job, as a fraction."""
+
+
+def wrongs(instance: Accelerators) -> Iterator[str]:
+    """What exact methods say of an instance that programs of every job, in fractions, do not."""
+    jobs, half = Jobs(instance), Fraction(1, 2)
+    for name, least, best in (
+        ("max-min", None, jobs.max_min()),
+        ("hierarchical", None, jobs.hierarchical()),
+        ("makespan", None, jobs.makespan()),
+        ("max-throughput", 0.0, jobs.most_total(Fraction(0))),
+        ("max-throughput", 0.5, jobs.most_total(half)),
+        ("min-cost", 1.0, jobs.least_cost(Fraction(1))),
+        ("min-cost", 1.5, jobs.least_cost(Fraction(3, 2))),
+    ):
+        result = cotenant.solve(instance, name, **({} if least is None else {"least": least}))
+        said = (str(result.status), result.objective, result.bound)
+        if best is None:
+            if said != ("infeasible", None, None):
+                yield f"{name} {least}: {said}, there is no answer"
+        elif said[0] != "optimal" or not all(
+            value is not None and abs(value - best) <= CLOSE * best for value in said[1:]
+        ):
+            yield f"{name} {least}: {said}, not {float(best)}"
+    yield from finish_time_wrongs(instance, jobs)
+
+
+def finish_time_wrongs(instance: Accelerators, jobs: Jobs) -> Iterator[str]:
+    """The same of the least finish-time ratio, which need not be a fraction: all jobs can have a
+    little more, and not a little less.
+    """
+    result = cotenant.solve(instance, "finish-time")
+    if result.status != "optimal" or result.objective > 1 + CLOSE:
+        yield f"finish-time: {result.status}, {result.objective}"
+    if not jobs.within(Fraction(result.objective) * (1 + Fraction(CLOSE))):
+        yield f"finish-time: {result.objective} cannot be had"
+    if jobs.within(Fraction(result.bound) * (1 - Fraction(CLOSE))):
+        yield f"finish-time: less than {result.bound} can be had"
+
+
+def leximin_wrongs(instance: Accelerators) -> Iterator[str]:
+    """The same of the throughput of every job by leximin."""
+    result = cotenant.solve(instance, "leximin")
+    if {result.status, *(level["status"] for level in result.certificate["levels"])} != {"optimal"}:
+        yield f"leximin: {result.status}, {result.certificate['levels']}"
+    ratio = throughputs(instance, result.solution) / entitlements(instance)
+    mine, best = np.repeat(ratio, instance.count), Jobs(instance).leximin()
+    if not np.allclose(mine, [float(value) for value in best], rtol=10 * CLOSE, atol=0):
+        yield f"leximin: {mine.tolist()}, not {[float(value) for value in best]}"

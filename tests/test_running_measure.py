@@ -304,6 +304,10 @@ def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
         assert low <= slope <= high
         assert found == pytest.approx(slope, abs=0.03)
         assert drifts == (not low <= 0 <= high)
+    for number in range(13, 25):  # as many runs, all within ten seconds
+        seen = Observations([1], "wall") if number == 13 else seen
+        seen.add(StoredMeasurement(number, (1,), "alone", float(number), ((0, 5.0, 5.0, 0.0),)))
+    assert seen.drift(0) is None, "no hour's rate from seconds"
 
 
 def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:

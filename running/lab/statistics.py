@@ -46,6 +46,7 @@ FRESH = 3600.0
 """Seconds between a run of production and the run alone it is compared with, at most."""
 
 _DRIFT_LOOKS = 5  # alone runs that a slope needs
+_DRIFT_HOURS = 0.25  # and over how long
 _DRIFT_LEVEL = 0.99
 _MOST_ROUNDS = 10**6
 
@@ -211,10 +212,12 @@ class Observations:
         return None if near is None or abs(near[0] - begin) > FRESH else near
 
     def drift(self, job: int) -> tuple[float, float, float] | None:
-        """A job's Theil-Sen slope alone and its 99 % interval, a share an hour; None below five."""
+        """A job's Theil-Sen slope alone and its 99 % interval, a share an hour; None below five
+        runs, and where they lie within a quarter of an hour: an hour's rate would be a guess.
+        """
         looks = [look for look in self.alone[job].values() if look[1] > 0]
         hours = np.array([begin for begin, _ in looks]) / 3600
-        if len(looks) < _DRIFT_LOOKS or np.ptp(hours) <= 0:
+        if len(looks) < _DRIFT_LOOKS or np.ptp(hours) < _DRIFT_HOURS:
             return None
         from scipy.stats import theilslopes
 

@@ -24,6 +24,11 @@ EVEN = 0.001
 EXPLAINED = 8
 """Accounts whose causes are printed, those of the largest debts; --json has all."""
 
+FLOWS = (
+    "what ran on whose share is a bookkeeping of hours, the largest three of each account, and no "
+    "division of its debt: they need not add up to it"
+)
+
 GAME = {
     "REF": "what coalitions would have done is REF, recursively fair, each of them played",
     "FIFO": "coalitions are taken to serve first in, first out (all are played; recursively fair "
@@ -32,14 +37,35 @@ GAME = {
 }
 
 
+def fairness_head(judged: Fairness) -> list[str]:
+    """Who is judged, when, and how much is owed in all; who is owed what is a table."""
+    return wrapped([headline(judged), f"  {period(judged)}"])
+
+
+def verdict(judged: Fairness) -> str:
+    """Who is owed how much, and who owes, in a sentence; "" where all are even."""
+    parts = []
+    for sign, verb in ((1, "is owed"), (-1, "owes")):
+        debts = [
+            (judged.names[u], amount(abs(float(judged.owed[u]))))
+            for u in np.argsort(-sign * judged.owed, kind="stable").tolist()
+            if sign * judged.owed[u] > known_to(judged, u)
+        ]
+        if debts:
+            (first, most), *others = debts
+            begin = f"{first} {verb} {most} {judged.unit.hours}"
+            parts.append(some([begin, *(f"{name} {hours}" for name, hours in others)], 4))
+    return f"{'; '.join(parts)}." if parts else ""
+
+
 def fairness_lines(judged: Fairness) -> list[str]:
-    """What is known of a cluster's accounts: debts, causes, what would have happened alone, and
-    what the numbers rest on.
+    """Account by account: debts, causes, what would have happened alone; and what the numbers rest
+    on.
     """
-    lines = [headline(judged), f"  {period(judged)}"]
+    lines: list[str] = []
     even = []
     if not judged.work.any():
-        return wrapped([*lines, *(f"  {words}" for words in rests_on(judged))])
+        return wrapped([f"  {words}" for words in rests_on(judged)])
     largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
     for u in np.argsort(-judged.owed, kind="stable").tolist():
         if abs(judged.owed[u]) <= known_to(judged, u):
@@ -50,6 +76,8 @@ def fairness_lines(judged: Fairness) -> list[str]:
             continue
         lines += [f"    {because(judged, u, cause)}" for cause in judged.causes(u)]
         lines.append(f"    {alone_words(judged, u)}")
+    if lines:
+        lines.append(f"  {FLOWS}")
     if even:
         lines.append(f"  even: {some(even)}")
     lines += [f"  {words}" for words in rests_on(judged)]

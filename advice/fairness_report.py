@@ -11,10 +11,19 @@ import numpy as np
 from ..analysis.report.content import PageFigure
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import facts_table
-from ..analysis.scheduling.fairness import HOUR, Fairness
+from ..analysis.scheduling.fairness import Fairness
 from .answer_page import AnswerPage, PagePart, write_page
-from .fairness import alone_words, amount, because, headline, known_to, period, rests_on, span
-from .fairness_tables import Further, rules_table
+from .fairness import (
+    FLOWS,
+    alone_words,
+    because,
+    headline,
+    known_to,
+    period,
+    rests_on,
+    verdict,
+)
+from .fairness_tables import Further, debts_table, rules_table
 
 
 def write_fairness_report(
@@ -45,7 +54,11 @@ def write_fairness_report(
         ),
     }
     parts.append(PagePart("What was run", tables=(facts_table(run, "What was run"),), folded=True))
-    decision = [f"{name}: " * (name is not None) + headline(one) for name, one, _ in judged]
+    decision = [
+        f"{name}: " * (name is not None) + sentence
+        for name, one, _ in judged
+        for sentence in filter(None, (verdict(one), headline(one)))
+    ]
     page = AnswerPage(f"Who is owed what: {log}", about, tuple(decision), parts=tuple(parts))
     return write_page(page, path, command)
 
@@ -54,7 +67,7 @@ def _parts(partition: str | None, judged: Fairness, further: Further) -> Iterato
     """What is known of a partition: its tables, what they rest on, and the debts over time."""
     seen = further.views
     charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
-    tables = [_debts(judged), *further.tables]
+    tables = [debts_table(judged), *further.tables]
     if seen is not None and not any(table.name == "rules" for table in tables):
         tables.append(rules_table(seen))
     tables += [_causes(judged), _alone(judged)]
@@ -62,36 +75,6 @@ def _parts(partition: str | None, judged: Fairness, further: Further) -> Iterato
     name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"
     tables = tables if judged.work.any() else []
     yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), figures)
-
-
-def _debts(judged: Fairness) -> Table:
-    def hours(name: str) -> Column:
-        return Column(name, amount, numeric=True)
-
-    columns = (
-        Column(judged.found.kind, bold=True),
-        Column(judged.unit.nouns, "{:,.4g}".format, numeric=True),
-        hours(f"work, {judged.unit.hours}"),
-        hours(f"owed, {judged.unit.hours}"),
-        hours(f"known to, {judged.unit.hours}"),
-        Column("its work came late by", lambda value: span(value * HOUR) if value else "-"),
-    )
-    rows = tuple(
-        (
-            judged.names[u],
-            float(judged.machines[u] * judged.unit.size),
-            float(judged.work[u]),
-            float(judged.owed[u]),
-            known_to(judged, u),
-            float(judged.delay[u]),
-        )
-        for u in np.argsort(-judged.owed, kind="stable").tolist()
-    )
-    return Table(
-        "debts", "Who is owed what", columns, rows,
-        "Below 0 it owes, and its work came early. A debt smaller than what it is known "
-        "to is called even.",
-    )  # fmt: skip
 
 
 def _causes(judged: Fairness) -> Table:
@@ -104,7 +87,7 @@ def _causes(judged: Fairness) -> Table:
     return Table(
         "causes", "Whose jobs ran while whose waited",
         (Column(judged.found.kind, bold=True), Column("what happened")), rows,
-        "The largest three flows of each, a bookkeeping in hours and no division of the debt.",
+        f"{FLOWS[:1].upper()}{FLOWS[1:]}.",
     )  # fmt: skip
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..analysis.report.table import Column, Table
-from ..analysis.scheduling.fairness import Fairness, moment
+from ..analysis.scheduling.fairness import HOUR, Fairness, moment
 from ..analysis.scheduling.views import RULES, Views, views
 from ..analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
-from .fairness import amount
+from .fairness import amount, known_to, span
 
 MOST_COLUMNS = 6
 """Accounts of the table window by window, those of the largest debts; the page and CSV have all."""
@@ -58,6 +59,43 @@ def beside(
 
 def _signed(value: float) -> str:
     return amount(value) if value < 0 else f"+{amount(value)}"
+
+
+def debts_table(judged: Fairness) -> Table:
+    """Who is owed and who owes, the largest claim first."""
+
+    def hours(name: str, text: Callable[[float], str] = amount) -> Column:
+        return Column(f"{name}, {judged.unit.hours}", text, numeric=True)
+
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column(judged.unit.nouns, "{:,.4g}".format, numeric=True),
+        hours("work"),
+        hours("owed", _signed),
+        hours("sure to"),
+        Column("its work came", _late, wrap=False),
+    )
+    rows = tuple(
+        (
+            judged.names[u],
+            float(judged.machines[u] * judged.unit.size),
+            float(judged.work[u]),
+            float(judged.owed[u]),
+            known_to(judged, u),
+            float(judged.delay[u]),
+        )
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+    )
+    return Table(
+        "debts", "Who is owed what", columns, rows,
+        "Above 0 it is owed, below 0 it owes. A debt smaller than what it is sure to counts as "
+        "even.",
+    )  # fmt: skip
+
+
+def _late(hours: float) -> str:
+    """A delay in words."""
+    return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
 
 
 def rules_table(seen: Views) -> Table:

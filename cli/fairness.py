@@ -110,8 +110,8 @@ def fairness(
     Says why, too.
     """
     from ..advice.fairness import emit as emitted
-    from ..advice.fairness import fairness_lines
-    from ..advice.fairness_tables import beside
+    from ..advice.fairness import fairness_head, fairness_lines
+    from ..advice.fairness_tables import beside, debts_table
     from ..analysis.scheduling.fairness import fairness as judge
     from ..analysis.scheduling.fairness import span_seconds
 
@@ -128,6 +128,7 @@ def fairness(
         require_report(report, log, *filter(None, (files["nodes"], shares, schedule)))
     printed, documents, worst, parts = [], [], 0.0, []
     for name in partition or [None]:  # type: ignore[list-item]
+        head: list[str] = []
         texts: list[str] = []
         source = Source(partition=name, **files)
         with waiting("playing the coalitions' schedules"):
@@ -151,9 +152,11 @@ def fairness(
         elif as_json:
             documents.append({"partition": name, **judged.document(), **further.document(judged)})
         else:
-            texts += [f"partition {name}:"] if name is not None else []
+            head += [f"partition {name}:"] if name is not None else []
+            head += fairness_head(judged)
+            tables = (*([debts_table(judged)] if judged.work.any() else []), *tables)
             texts += fairness_lines(judged)
-        printed.append((texts, () if as_json else tables))
+        printed.append((head, () if as_json else tables, texts))
     if report is not None:
         from ..advice.fairness_report import write_fairness_report
 
@@ -161,10 +164,11 @@ def fairness(
     if as_json and emit is None:
         print_json(documents if len(documents) > 1 else documents[0])
     screen = console()
-    for texts, tables in printed:
-        for line in texts:
-            screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
-        print_tables(tables)
+    for head, tables, texts in printed:
+        for lines, after in ((head, tables), (texts, ())):
+            for line in lines:
+                screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
+            print_tables(after)
     if most is not None and worst > most:
         raise typer.Exit(NO_ANSWER)
 

@@ -12,9 +12,9 @@ from support.measured import DATA
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.fairness import emit, fairness_lines
+from cotenant.advice.fairness import emit, fairness_head, fairness_lines, verdict
 from cotenant.advice.fairness_report import write_fairness_report
-from cotenant.advice.fairness_tables import Further
+from cotenant.advice.fairness_tables import Further, debts_table
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
@@ -284,7 +284,12 @@ def test_accounts_are_the_organizations_and_nothing_is_drawn(exported) -> None:
     assert (cause.kind, cause.loser, cause.gainer, cause.amount) == ("waited", 1, 0, 2 * 1800.0)
     assert [found.job(place) for place, _ in cause.waited] == ["3"]
     assert {found.job(place) for place, _ in cause.ran} == {"1", "2"}
-    approved(fairness_lines(found))
+    approved([*fairness_head(found), *fairness_lines(found)])
+    approved(verdict(found))
+    assert debts_table(found).texts()[0][0] == "phy", "who is owed stands first"
+    chart = found.picture()
+    assert (chart.x_scale, chart.series[0].x[0]) == ("time", audited.judged.begin)
+    assert chart.table().texts()[0][1] == "2026-03-01 00:00"
 
 
 def test_accounts_without_shares_and_shares_without_jobs_are_said(exported) -> None:
@@ -308,14 +313,14 @@ def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
     assert from_eligible.owed[1] < from_submit.owed[1]
     assert from_submit.submitted is None
     assert from_eligible.submitted == pytest.approx(from_submit.owed)
-    approved(fairness_lines(from_eligible))
+    approved([*fairness_head(from_eligible), *fairness_lines(from_eligible)])
 
 
 def test_jobs_that_wait_are_shown_and_judged_when_asked(exported) -> None:
     path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
     shown = judged(path)
     assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
-    approved(fairness_lines(shown))
+    approved([*fairness_head(shown), *fairness_lines(shown)])
     counted = judged(path, Source(machines=4, waiting="limit"))
     assert counted.owed[1] > shown.owed[1]
     assert waits(counted.found) == {}
@@ -377,7 +382,7 @@ def test_the_administrator_has_no_part_beside_others(exported) -> None:
     path = exported([*LATE, job("4", "root", 0, 1, 60)])
     found = judged(path, Source(machines=4))
     assert (found.names, found.machines.tolist()) == (("bio", "phy", "root"), [2, 2, 0])
-    approved(fairness_lines(found)[0])
+    approved(fairness_head(found))
     approved(" ".join(found.found.notes))
     assert judged(exported([job("4", "root", 0, 1, 60)]), Source(machines=4)).machines.tolist() == [
         4
@@ -415,7 +420,7 @@ def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:
     assert (users.kind, len(users.log.groups)) == ("user", 4)
     dealt = Source(machines=4, by="user").read(path)
     assert (dealt.kind, dealt.dealt) == ("organization", "user")
-    approved(fairness_lines(judged(path, Source(machines=4, by="user")))[0])
+    approved(fairness_head(judged(path, Source(machines=4, by="user"))))
 
 
 def random_window(rng: np.random.Generator, jobs: int = 12) -> Window:

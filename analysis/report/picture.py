@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...instances.problem.option_types import validate_options
@@ -13,7 +14,7 @@ from .table import Column, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Scale = Literal["linear", "log", "symlog"]
+Scale = Literal["linear", "log", "symlog", "time"]
 Style = Literal["line", "points", "line+points", "step", "step+points", "bars"]
 
 
@@ -59,7 +60,7 @@ class Chart:
     series : what is drawn.
     alt : the picture in words, for who cannot see it: what it shows and the main finding.
     command : what draws it again; "" until it is known.
-    x_scale, y_scale : of the axes.
+    x_scale, y_scale : of the axes; "time" (x alone): seconds since 1970 in UTC, shown as dates.
     note : what a reader must know to read it right.
     metrics : the two that are drawn, when each method is a point of a map: it is drawn once.
     """
@@ -87,8 +88,9 @@ class Chart:
         known = _words(self.x_label, self.y_label)
         has_words = any(_words(row[3]) - known - _words(*map(_short, row[:3])) for row in rows)
         x_numeric = all(not isinstance(row[1], str) for row in rows)
+        x_text = _date if self.x_scale == "time" else _short
         columns = (
-            Column("series"), Column(self.x_label, numeric=x_numeric, text=_short),
+            Column("series"), Column(self.x_label, numeric=x_numeric, text=x_text),
             Column(self.y_label, numeric=True, text=_short), Column("what"),
         )  # fmt: skip
         width = 4 if has_words else 3
@@ -216,6 +218,10 @@ def _mapped(known: Picture, picture: Picture) -> bool:
 def _words(*texts: str) -> set[str]:
     """The words and numbers of some texts."""
     return set(re.findall(r"[^\s,:;()\[\]]+", " ".join(texts)))
+
+
+def _date(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _short(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,7 +76,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     )
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
-        x = [_number(names.index(value) if isinstance(value, str) else value) for value in series.x]
+        x = _places(chart, series, names)
         color = INK if series.strong else COLOURS[place % len(COLOURS)]
         if series.style == "bars":
             width = 0.8 / len(bars)
@@ -126,10 +127,10 @@ def _frames(chart: Chart, width: float) -> Figure:
     down = -(-len(chart.series) // across)
     drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
     grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
-    x, y = _one_line(chart.series)
+    x, y = _one_line([replace(each, x=tuple(_places(chart, each))) for each in chart.series])
     for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
         axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7)
-        _points(axes, series, list(map(_number, series.x)), COLOURS[place % len(COLOURS)], place)
+        _points(axes, series, _places(chart, series), COLOURS[place % len(COLOURS)], place)
         axes.set_title(_named(series), fontsize=8, loc="left")
         axes.tick_params(labelsize=8)
     for axes in grid[len(chart.series) :]:
@@ -161,6 +162,14 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
     """Set an axis' scale; a log one with zeros is linear up to the least positive value."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+    if scale == "time":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        dates = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(dates)
+        shown = ConciseDateFormatter(dates)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(shown)
+        return
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
     positive = [value for value in known if value > 0]
     change, axis = getattr(axes, f"set_{which}scale"), getattr(axes, f"{which}axis")
@@ -291,6 +300,12 @@ def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
             share = np.linspace(0, 1, max(2, min(200, int(far / 4))))[:, None]
             found += [(float(x), float(y)) for x, y in one + share * (other - one)]
     return found
+
+
+def _places(chart: Chart, series: Series, names: Sequence[str] = ()) -> list[float]:
+    """Where a series' points are on the x axis: matplotlib counts dates in days."""
+    unit = 86_400.0 if chart.x_scale == "time" else 1.0
+    return [_number(names.index(x) if isinstance(x, str) else x) / unit for x in series.x]
 
 
 def _number(value: Any) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -26,7 +27,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
 from ...solvers.scheduling.shapley_schedule import affordable
-from ..report.picture import Chart, Series
+from ..report.picture import Chart, Scale, Series
 from .audit import FOR_LOGS, Audit, Reference, audit, many_orderings
 from .causes import Alone, Cause, Flows, alone, flows
 from .given import window_or_text
@@ -186,25 +187,35 @@ class Fairness:
             offset = each.judged.begin - first.judged.begin
             moments = each.times.tolist() if len(self.audits) == 1 else [each.instance.horizon]
             for place, moment in zip(range(-len(moments), 0), moments, strict=True):
-                times.append((offset + moment) / HOUR)
+                times.append(offset + moment)
                 debts = _hours(each.owed[:, place], each.instance.horizon)
                 rows.append(paid + float(self.unit.size) * debts)
             paid = rows[-1]
         table = np.array(rows)
-        last = [f"{name} {debt:+.3g}" for name, debt in zip(self.names, paid, strict=True)]
+        last = [f"{name} {debt:+,.0f}" for name, debt in zip(self.names, paid, strict=True)]
+        label, scale, x = self.time_axis(times)
         return Chart(
             "owed-over-time",
             "Who is owed what over time",
-            "hours",
+            label,
             f"owed [{self.unit.hours}]",
             tuple(
-                Series(name, tuple(times), tuple(table[:, u].tolist()))
-                for u, name in enumerate(self.names)
+                Series(name, x, tuple(table[:, u].tolist())) for u, name in enumerate(self.names)
             ),
             "What each account is owed over time; below 0 it owes. At the end, in "
             f"{self.unit.hours}: {', '.join(last)}.",
+            x_scale=scale,
             note="Debts sum to 0 at any time.",
         )
+
+    def time_axis(self, seconds: Iterable[float]) -> tuple[str, Scale, tuple[float, ...]]:
+        """The label and scale of an axis of time, and the places of seconds since the first window
+        on it: dates where the log has them, else hours.
+        """
+        if self.found.log.dated:
+            begin = self.audits[0].judged.begin
+            return "date (UTC)", "time", tuple(float(begin + second) for second in seconds)
+        return "hours", "linear", tuple(second / HOUR for second in seconds)
 
     def document(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -68,18 +68,17 @@ class Views:
         """How far each rule is from REF over time."""
         hours = self.judged.unit.hours
         last = ", ".join(
-            f"{name} {float(self.apart(rule)[-1]):.3g}" for rule, name in RULES.items()
+            f"{name} {float(self.apart(rule)[-1]):,.0f}" for rule, name in RULES.items()
         )
+        label, scale, x = self.judged.time_axis([0.0, *self.times.tolist()])
         return Chart(
-            "rules-apart", "Where rules disagree with the Shapley value", "hours",
+            "rules-apart", "Where rules disagree with the Shapley value", label,
             f"given to others [{hours}]",
             tuple(
-                Series(
-                    name, (0.0, *(self.times / HOUR).tolist()), (0.0, *self.apart(rule).tolist())
-                )
-                for rule, name in RULES.items()
+                Series(name, x, (0.0, *self.apart(rule).tolist())) for rule, name in RULES.items()
             ),
             f"How much each rule gives to others than REF does; at the end, in {hours}: {last}.",
+            x_scale=scale,
             note="Half of the sum of differences of debts over all organizations.",
         )  # fmt: skip
 

@@ -24,15 +24,17 @@ from cotenant.instances.market import (
     user_regrets,
     user_utilities,
 )
+from cotenant.instances.market.equilibrium import account
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilitarian
 from cotenant.solvers.market.demand import jacobian, reply
-from cotenant.solvers.market.linear import UserBlocks, solve_blocks
+from cotenant.solvers.market.linear import UserBlocks, least_residual, solve_blocks
 from cotenant.solvers.market.proportional import equal_bids, rebid
 from cotenant.solvers.market.scaled_market import COMPILED_FROM, ScaledMarket
+from cotenant.solvers.market.user_groups import UserGroup
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CERTIFIED = 1e-8
@@ -561,7 +563,8 @@ def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
     bids, price, vector = equal_bids(plain), rng.uniform(0.1, 10, 7), rng.normal(size=7)
     for rule in ("corrected", "printed"):
         one, other = (rebid(scaled, price, bids, rule) for scaled in (plain, looped))
-        assert (one == other).all()
+        for part, twin in zip(one, other, strict=True):
+            assert (part == twin).all()
     ours, theirs = reply(plain, price), reply(looped, price)
     assert (ours.cores == theirs.cores).all()
     assert (ours.level == theirs.level).all()
@@ -569,6 +572,22 @@ def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
     assert (blocks.left == others.left).all()
     assert (blocks.right == others.right).all()
     assert (blocks.outer(vector) == others.outer(vector)).all()
+    assert (ours.money == theirs.money).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_compiled_account_has_the_bits_of_the_certificate(seed: int) -> None:
+    market = drawn(seed, users=40, servers=7, jobs=6, low=0.01, high=(0.999, 0.6)[seed % 2])
+    rng = np.random.default_rng(seed)
+    market = market.replace(work=rng.lognormal(size=market.jobs), budget=rng.lognormal(size=40))
+    price = rng.uniform(0.1, 10, 7) * (rng.random(7) < 0.9)
+    cores = rng.exponential(size=market.jobs) * (rng.random(market.jobs) < 0.9)
+    group = UserGroup(market, 1.0, COMPILED_FROM)
+    group.candidate = cores.copy()
+    found, true = group.measure(price, np.ones(7)), account(market, cores, price)
+    assert found.most == (true.overspending, true.regret, true.unspent)
+    assert (found.sums[0] == true.given).all()
+    assert (found.sums[1] == true.asked).all()
 
 
 def test_the_matrix_free_solve_is_the_dense_one() -> None:
@@ -580,6 +599,18 @@ def test_the_matrix_free_solve_is_the_dense_one() -> None:
     assert solve_blocks(blocks, right, 1e-12) == pytest.approx(
         np.linalg.solve(blocks.dense(), right)
     )
+
+
+def test_the_krylov_space_alone_settles_a_system() -> None:
+    rng = np.random.default_rng(1)
+    matrix = np.eye(40) + rng.normal(size=(40, 40)) / 15
+    right = rng.normal(size=40)
+    found = least_residual(lambda vector: matrix @ vector, right, 1e-11)
+    assert found == pytest.approx(np.linalg.solve(matrix, right), abs=1e-9)
+    few = least_residual(lambda vector: matrix @ vector, right, 0.0, most=7)
+    space = np.stack([np.linalg.matrix_power(matrix, k) @ right for k in range(7)], axis=1)
+    best = np.linalg.lstsq(matrix @ space, right, rcond=None)[0]
+    assert few == pytest.approx(space @ best, abs=1e-7)
 
 
 FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5), ("leontief", 0.5)]

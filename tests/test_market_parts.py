@@ -261,7 +261,7 @@ def test_a_process_that_dies_again_and_again_is_an_error(
         solve_parts(folder, jobs=2)
 
 
-@pytest.mark.parametrize("at", [1, 40])
+@pytest.mark.parametrize("at", [1, 20])
 def test_an_interrupt_keeps_the_best_prices(
     folder: Path, at: int, tmp_path: Path, interrupt_at: Any
 ) -> None:

@@ -29,8 +29,11 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
     A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at
     full speed.
     """
-    value = np.empty(len(place))
     single = where.number[place] == 1
+    if single.all():
+        alone = where.job[where.first[place]]
+        return market.work[alone] * speedup(cores, market.parallel_fraction[alone])
+    value = np.empty(len(place))
     alone = where.job[where.first[place[single]]]
     value[single] = market.work[alone] * speedup(cores[single], market.parallel_fraction[alone])
     several = np.flatnonzero(~single)

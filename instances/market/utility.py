@@ -148,6 +148,11 @@ def rise_of(
         slope, rest, gap, group = slope[left], rest[left], gap[left], group[left]
 
 
+def least_price(price: Floats) -> float:
+    """What a best reply pays for a core at least, also where the price is 0."""
+    return _FREE * max(float(price.max()), 1e-200)
+
+
 @validate_options
 def best_reply(market: Market, price: Floats) -> Fill:
     """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
@@ -157,7 +162,7 @@ def best_reply(market: Market, price: Floats) -> Fill:
     (`reply_utilities` counts them at full speed).
     """
     price = shaped("price", price, market.servers)
-    asked = np.maximum(price, _FREE * max(float(price.max()), 1e-200))[market.server]
+    asked = np.maximum(price, least_price(price))[market.server]
     return fill(market.work, market.parallel_fraction, asked, market.user, market.budget)
 
 

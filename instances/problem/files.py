@@ -8,8 +8,10 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .base import Instance
@@ -124,12 +126,16 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
         problem_named(wanted)
     path = locate(source)
     text = read_text(path)
-    return instance_of(document(text, path), text, path, wanted)
+    arrays: dict[int, Any] = {}
+    return instance_of(document(text, path, arrays), text, path, wanted, arrays)
 
 
-def document(text: str, path: Path) -> dict[str, Any]:
-    """The content of a document of this package, of any kind; InvalidFile for others."""
-    content = parse_json(text, path)
+def document(text: str, path: Path, arrays: dict[int, Any] | None = None) -> dict[str, Any]:
+    """The content of a document of this package, of any kind; InvalidFile for others.
+
+    `arrays`: see `parse_any_json`.
+    """
+    content = parse_json(text, path, arrays=arrays)
     if "cotenant" not in content:
         if known := hint(content):
             raise InvalidFile(f"{path} is not an instance; {known}")
@@ -148,9 +154,15 @@ def document(text: str, path: Path) -> dict[str, Any]:
 
 
 def instance_of(
-    content: dict[str, Any], text: str, path: Path, problem: str | None = None
+    content: dict[str, Any],
+    text: str,
+    path: Path,
+    problem: str | None = None,
+    arrays: Mapping[int, Any] = MappingProxyType({}),
 ) -> Instance:
-    """The instance that a document holds; see `read` for what it raises."""
+    """The instance that a document holds; see `read` for what it raises, and `parse_any_json` for
+    `arrays`.
+    """
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
@@ -159,7 +171,7 @@ def instance_of(
         raise InvalidFile(f"{path}: problem is {shortened(name)}; {near}")
     if problem is not None and name != problem:
         raise InvalidFile(f"{path} is a {name} instance; expected {problem}")
-    return _validated(name, content, text, path)
+    return _validated(name, content, text, path, arrays)
 
 
 @validate_options
@@ -251,26 +263,48 @@ def _keep_mode(path: Path, before: os.stat_result) -> None:
     os.chmod(path, stat.S_IMODE(before.st_mode) & 0o777)
 
 
-def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Instance:
+def _validated(
+    name: str, content: dict[str, Any], text: str, path: Path, arrays: Mapping[int, Any]
+) -> Instance:
     import pydantic
 
     from .base_document import document_type
 
     kind = document_type(name)
     _refuse_unknown(kind, content, text, path)  # a misspelt name first
+    # Entries of a list that is an array have one type: the first stands for all of them.
+    found: dict[str, Any] = {}
+    first = {} if problem_named(name).document else arrays
     try:
-        document = kind.model_validate(content, strict=True)
+        document = kind.model_validate(_shortened(content, first, found), strict=True)
     except pydantic.ValidationError as error:
         place, seen, expected = wrong_field(error)
         raise InvalidInstance(
             f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected
         ) from None
     try:
-        made = document.build()
+        made = document.build(found)
     except InvalidInstance as error:
         raise error.within(f"{path}{_line_of(text, [error.field.partition('[')[0]])}") from None
     assert isinstance(made, Instance)
     return made
+
+
+def _shortened(
+    content: dict[str, Any], arrays: Mapping[int, Any], found: dict[str, Any]
+) -> dict[str, Any]:
+    """The content with the first entry alone of lists that are arrays, which join `found` by
+    name.
+    """
+    short: dict[str, Any] = {}
+    for name, value in content.items():
+        if isinstance(value, dict):
+            value = _shortened(value, arrays, found)
+        elif id(value) in arrays:
+            found[name] = arrays[id(value)]
+            value = value[:1]
+        short[name] = value
+    return short
 
 
 def _refuse_unknown(

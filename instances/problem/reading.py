@@ -43,8 +43,8 @@ _MOST_DIGITS = 300
 _LARGE = 10.0 ** (_MOST_DIGITS - 2)
 """A number that is less is finite, and a whole one has fewer digits."""
 
-_LONG = 100
-"""Entries of a list that is looked at by itself."""
+_LONG, _VERY_LONG = 100, 10_000
+"""Entries of a list that is looked at by itself, and of one that is looked at as an array."""
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 _HANDED = "/dev/fd/"
@@ -191,9 +191,14 @@ def csv_rows(
         raise InvalidFile(f"{where}, line {lines.line_num} is not CSV: {error}") from None
 
 
-def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dict[str, Any]:
+def parse_json(
+    text: str,
+    path: str | os.PathLike[str],
+    wanted: str = "",
+    arrays: dict[int, Any] | None = None,
+) -> dict[str, Any]:
     """A JSON object from `text`; see `parse_any_json`."""
-    content = parse_any_json(text, path, wanted)
+    content = parse_any_json(text, path, wanted, arrays)
     if not isinstance(content, dict):
         known = hint(content)
         raise InvalidFile(
@@ -208,8 +213,18 @@ def is_version(value: object, version: int) -> bool:
     return type(value) is int and value == version
 
 
-def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> Any:
-    """A JSON value from `text`, with finite numbers; `wanted` is what it should be, for messages.
+def parse_any_json(
+    text: str,
+    path: str | os.PathLike[str],
+    wanted: str = "",
+    arrays: dict[int, Any] | None = None,
+) -> Any:
+    """A JSON value from `text`, with finite numbers.
+
+    Parameters
+    ----------
+    wanted : what it should be, for messages.
+    arrays : gets very long lists of numbers as arrays, by the `id` of the list.
 
     NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless
     nesting and millions of lists are errors, with their line where there is one.
@@ -217,12 +232,12 @@ def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") ->
     where = os.fspath(path)
     require_few(text, "[{", "lists and objects", where)
     try:
-        return _ordinary(text)
+        return _ordinary(text, {} if arrays is None else arrays)
     except ValueError:  # what is wrong with it, if anything, the slower decoder says
         return _decoded(text, where, wanted)
 
 
-def _ordinary(text: str) -> Any:
+def _ordinary(text: str, arrays: dict[int, Any]) -> Any:
     """The JSON value of a text that pydantic's parser takes; ValueError for any other, and for one
     that holds what might be refused.
 
@@ -240,9 +255,9 @@ def _ordinary(text: str) -> Any:
         objects: list[dict[str, Any]] = []
         for values in level:
             try:
-                ordinary = _ordinary_numbers(values)
+                ordinary = _ordinary_numbers(values, arrays)
             except TypeError:  # of "<": there is something else
-                ordinary = _ordinary_numbers([x for x in values if type(x) in (int, float)])
+                ordinary = _ordinary_numbers([x for x in values if type(x) in (int, float)], arrays)
                 colons += sum(x.count(":") for x in values if type(x) is str)
                 lists += [x for x in values if type(x) is list]
                 objects += [x for x in values if type(x) is dict]
@@ -259,8 +274,16 @@ def _ordinary(text: str) -> Any:
     return content
 
 
-def _ordinary_numbers(values: list[Any]) -> bool:
-    """Whether numbers are finite and none is too long; TypeError where there are others."""
+def _ordinary_numbers(values: list[Any], arrays: dict[int, Any]) -> bool:
+    """Whether numbers are finite and none is too long; TypeError where there are others. A very
+    long list of one type of them joins `arrays`.
+    """
+    if len(values) >= _VERY_LONG and len(kinds := set(map(type, values))) == 1:
+        import numpy as np
+
+        if kinds <= {float, int} and (array := np.array(values)).dtype.kind in "if":
+            arrays[id(values)] = array
+            return bool(array.min() > -_LARGE and array.max() < _LARGE)
     return min(values, default=0) > -_LARGE and max(values, default=0) < _LARGE
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.market.instance import Floats
-from ...instances.market.utility import Fill, fill
+from ...instances.market.utility import fill
 from .linear import UserBlocks
 from .scaled_market import ScaledMarket
 
@@ -43,34 +43,46 @@ class Reply:
 
 def reply(scaled_market: ScaledMarket, price: Floats) -> Reply:
     """Evaluate the market at prices (m,), above 0 where somebody would pay."""
-    paid = price[scaled_market.server]
     work, fraction, budget = scaled_market.work, scaled_market.fraction, scaled_market.budget
     if scaled_market.starts is not None:
         from . import user_kernels
 
-        answer = Fill(*user_kernels.fill(scaled_market.starts, work, fraction, paid, budget))
+        cores, level, bids, money = user_kernels.reply(
+            scaled_market.starts, scaled_market.server, work, fraction, budget, price
+        )
     else:
+        paid = price[scaled_market.server]
         answer = fill(work, fraction, paid, scaled_market.user, budget)
-    bids = paid * answer.amount
-    money = scaled_market.by_server(bids)
+        cores, level, bids = answer.amount, answer.level, paid * answer.amount
+        money = scaled_market.by_server(bids)
     excess = money + scaled_market.fixed - price * scaled_market.market.capacity
-    return Reply(price, answer.amount, answer.level, bids, money, excess)
+    return Reply(price, cores, level, bids, money, excess)
 
 
 def jacobian(scaled_market: ScaledMarket, at: Reply) -> UserBlocks:
     """N at these replies (f < 1 everywhere)."""
-    paid = at.price[scaled_market.server]
-    active = at.bids > 0
-    serial_part = np.where(active, 1 - scaled_market.fraction, 1.0)
-    floor = np.where(active, scaled_market.fraction * paid / serial_part, 0.0)
-    slope = np.where(
-        active, np.sqrt(scaled_market.work * scaled_market.fraction * paid) / serial_part, 0.0
-    )
-    total = scaled_market.by_user(slope)
-    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
-    gain = np.where(active, (at.bids - floor) / 2, 0.0)
+    share, gain = _entries(scaled_market, at)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(
         diagonal, share, gain, scaled_market.user, scaled_market.server,
         scaled_market.market.users, scaled_market.starts,
     )  # fmt: skip
+
+
+def _entries(scaled_market: ScaledMarket, at: Reply) -> tuple[Floats, Floats]:
+    """(j,) both vectors of the users' blocks."""
+    work, fraction = scaled_market.work, scaled_market.fraction
+    if scaled_market.starts is not None:
+        from . import user_kernels
+
+        return user_kernels.jacobian(
+            scaled_market.starts, scaled_market.server, work, fraction, at.price, at.bids
+        )
+    paid = at.price[scaled_market.server]
+    active = at.bids > 0
+    serial_part = np.where(active, 1 - fraction, 1.0)
+    floor = np.where(active, fraction * paid / serial_part, 0.0)
+    slope = np.where(active, np.sqrt(work * fraction * paid) / serial_part, 0.0)
+    total = scaled_market.by_user(slope)
+    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
+    return share, np.where(active, (at.bids - floor) / 2, 0.0)

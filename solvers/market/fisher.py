@@ -29,6 +29,7 @@ Bids = Literal["equal", "random"]
 # than they do
 _GOAL = 0.1
 _WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
+_NEAR = 0.01  # a share of each price: first rounds end when none moves by more, Newton goes on
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -70,7 +71,8 @@ def fisher(
     route : the method that follows the first rounds; "auto" tries one after the other until one
         is near enough.
     bids : first bids, "equal" money on each job or "random".
-    warm_rounds : rounds of proportional response before Newton.
+    warm_rounds : most rounds of proportional response before Newton, which begins earlier when
+        prices hardly move.
     rounds : most rounds of proportional response as last resort.
     rounding : how fractions become whole cores; the answer is then no equilibrium any more, and
         its status says so.
@@ -229,10 +231,11 @@ class Ladder:
             self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
             if self.settled or clock.expired:
                 return
-        self._proportional(warm_rounds)
+        by_newton = exchange.smooth and route in ("auto", "newton")
+        self._proportional(warm_rounds, _NEAR if by_newton else 0.0)
         if self.settled:
             return
-        price, smooth = exchange.price, exchange.smooth
+        price = exchange.price
         if route == "auto" and exchange.straight and self.whole is not None:
             scaled_market, bids = self._seen(self.whole)
             end = forest_end(
@@ -240,7 +243,7 @@ class Ladder:
             )
             if end is not None and self._shown("forest", end[2], end[0], end[1]) and self.settled:
                 return
-        if route in ("auto", "newton") and smooth:
+        if by_newton:
             self._newton("newton", price, goal)
         if route == "interior" or (route == "auto" and not self.settled and not clock.expired):
             self._interior(price, goal)
@@ -250,13 +253,17 @@ class Ladder:
                     return
                 self._proportional(_BATCH)
 
-    def _proportional(self, rounds: int) -> None:
-        """Rounds of proportional response, then a look at the certificate."""
+    def _proportional(self, rounds: int, near: float = 0.0) -> None:
+        """Rounds of proportional response, until no price moves by more than a share `near` of it,
+        then a look at the certificate.
+        """
         done = 0
         for _ in range(rounds):
+            before = self.exchange.price
             self.exchange.round()
             done += 1
-            if self.clock.expired:
+            moved = np.abs(self.exchange.price - before) > near * before
+            if self.clock.expired or not moved.any():
                 break
         self.judge("proportional", done, "bids", self.exchange.price)
 

@@ -4,6 +4,7 @@ formed when small.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -185,25 +186,70 @@ def _krylov(
     It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all
     that is left where weights are far apart, and settled is what came to `ENOUGH`.
     """
-    from scipy.sparse.linalg import LinearOperator, gmres
 
     def preconditioned(vector: Floats) -> Floats:
         return np.where(
             live, invert(np.where(live, blocks.apply(np.where(live, vector, 0.0)), 0.0)), vector
         )
 
-    size = len(target)
-    operator = LinearOperator((size, size), matvec=preconditioned, dtype=float)
     right = invert(target)
-    whole = float(np.linalg.norm(right))
-    answer, left = np.zeros(size), 1.0
+    whole = _length(right)
+    answer, left, rest = np.zeros(len(target)), 1.0, right
     for _ in range(cycles):
-        trial, _ = gmres(
-            operator, right, x0=answer, rtol=rtol, restart=min(_RESTART, size), maxiter=1
-        )
-        now = float(np.linalg.norm(right - preconditioned(trial))) / whole if whole > 0 else 0.0
+        trial = answer + least_residual(preconditioned, rest, rtol * whole)
+        missing = right - preconditioned(trial)
+        now = _length(missing) / whole if whole > 0 else 0.0
         before, left = left, min(now, left)
-        answer = trial if now <= before else answer
+        if now <= before:
+            answer, rest = trial, missing
         if left <= rtol or not left <= 0.5 * before:
             break
     return answer, left <= max(rtol, ENOUGH)
+
+
+def least_residual(
+    apply: Callable[[Floats], Floats], right: Floats, enough: float, most: int = _RESTART
+) -> Floats:
+    """A vector of small residual |right - apply(vector)|, at most `enough` unless it takes more
+    than `most` products: GMRES (Saad and Schultz 1986, algorithm 3).
+
+    scipy's has its dot products from BLAS, whose threads wait for each other longer than a product
+    of large vectors takes.
+    """
+    # The residual is as long as |left|; `rotated` is the triangle that the rotations have
+    # made of the coefficients of apply(basis) in the basis.
+    left = _length(right)
+    basis, rotated = [right / left if left > 0 else right], np.zeros((most, most))
+    rotations: list[tuple[float, float]] = []
+    weights: list[float] = []
+    while len(weights) < min(most, len(right)) and abs(left) > enough:
+        k = len(weights)
+        vector = apply(basis[k])
+        column = np.zeros(k + 2)
+        for row, known in enumerate(basis):
+            column[row] = np.einsum("i,i->", known, vector)
+            vector -= column[row] * known
+        column[k + 1] = beyond = _length(vector)
+        for row, (cosine, sine) in enumerate(rotations):
+            upper, lower = column[row : row + 2]
+            column[row : row + 2] = cosine * upper + sine * lower, cosine * lower - sine * upper
+        radius = float(np.hypot(*column[k:]))
+        if radius == 0:  # singular
+            break
+        cosine, sine = column[k] / radius, column[k + 1] / radius
+        rotations.append((cosine, sine))
+        rotated[: k + 1, k] = *column[:k], radius
+        weights.append(cosine * left)
+        left *= -sine
+        if beyond == 0:
+            break
+        basis.append(vector / beyond)
+    size = len(weights)
+    answer = np.zeros(len(right))
+    for weight, known in zip(np.linalg.solve(rotated[:size, :size], weights), basis, strict=False):
+        answer += weight * known
+    return answer
+
+
+def _length(vector: Floats) -> float:
+    return math.sqrt(np.einsum("i,i->", vector, vector))

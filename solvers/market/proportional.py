@@ -52,13 +52,15 @@ def respond(
     The prices (m,) of the bids given, and the new bids (j,).
     """
     price = scaled_market.price_of(bids)
-    return price, rebid(scaled_market, price, bids, rule)
+    return price, rebid(scaled_market, price, bids, rule)[0]
 
 
 def rebid(
     scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
-) -> Floats:
-    """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`."""
+) -> tuple[Floats, Floats]:
+    """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`;
+    (m,) the money on each server.
+    """
     factor = scaled_market.root_work if rule == "corrected" else scaled_market.work
     if scaled_market.starts is not None:
         from .user_kernels import respond
@@ -73,7 +75,8 @@ def rebid(
     worth *= factor
     worth *= bids
     worth /= linear + scaled_market.serial_share * bids
-    return _normalized(scaled_market, worth)
+    after = _normalized(scaled_market, worth)
+    return after, scaled_market.by_server(after)
 
 
 def _normalized(scaled_market: ScaledMarket, worth: Floats) -> Floats:

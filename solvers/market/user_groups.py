@@ -14,8 +14,9 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol
 
 import numpy as np
 
-from ...instances.market.equilibrium import account
+from ...instances.market.equilibrium import Account, account
 from ...instances.market.instance import Floats, Market, ratio, total_by
+from ...instances.market.utility import least_price
 from .demand import Reply, jacobian, reply
 from .interior import Inside
 from .linear import UserBlocks
@@ -131,11 +132,11 @@ class UserGroup:
         bid as a share of its user's budget, 0 where that is not watched.
         """
         before, scaled_market = self.bids, self.scaled_market
-        sums = self._bid(rebid(scaled_market, price, before, rule))
+        self.bids, money = rebid(scaled_market, price, before, rule)
         if not watched:
-            return PartialSums(sums.sums, (0.0,))
+            return PartialSums((money,), (0.0,))
         change = np.abs(self.bids - before) / scaled_market.budget[scaled_market.user]
-        return PartialSums(sums.sums, (float(change.max(initial=0.0)),))
+        return PartialSums((money,), (float(change.max(initial=0.0)),))
 
     def _bid(self, bids: Floats) -> PartialSums:
         self.bids = bids
@@ -222,8 +223,21 @@ class UserGroup:
         per server, and the largest overspending, regret and share of a budget left over.
         """
         self.candidate *= scale[self.market.server]
-        mine = account(self.market, self.candidate, price)
+        mine = self._account(price)
         return PartialSums((mine.given, mine.asked), (mine.overspending, mine.regret, mine.unspent))
+
+    def _account(self, price: Floats) -> Account:
+        market, scaled_market = self.market, self.scaled_market
+        if scaled_market.starts is None or len(scaled_market.job) < market.jobs:
+            return account(market, self.candidate, price)
+        from . import user_kernels
+
+        return Account(
+            *user_kernels.account(
+                scaled_market.starts, market.server, market.work, market.parallel_fraction,
+                market.budget, price, least_price(price), self.candidate,
+            )
+        )  # fmt: skip
 
     def keep(self) -> PartialSums:
         """The candidate is the best so far."""

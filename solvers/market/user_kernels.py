@@ -18,9 +18,11 @@ from ..compiled import compiled
 def respond(
     starts: Integers, server: Integers, fraction: Floats, factor: Floats, budget: Floats,
     price: Floats, bids: Floats, least: float,
-) -> Floats:  # fmt: skip
-    """(j,) the bids of a round of proportional response (see `proportional.rebid`)."""
-    after = np.empty(len(bids))
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """(j,) the bids of a round of proportional response (see `proportional.rebid`), and (m,) the
+    money on each server.
+    """
+    after, money = np.empty(len(bids)), np.zeros(len(price))
     for user in range(len(starts) - 1):
         total = 0.0
         for job in range(starts[user], starts[user + 1]):
@@ -31,47 +33,151 @@ def respond(
         scale = budget[user] / total if total > 0 else 0.0
         for job in range(starts[user], starts[user + 1]):
             after[job] = max(after[job] * scale, least)
-    return after
+            money[server[job]] += after[job]
+    return after, money
 
 
 @compiled
 def fill(
-    starts: Integers, work: Floats, fraction: Floats, price: Floats, budget: Floats
-) -> tuple[Floats, Floats]:
-    """Amounts (j,) and levels (n,) of `utility.fill` for jobs with f in (0, 1) and work above 0, at
-    prices (j,).
+    first: int, last: int, work: Floats, fraction: Floats, price: Floats, budget: float,
+    amount: Floats, gap: Floats, slope: Floats,
+) -> float:  # fmt: skip
+    """The level of a user with the jobs from `first` to `last`, as of `utility.fill` for jobs with
+    f in (0, 1) and work above 0.
+
+    Parameters
+    ----------
+    price : of a core for each of these jobs.
+    amount : what each of them gets; written.
+    gap, slope : room to work in.
     """
-    amount, level = np.empty(len(work)), np.empty(len(budget))
-    gap, active = np.empty(len(work)), np.ones(len(work), dtype=np.bool_)
+    number = last - first
+    base = math.inf if number else 0.0
+    for k in range(number):
+        job = first + k
+        gap[k] = math.sqrt(fraction[job] * price[k] / work[job])
+        amount[k] = fraction[job] / (1 - fraction[job]) / gap[k]
+        slope[k] = price[k] * amount[k]
+        base = min(base, gap[k])
+    for k in range(number):
+        gap[k] -= base
+    # jobs whose gap the least rise so far, `most`, does not exceed count no more
+    rise, most, before, active = math.inf, math.inf, -1, number
+    while active != before:
+        total, rest = 0.0, 0.0
+        for k in range(number):
+            if gap[k] < most or gap[k] == 0:
+                total += slope[k]
+                rest += gap[k] * slope[k]
+        rise = (budget + rest) / total if total > 0 else math.inf
+        most = min(most, rise)
+        before, active = active, 0
+        for k in range(number):
+            active += gap[k] < most or gap[k] == 0
+    spent = 0.0
+    for k in range(number):
+        amount[k] *= rise - gap[k] if rise > gap[k] else 0.0
+        spent += price[k] * amount[k]
+    for k in range(number):
+        amount[k] *= budget / spent if spent > 0 else 1.0
+    return base + rise
+
+
+@compiled
+def most_jobs(starts: Integers) -> int:
+    """Jobs of the user that has most."""
+    most = 0
+    for user in range(len(starts) - 1):
+        most = max(most, starts[user + 1] - starts[user])
+    return most
+
+
+@compiled
+def reply(
+    starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
+    price: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
+    """Best replies as of `demand.reply`: cores (j,), levels (n,), bids (j,) and the money (m,) on
+    each server.
+    """
+    cores, bids = np.empty(len(work)), np.empty(len(work))
+    level, money = np.empty(len(budget)), np.zeros(len(price))
+    room = most_jobs(starts)
+    paid, amount, gap, slope = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
     for user in range(len(budget)):
-        jobs = range(starts[user], starts[user + 1])
-        base = math.inf if len(jobs) else 0.0
-        for job in jobs:
-            gap[job] = math.sqrt(fraction[job] * price[job] / work[job])
-            amount[job] = fraction[job] / (1 - fraction[job]) / gap[job]
-            base = min(base, gap[job])
-        for job in jobs:
-            gap[job] -= base
-        before, number, rise = -1, len(jobs), math.inf
-        while number != before:
-            total, rest = 0.0, 0.0
-            for job in jobs:
-                if active[job]:
-                    total += price[job] * amount[job]
-                    rest += gap[job] * (price[job] * amount[job])
-            rise = (budget[user] + rest) / total if total > 0 else math.inf
-            before, number = number, 0
-            for job in jobs:
-                active[job] = active[job] and (gap[job] < rise or gap[job] == 0)
-                number += active[job]
-        spent = 0.0
-        for job in jobs:
-            amount[job] *= rise - gap[job] if rise > gap[job] else 0.0
-            spent += price[job] * amount[job]
-        for job in jobs:
-            amount[job] *= budget[user] / spent if spent > 0 else 1.0
-        level[user] = base + rise
-    return amount, level
+        first, last = starts[user], starts[user + 1]
+        for k in range(last - first):
+            paid[k] = price[server[first + k]]
+        level[user] = fill(
+            first, last, work, fraction, paid, budget[user], amount, gap, slope
+        )  # fmt: skip
+        for k in range(last - first):
+            cores[first + k] = amount[k]
+            bids[first + k] = paid[k] * amount[k]
+            money[server[first + k]] += bids[first + k]
+    return cores, level, bids, money
+
+
+@compiled
+def jacobian(
+    starts: Integers, server: Integers, work: Floats, fraction: Floats, price: Floats, bids: Floats
+) -> tuple[Floats, Floats]:
+    """(j,) both entries of each job in the users' blocks of `demand.jacobian`."""
+    share, gain = np.empty(len(bids)), np.empty(len(bids))
+    for user in range(len(starts) - 1):
+        total = 0.0
+        for job in range(starts[user], starts[user + 1]):
+            share[job], gain[job] = 0.0, 0.0
+            if bids[job] > 0:
+                paid, serial = price[server[job]], 1 - fraction[job]
+                share[job] = math.sqrt(work[job] * fraction[job] * paid) / serial
+                gain[job] = (bids[job] - fraction[job] * paid / serial) / 2
+            total += share[job]
+        for job in range(starts[user], starts[user + 1]):
+            share[job] /= total if total > 0 else 1.0
+    return share, gain
+
+
+@compiled
+def account(
+    starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
+    price: Floats, least_price: float, cores: Floats,
+) -> tuple[Floats, Floats, float, float, float]:  # fmt: skip
+    """What `equilibrium.account` says of cores (j,): cores given and asked for by server (m,), and
+    the largest overspending, regret and share of a budget left over.
+
+    Parameters
+    ----------
+    least_price : what best replies pay for a core at least.
+    """
+    given, asked = np.zeros(len(price)), np.zeros(len(price))
+    overspending, regret, unspent = 0.0, 0.0, 0.0
+    room = most_jobs(starts)
+    paid, amount, gap, slope = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
+    for user in range(len(budget)):
+        first, last = starts[user], starts[user + 1]
+        if first == last:
+            continue
+        for k in range(last - first):
+            paid[k] = max(price[server[first + k]], least_price)
+        fill(first, last, work, fraction, paid, budget[user], amount, gap, slope)
+        spent, own, best = 0.0, 0.0, 0.0
+        for k in range(last - first):
+            job = first + k
+            given[server[job]] += cores[job]
+            asked[server[job]] += amount[k]
+            spent += price[server[job]] * cores[job]
+            if cores[job] > 0:
+                serial = (1 - fraction[job]) * cores[job]
+                own += work[job] * (cores[job] / (fraction[job] + serial))
+            if amount[k] > 0:
+                serial = (1 - fraction[job]) * amount[k]
+                best += work[job] * (amount[k] / (fraction[job] + serial))
+        overspending = max(overspending, (spent - budget[user]) / budget[user])
+        unspent = max(unspent, -(spent - budget[user]) / budget[user])
+        if best > 0:
+            regret = max(regret, 1 - own / best)
+    return given, asked, overspending, regret, unspent
 
 
 @compiled

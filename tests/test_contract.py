@@ -48,8 +48,9 @@ from cotenant.solvers.packing.minimum import cheap_starts
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
 BUNDLED = (
-    "colocation/tiny", "colocation/no-stable-4", "colocation/two-sides-6", "admission/tiny", "packing/tiny",
-    "packing/cluster-12-40", "packing/paper-example", "packing/vm-types-8", "market/tiny",
+    "colocation/tiny", "colocation/no-stable-4", "colocation/two-sides-6", "admission/tiny",
+    "packing/tiny", "packing/cards", "packing/cluster-12-40", "packing/paper-example",
+    "packing/vm-types-8", "market/tiny",
     "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny",
 )  # fmt: skip
 """Bundled instances on which every exact method is quick."""

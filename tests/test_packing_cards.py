@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from support.messages import refused
-from support.oracles.packing import on_some_cards
-from support.seeds import ranges
+from support.oracles.packing import most_cards, on_some_cards, random_cards
+from support.seeds import ranges, seeds
 
+import cotenant
 from cotenant.instances.packing import Packing, Placement, check
-from cotenant.instances.packing.cards import fillings, on_cards
+from cotenant.instances.packing.cards import fillings, on_cards, units_taken, units_there
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
+from cotenant.models.packing.cards import cards_model, cards_program
+from cotenant.models.program import from_pyomo
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Status, Stop
+from cotenant.solvers.packing.cards import card_packing, max_gpus
 
 TWO = Packing(
     capacity=[[16, 64], [32, 128]], demand=[[4, 8], [2, 4], [1, 1], [3, 3]], request=[3, 6, 4, 2],
@@ -94,3 +102,51 @@ def test_fillings_are_all_that_are_maximal(drawn):
         maximal = [row for row in every if np.dot(row, sizes) + min(sizes) > units]
         found = list(fillings(sizes, units))
         assert sorted(found) == sorted(maximal)
+
+
+@pytest.mark.parametrize("drawn", ranges(14_000, 12, 500), ids=str)
+def test_no_placement_allocates_more_cards_than_max_gpus(drawn):
+    for seed in drawn:
+        try:
+            given = random_cards(np.random.default_rng(seed))
+        except InvalidInstance:
+            continue
+        if given.types > 3:
+            continue
+        found = max_gpus(given, time_limit=60)
+        check(given, found.solution)
+        taken = int(found.solution.totals(given.types) @ units_taken(given))
+        there = units_there(given)
+        best = most_cards(given)
+        assert Fraction(100 * taken, there) == best, seed
+        assert (found.status, found.stop) == (Status.OPTIMAL, Stop.FINISHED)
+        assert found.bound == pytest.approx(float(best), abs=1e-9)
+
+
+def test_the_program_of_pyomo_is_the_one_that_is_solved():
+    packing, _, _ = card_packing(cotenant.read("packing/cards"))
+    built = cards_program(packing, integer=True).program
+    own, stated = solve_program(built), solve_program(from_pyomo(cards_model(packing)))
+    assert own.objective == pytest.approx(stated.objective)
+    assert own.status is stated.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", seeds(6, 1))
+def test_middle_instances_end_as_the_program_by_servers_does(seed):
+    rng = np.random.default_rng(seed)
+    given = Packing(
+        capacity=[[64, 256], [96, 768]], servers=[3, 3], cards=[4, 8], card_units=100,
+        demand=rng.integers(2, 12, (10, 2)), request=rng.integers(2, 9, 10), partial=True,
+        card_demand=[0] * 7 + [1, 2, 4], card_share=[*rng.integers(5, 90, 7), 0, 0, 0],
+    )  # fmt: skip
+    found = max_gpus(given, time_limit=20)
+    problem, *_ = card_packing(given)
+    kind = np.repeat([0, 1], 3)
+    alone = replace(problem, able=problem.able[:, kind], capacity=problem.capacity[kind],
+                    cards=problem.cards[kind], servers=np.ones(6, dtype=np.int64))  # fmt: skip
+    other = solve_program(cards_program(alone, integer=True).program, time_limit=20)
+    there = units_there(given)
+    taken = int(found.solution.totals(given.types) @ units_taken(given))
+    assert taken >= -other.objective - 1e-6
+    assert -other.bound >= taken - 1e-6
+    assert found.bound >= 100 * -other.objective / there - 1e-9

@@ -13,8 +13,8 @@ means; `methods.py` loads what one problem needs. Besides these a proof needs, o
                `fair` colocation_fair
   market       market
   packing      packing, then for servers, cost and moves packing_prices, packing_servers, program;
-               for shares and utilization packing_prices, packing_shares, program; for the game
-               packing_game
+               for shares and utilization packing_prices, packing_shares, program; for cards
+               packing_cards; for the game packing_game
   others       admission, numa, scheduling; groups and program
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the

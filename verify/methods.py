@@ -11,9 +11,10 @@ def methods_of(problem: str) -> Methods:
 
         return colocation.METHODS | colocation_fair.METHODS | colocation_stable.METHODS
     if problem == "packing":
-        from . import packing_game, packing_servers, packing_shares
+        from . import packing_cards, packing_game, packing_servers, packing_shares
 
-        return packing_game.METHODS | packing_servers.METHODS | packing_shares.METHODS
+        others = packing_servers.METHODS | packing_shares.METHODS
+        return packing_game.METHODS | others | packing_cards.METHODS
     if problem == "accelerators":
         from . import accelerators, accelerators_prices
 

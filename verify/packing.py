@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from .frame import ProofCase
 from .reading import (
+    MOST_FOUND,
     MOST_PRICE,
     Refused,
     Step,
@@ -28,6 +29,30 @@ def _limits(value: object, what: str, size: int) -> list[int | None]:
     return [None if n is None else whole(n, what, 0, MOST_PRICE) for n in rows]
 
 
+def on_cards(shares: list[int], cards: int, units: int) -> bool:
+    """Whether shares fit on cards: what each card may have left once some are placed, the largest
+    first; only on the first card that has room, or else on any.
+    """
+    if cards < 0 or sum(shares) > cards * units:
+        return False
+    for every in (False, True):
+        lefts = {(units,) * min(cards, len(shares))}
+        for size in sorted(shares, reverse=True):
+            further = set[tuple[int, ...]]()
+            for left in lefts:
+                charge(10 + 10 * len(left))
+                able = [k for k, room in enumerate(left) if room >= size]
+                for k in able if every else able[:1]:
+                    rest = [*left[:k], left[k] - size, *left[k + 1 :]]
+                    further.add(tuple(sorted(rest)) if every else tuple(rest))
+                    charge(10 + 2 * len(left))
+            lefts = further
+            refuse_if(len(lefts) > MOST_FOUND, "shares on cards take more memory than there is")
+        if lefts:
+            return True
+    return False
+
+
 class Packing:
     """An instance and its answer. None: servers as many as needed, VMs as many as fit.
 
@@ -43,6 +68,7 @@ class Packing:
         others = "initial servers request cost partial resources names class_names"
         others += " placed server_names zone"
         rules = " allowed most_per_server apart skew limits spreads services"
+        rules += " cards card_model card_units card_demand card_share arrival"
         document = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
         self.room, self.size = (
             _amounts_of(document[name], name) for name in ("capacity", "demand")
@@ -56,6 +82,7 @@ class Packing:
         self.request = _limits(document.get("request"), "request", len(self.size))
         self.cost = wholes(document.get("cost") or [1] * kinds, "cost", kinds, 1)
         self.partial = document.get("partial") is True
+        self._cards(document)
         self._rules(document)
         self._services(document)
         self.answered, self.kinds = case.witness is not None, list[int]()
@@ -93,6 +120,12 @@ class Packing:
                 raise Refused("a server of the answer holds VMs that may not be there together")
             if not all(self.allowed[i][kind] for i in types):
                 raise Refused("a server of the answer holds VMs that are not allowed there")
+            if self.cards is not None:
+                free = self.cards[kind] - sum(row[i] * self.card_demand[i] for i in types)
+                sharing = [i for i in types if self.card_share[i]]
+                charge(100 * sum(row[i] for i in sharing))
+                shares = [n for i in sharing for n in [self.card_share[i]] * row[i]]
+                refuse_if(not on_cards(shares, free, self.units), "a server has too few cards")
         for group, zones, most, skew in self.zonal:
             there = [0] * len(self.room)
             charge(5 * len(there))
@@ -101,6 +134,22 @@ class Packing:
             totals = [sum(there[c] for c in zone) for zone in zones] or [0]
             if max(totals) > most or max(totals) - min(totals) > skew:
                 raise Refused("a zone holds too many VMs")
+
+    def _cards(self, document: Step) -> None:
+        """Cards of a server, None if no class has any; `units` of each; what VMs take of them."""
+        types, given = len(self.size), document.get("cards")
+        named = [document.get(name) for name in ("card_demand", "card_share")]
+        refuse_if(given is None and any(named), "there are no cards to take")
+        self.cards = (
+            None if given is None else wholes(given, "cards", len(self.room), 0, MOST_PRICE)
+        )
+        self.units = whole(document.get("card_units", 1000), "card_units", 1, MOST_PRICE)
+        self.card_demand, self.card_share = (
+            wholes(rows or [0] * types, "what is taken of cards", types, 0, MOST_PRICE)
+            for rows in named
+        )
+        for n, share in zip(self.card_demand, self.card_share, strict=True):
+            refuse_if(share >= self.units or (n and share), "a share is no part of a card")
 
     def _rules(self, document: Step) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2

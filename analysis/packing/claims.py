@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...instances.problem.errors import InvalidOption
 from ...solvers.outcome import Clock, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.bounds import best_bound
+from ...solvers.packing.cards import card_packing
 from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.dominant_shares import TOLERANCE
 from ...solvers.packing.game.algorithm_1 import algorithm_1_choice
@@ -21,6 +23,9 @@ from ...solvers.packing.game.play import equilibrium
 from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Game, game_of
 from ...solvers.packing.presolve import presolve
+from ...verify.frame import ProofCase
+from ...verify.packing_cards import packing_cards
+from ...verify.reading import Refused, parse
 from ..claim_checks import ClaimChecks, alike
 
 REPLAYED = 200_000
@@ -60,6 +65,21 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
             checks.compare({"order": game.player.tolist()})
     elif checks.method == "max-min-share":
         _shares(instance, placement, checks)
+    elif checks.method == "max-gpus":
+        _cards(instance, checks)
+
+
+def _cards(instance: Packing, checks: ClaimChecks) -> None:
+    """The fillings of a card, and that the prices are such, as the checker of proofs sees it."""
+    prices = checks.certificate.get("card_prices")
+    checks.compare({"fillings": len(card_packing(instance)[0].fillings)}, ())
+    if prices is not None:
+        document = parse(json.dumps(instance.document()).encode(), decimals=True)
+        try:
+            packing_cards(ProofCase(document, {}, None, [[{"kind": "prices", **prices}]]))
+            checks.record("card_prices")
+        except (Refused, TypeError) as why:
+            checks.record("card_prices", f"prove nothing: {why}")
 
 
 def _moves(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:

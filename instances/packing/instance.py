@@ -639,6 +639,17 @@ def serves_all_anywhere(instance: Packing) -> bool:
     return serves_all(instance) and not instance.has_constraints
 
 
+def capped_cards(instance: Packing) -> bool:
+    """Whether there are cards of a given number of servers, and no request must be served whole."""
+    fixed = bool(np.isfinite(instance.server_count).all())
+    return instance.cards is not None and fixed and only_caps(instance)
+
+
+def only_caps(instance: Packing) -> bool:
+    """Whether no request must be served whole."""
+    return instance.partial or not (~instance.unbounded & (instance.requested > 0)).any()
+
+
 def fixed_servers(instance: Packing) -> bool:
     """Whether servers are of given number and open to any VM, so that they can be shared."""
     fixed = bool(np.isfinite(instance.server_count).all())
@@ -647,9 +658,7 @@ def fixed_servers(instance: Packing) -> bool:
 
 def shared_servers(instance: Packing) -> bool:
     """The same, where no request must be served whole."""
-    return fixed_servers(instance) and (
-        instance.partial or not (~instance.unbounded & (instance.requested > 0)).any()
-    )
+    return fixed_servers(instance) and only_caps(instance)
 
 
 def placed_now(instance: Packing) -> bool:

@@ -91,9 +91,11 @@ def given_rules(instance: Any, names: Iterable[str] = RULES) -> list[str]:
     return [n for n in names if getattr(instance, n) is not None and len(getattr(instance, n))]
 
 
-def refuse_rules(instance: Any) -> None:
-    """Raise InvalidInstance where an instance has rules, for a method that does not know them."""
-    if given := given_rules(instance):
+def refuse_rules(instance: Any, known: tuple[str, ...] = ()) -> None:
+    """Raise InvalidInstance where an instance has rules, for a method that does not know them, or
+    only some.
+    """
+    if given := given_rules(instance, [name for name in RULES if name not in known]):
         raise InvalidInstance(
             given[0], "given", "nothing: this method does not know rules on where VMs may run",
             "Ask min-servers, min-cost, cp-sat, fewest-moves, or a greedy packer (FFD, dot, ...)",

@@ -16,7 +16,7 @@ from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
 from support.oracles.accelerators import Jobs
-from support.oracles.packing import fewest
+from support.oracles.packing import fewest, most_cards
 from support.scheduling_cases import best_of_all
 from support.small_cases import (
     largest_least_share,
@@ -54,6 +54,8 @@ def groups(instance: Groups) -> Values:
 
 def packing(instance: Packing) -> Values:
     """Of all placements, those that serve every request where they are to be served."""
+    if instance.cards is not None and instance.partial:
+        return {"cards_allocated": float(most_cards(instance))}
     if instance.partial or instance.unbounded.any():
         return {
             "dominant_share_min": float(largest_least_share(instance)),

@@ -33,7 +33,9 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
         c: [
             row
             for row in itertools.product(*(range(number + 1) for number in wanted))
-            if any(row) and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+            if any(row)
+            and (np.array(row) @ instance.demand <= instance.capacity[c]).all()
+            and (instance.cards is None or carded(instance, c, row))
         ]
         for c in range(instance.classes)
     }
@@ -60,8 +62,8 @@ def fewest(instance: Packing, costs: bool = False) -> int | None:
 
 
 def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
-    """Every combination of VMs that fits a server of a class, the empty one included, by trying
-    all.
+    """Every combination of VMs that fits a server of a class, and its cards, the empty one
+    included, by trying all.
     """
     most = [
         min(
@@ -78,7 +80,19 @@ def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
             <= instance.capacity[kind, j]
             for j in range(instance.capacity.shape[1])
         )
+        and (instance.cards is None or carded(instance, kind, counts))
     ]
+
+
+def carded(instance: Packing, kind: int, counts: Sequence[int]) -> bool:
+    """Whether VMs may be on a server of a class, and find room on its cards."""
+    whole = int(np.dot(counts, instance.card_demand))
+    each = [size for n, size in zip(counts, instance.card_share, strict=True) for _ in range(n)]
+    here = instance.allowed is None or all(instance.allowed[np.array(counts) > 0, kind])
+    free = int(instance.cards[kind]) - whole
+    return (
+        here and free >= 0 and on_some_cards([int(n) for n in each if n], free, instance.card_units)
+    )
 
 
 def server_kinds(instance: Packing) -> list[int]:
@@ -100,6 +114,19 @@ def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
         for total in reached
         if all(n <= w for n, w in zip(total, instance.requested, strict=True))
     }
+
+
+def most_cards(instance: Packing) -> Fraction:
+    """The largest percent of all cards that a placement allocates."""
+    units = [
+        int(whole) * instance.card_units + int(share)
+        for whole, share in zip(instance.card_demand, instance.card_share, strict=True)
+    ]
+    there = instance.card_units * sum(int(instance.cards[c]) for c in server_kinds(instance))
+    most = max(
+        sum(n * u for n, u in zip(total, units, strict=True)) for total in totals_possible(instance)
+    )
+    return Fraction(100 * most, max(there, 1))
 
 
 def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:

@@ -1,0 +1,395 @@
+"""The most cards (GPUs) allocated: a bound from prices, and servers filled card by card."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing.cards import fillings, share_sizes, units_taken, units_there
+from ...instances.packing.instance import Floats, Integers, Packing, Placement, capped_cards
+from ...instances.packing.placement_constraints import refuse_rules
+from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.option_types import validate_options
+from ...models.packing.cards import CardPacking, CardsProgram, cards_program
+from ..engines import WarmStartedProgram, solve_program
+from ..incumbent import Incumbent
+from ..outcome import Clock, Outcome, Report, raise_if_interrupted
+
+MOST_FILLINGS, MOST_UNITS = 200_000, 5_000
+"""Ways to share a card that are listed, and units of it; beyond them shares are rounded down."""
+
+OVER = 10**7
+"""Prices are whole multiples of one part in so many."""
+
+
+@dataclass(frozen=True)
+class CardLimits:
+    """The numbers that steer `max_gpus`; what is proved rests on none of them.
+
+    Attributes
+    ----------
+    noise, spread, draws, tries, together : how servers are filled, see `card_kernels.Effort`; the
+        noise in parts of a card.
+    steps : of the search between two looks at the clock.
+    pause : seconds between two answers that are checked.
+    in_vain : steps for each server without a better answer after which it ends.
+    columns : of the program by single servers up to which it is solved.
+    """
+
+    noise: float = 0.02
+    spread: float = 30.0
+    draws: int = 3
+    tries: int = 4
+    together: int = 3
+    steps: int = 200
+    pause: float = 0.5
+    in_vain: int = 500
+    columns: int = 20_000
+
+
+LIMITS = CardLimits()
+
+
+@validate_options
+def max_gpus(
+    instance: Packing,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    start: Placement | None = None,
+    report: Report | None = None,
+    limits: CardLimits = LIMITS,
+) -> Outcome:
+    """The most cards (GPUs) allocated, in whole and in part, with a bound.
+
+    Requests are caps: all VMs are known at once, none has to be placed, and in which order they
+    would arrive does not matter. The bound is that of one linear program, VMs and fillings of cards
+    by class of server, its multipliers rounded to whole numbers and checked. Answers: servers are
+    filled card by card by what loses least at these prices; a few at a time are emptied and filled
+    again. Where servers times VM types and fillings are few, the program by single servers, in
+    whole numbers, follows.
+
+    Parameters
+    ----------
+    rng : draws the search; `default_rng(0)` when not given.
+    time_limit : seconds; the best answer and bound so far are returned when they are up.
+    start : an answer to begin from.
+    report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
+    limits : the numbers that steer the search.
+
+    Returns
+    -------
+    Outcome
+        `bound` in percent of all cards there are. `certificate`: `found_by`, `bound_by`, `fillings`
+        of one card that are listed, and the prices that prove the bound, `card_prices`: `over`,
+        `prices` of VMs, and by class the `rates` of resources, of a `card` and of `shares` by size.
+
+    Raises
+    ------
+    InvalidInstance
+        There are no cards, or not a number of servers, or a request must be served whole, or there
+        are rules besides `allowed`.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("packing/cards"), "max-gpus")
+    >>> print(result.status, round(result.objective, 3))
+    optimal 95.583
+    """
+    if not capped_cards(instance):
+        raise InvalidInstance(
+            "cards", "not given, or with servers as many as needed or requests to be served whole",
+            "cards of a number of servers, and requests that are caps",
+            "Give cards and servers, and partial: true",
+        )  # fmt: skip
+    refuse_rules(instance, known=("allowed", "cards"))
+    clock = Clock(time_limit, report)
+    search = CardSearch(instance, clock, rng or np.random.default_rng(0), limits)
+    with search.keeping_best():
+        search.offer(Placement(np.zeros((0, instance.types)), np.zeros(0)), "nothing")
+        search.offer(start, "the start")
+        search.run()
+    return search.finish({"found_by": search.found_by, "bound_by": search.bound_by})
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Multipliers of the rows of `cards_program`, in whole numbers of one part in `over`.
+
+    vm (s,), resource (p, k), card (p,), share (p, z), as Python's whole numbers.
+    """
+
+    over: int
+    vm: list[int]
+    resource: list[list[int]]
+    card: list[int]
+    share: list[list[int]]
+
+    def bound(self, problem: CardPacking) -> int:
+        """What no answer is above, in units of weight.
+
+        Theorem. A VM of type i on class c is worth no more than its price, and its resources and
+        cards at the prices of c. A filling costs no more than a card, so what is on a server of c
+        costs no more than the server.
+        """
+        total = sum(y * n for y, n in zip(self.vm, problem.request.tolist(), strict=True))
+        for c, servers in enumerate(problem.servers.tolist()):
+            room = zip(self.resource[c], problem.capacity[c].tolist(), strict=True)
+            server = sum(u * r for u, r in room) + self.card[c] * int(problem.cards[c])
+            total += servers * server
+        return total // self.over
+
+
+def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices:
+    """Any multipliers (rows,) of the program, rounded, and raised until they are prices."""
+    types, (classes, resources) = len(problem.request), problem.capacity.shape
+    values = np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0)
+    parts = np.split(values, np.cumsum([types, classes * resources, classes]))
+    resource = np.round(over * parts[1].reshape(classes, resources)).astype(object)
+    share = np.round(over * parts[3].reshape(classes, -1)).astype(object)
+    card = np.round(over * parts[2]).astype(object)
+    whole = [[int(n) for n in row] for row in resource]
+    by_size = [[int(n) for n in row] for row in share]
+    held = problem.fillings.astype(object)
+    tops = [max((held @ row).tolist(), default=0) if len(row) else 0 for row in share]
+    cards = [max(int(g), int(top)) for g, top in zip(card, tops, strict=True)]
+    vm = []
+    for i in range(types):
+        least = 0
+        for c in np.flatnonzero(problem.able[i]).tolist():
+            paid = sum(u * d for u, d in zip(whole[c], problem.demand[i].tolist(), strict=True))
+            paid += cards[c] * int(problem.whole[i])
+            paid += by_size[c][problem.share[i]] if problem.share[i] >= 0 else 0
+            least = max(least, over * int(problem.weight[i]) - paid)
+        vm.append(least)
+    return Prices(over, vm, whole, cards, by_size)
+
+
+def card_packing(instance: Packing) -> tuple[CardPacking, Integers, int]:
+    """What the program reads of an instance, the types (s,) of it that take cards and fit, and the
+    units of a card that are one in it.
+    """
+    assert instance.cards is not None
+    taken = units_taken(instance)
+    there = instance.server_count.astype(np.int64)
+    needed = np.where(instance.card_share > 0, 1, instance.card_demand)
+    able = instance.rules.allowed & (there > 0) & (needed[:, None] <= instance.cards)
+    able &= (instance.demand[:, None] <= instance.capacity).all(axis=2)
+    types = np.flatnonzero((taken > 0) & (instance.requested > 0) & able.any(axis=1))
+    most = units_there(instance)  # each takes one at least
+    share = instance.card_share[types]
+    sizes, grain, table = _listed(np.unique(share[share > 0])[::-1], instance.card_units)
+    place = {size: z for z, size in enumerate(sizes.tolist())}
+    packing = CardPacking(
+        demand=instance.demand[types],
+        request=np.minimum(instance.requested[types], most).astype(np.int64),
+        whole=instance.card_demand[types],
+        share=np.array([place.get(n // grain, -1) for n in share.tolist()], dtype=np.int64),
+        weight=taken[types],
+        able=able[types],
+        capacity=instance.capacity,
+        cards=instance.cards,
+        servers=there,
+        sizes=sizes,
+        units=instance.card_units // grain,
+        fillings=table,
+    )
+    return packing, types, grain
+
+
+def _listed(sizes: Integers, units: int) -> tuple[Integers, int, Integers]:
+    """Sizes of shares, their unit, and the fillings of a card: as they are, or, where there are too
+    many fillings, rounded down, which forbids none.
+    """
+    grain = math.gcd(*sizes.tolist()) or 1
+    while True:
+        coarse, room = np.unique(sizes // grain)[::-1], units // grain
+        coarse = coarse[coarse > 0]
+        if room <= MOST_UNITS and _ways(coarse, room) <= MOST_FILLINGS:
+            table = list(fillings(coarse.tolist(), room)) if len(sizes) else []
+            return coarse, grain, np.array(table, dtype=np.int64).reshape(len(table), len(coarse))
+        grain *= 2
+
+
+def _ways(sizes: Integers, units: int) -> float:
+    """How many fillings of a card there are, maximal or not."""
+    ways = np.zeros(units + 1)
+    ways[0] = 1.0
+    for size in sizes.tolist():
+        for begin in range(size):
+            ways[begin::size] = np.cumsum(ways[begin::size])
+    return float(ways.sum())
+
+
+class CardSearch(Incumbent[Placement, int]):
+    """The best placement and the best bound, in units of cards."""
+
+    def __init__(
+        self,
+        instance: Packing,
+        clock: Clock,
+        rng: np.random.Generator,
+        limits: CardLimits = LIMITS,
+    ) -> None:
+        self.taken, there = units_taken(instance), max(units_there(instance), 1)
+        super().__init__(
+            instance, clock, self._units, sense="max", scale=there,
+            bound=units_there(instance), shown=lambda units: 100.0 * units / there,
+        )  # fmt: skip
+        self.instance, self.rng, self.limits = instance, rng, limits
+        self.bound_by = "the cards there are"
+        self.problem, self.types, self.grain = card_packing(instance)
+        self.kind = np.repeat(np.arange(instance.classes), self.problem.servers)
+
+    def _units(self, placement: Placement) -> int:
+        return int(placement.totals(self.instance.types) @ self.taken)
+
+    def relaxed(self) -> tuple[CardsProgram, Prices, Floats | None]:
+        """The program by classes, prices that bound it, and its optimum, if there was time."""
+        built = cards_program(self.problem)
+        answer = WarmStartedProgram(built.program).solve(self.clock.left)
+        raise_if_interrupted(answer.stop)
+        dual = np.zeros(built.program.rows) if answer.row_dual is None else -answer.row_dual
+        return built, valid_prices(self.problem, dual), answer.point
+
+    def run(self) -> None:
+        """The bound, the search, and the program by single servers, while something is open."""
+        if not len(self.types):
+            self.raise_bound(0, "no VM takes a card")
+        if not self.open:
+            return
+        built, prices, point = self.relaxed()
+        self.certificate |= {"fillings": len(self.problem.fillings)}
+        if self.raise_bound(prices.bound(self.problem), "prices of cards"):
+            self.certificate["card_prices"] = self.shown(prices)
+        if self.open:
+            self._search(built, point, prices)
+        if self.open:
+            self._by_servers()
+
+    def shown(self, prices: Prices) -> dict[str, Any]:
+        """The prices by the instance's own types, classes and sizes of shares."""
+        of_type = [0] * self.instance.types
+        for i, price in zip(self.types.tolist(), prices.vm, strict=True):
+            of_type[i] = price
+        place = dict(zip(self.problem.sizes.tolist(), range(len(self.problem.sizes)), strict=True))
+        sizes = [place.get(size // self.grain) for size in share_sizes(self.instance)]
+        shares = [[0 if z is None else row[z] for z in sizes] for row in prices.share]
+        return {
+            "over": prices.over, "prices": of_type, "rates": prices.resource, "card": prices.card,
+            "shares": shares,
+        }  # fmt: skip
+
+    def _search(self, built: CardsProgram, point: Floats | None, prices: Prices) -> None:
+        """Fill all servers, then some of them again and again."""
+        from .card_kernels import Effort, fill_again, fill_server
+
+        problem, limits = self.problem, self.limits
+        given, goal = self._arrays(built, point, prices)
+        noise = limits.noise * self.instance.card_units
+        effort = Effort(noise, limits.spread, limits.draws, limits.tries, limits.together)
+        count = np.zeros((len(self.kind), len(self.types)), dtype=np.int64)
+        worth, left = np.zeros(len(self.kind), dtype=np.int64), problem.request.copy()
+        seed = int(self.rng.integers(2**31))
+        fill_again(given, count, self.kind, worth, goal, left, effort, 0, seed)  # draws from it
+        for m in self.rng.permutation(len(self.kind)).tolist():
+            worth[m] = fill_server(given, int(self.kind[m]), left, count[m], effort)
+        if self.best is not None and self.value > worth.sum():
+            self._resumed(count, worth, left)
+        self._offer(count, "servers filled at the prices")
+        vain, offered, total = 0, self.clock.seconds, int(worth.sum())
+        while total < self.bound and self.open and vain < limits.in_vain * len(self.kind):
+            seed = int(self.rng.integers(2**31))
+            gained = fill_again(
+                given, count, self.kind, worth, goal, left, effort, limits.steps, seed
+            )
+            total, vain = total + gained, 0 if gained else vain + limits.steps
+            if total > self.value and self.clock.seconds > offered + limits.pause:
+                self._offer(count, "servers filled again")
+                offered = self.clock.seconds
+        self._offer(count, "servers filled again")
+
+    def _offer(self, count: Integers, text: str) -> None:
+        rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
+        rows[:, self.types] = count
+        self.offer(Placement(rows, self.kind), text)
+
+    def _resumed(self, count: Integers, worth: Integers, left: Integers) -> None:
+        """The best answer on the servers, instead of what is there."""
+        assert self.best is not None
+        count[:] = 0
+        for c in range(self.instance.classes):
+            rows = self.best.count[self.best.server_class == c][:, self.types]
+            first = int(np.searchsorted(self.kind, c))
+            count[first : first + len(rows)] = rows
+        worth[:] = count @ self.problem.weight
+        left[:] = self.problem.request - count.sum(axis=0)
+
+    def _arrays(
+        self, built: CardsProgram, point: Floats | None, prices: Prices
+    ) -> tuple[Any, Floats]:
+        """What the kernels read, and what a server of each class is worth at the prices."""
+        from .card_kernels import CardArrays
+
+        problem, over = self.problem, float(prices.over)
+        vm, resource, card, share = (
+            np.array(part, dtype=float) / over
+            for part in (prices.vm, prices.resource, prices.card, prices.share)
+        )
+        share = share.reshape(len(card), -1)
+        shared = problem.share >= 0
+        loss = vm[:, None] + problem.demand @ resource.T + problem.whole[:, None] * card
+        loss[shared] += share.T[problem.share[shared]]
+        waste = card[:, None] - share @ problem.fillings.T
+        order = np.argsort(waste, axis=1, kind="stable")
+        number = max(order.shape[1], 1)
+        drawn = np.zeros((len(card), number)) if point is None else point[built.filling]
+        likely = np.zeros((len(card), 1000), dtype=np.int64)
+        for c, each in enumerate(np.maximum(drawn, 0.0)):
+            if not each.any():
+                likely[c] = order[c, np.arange(1000) % min(30, number)] if order.size else 0
+            else:
+                ends = np.cumsum(each) / each.sum()
+                likely[c] = np.searchsorted(ends[:-1], (np.arange(1000) + 0.5) / 1000)
+        units = self.instance.card_share[self.types]
+        group = np.where(units > 0, np.where(shared, problem.share, len(problem.sizes)), -1)
+        groups = [np.flatnonzero(group == z) for z in range(len(problem.sizes) + 1)]
+        return CardArrays(
+            demand=problem.demand, whole=problem.whole, share=units, weight=problem.weight,
+            able=problem.able, capacity=problem.capacity, cards=problem.cards,
+            units=self.instance.card_units,
+            most_shares=min(
+                self.instance.card_units // min(units[units > 0].tolist(), default=1),
+                int(problem.request.sum()),
+            ),
+            alone=np.flatnonzero(problem.whole > 0),
+            least_share=np.array([units[z].min(initial=self.instance.card_units) for z in groups]),
+            start=np.cumsum([0, *map(len, groups)]), sharing=np.concatenate(groups),
+            fillings=problem.fillings, loss=np.maximum(loss - problem.weight[:, None], 0.0),
+            waste=waste, order=order, likely=likely, price=share,
+        ), (resource * problem.capacity).sum(axis=1) + card * problem.cards  # fmt: skip
+
+    def _by_servers(self) -> None:
+        """The program in which every server is a class of its own, in whole numbers: a bound, and
+        an answer, unless shares were rounded down.
+        """
+        problem, kind = self.problem, self.kind
+        columns = len(kind) * (len(self.types) + len(problem.fillings))
+        if columns > self.limits.columns:
+            return
+        alone = replace(
+            problem, able=problem.able[:, kind], capacity=problem.capacity[kind],
+            cards=problem.cards[kind], servers=np.ones_like(kind),
+        )  # fmt: skip
+        built = cards_program(alone, integer=True)
+        answer = solve_program(built.program, time_limit=self.clock.left)
+        raise_if_interrupted(answer.stop)
+        if answer.point is not None:
+            count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
+            self._offer(np.round(count.T).astype(np.int64), "the program by servers")
+        if answer.bound is not None:
+            self.raise_bound(math.floor(-answer.bound + 1e-6), "the program by servers")

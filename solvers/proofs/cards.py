@@ -1,0 +1,19 @@
+"""Proofs of the most cards allocated: the prices of the bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.problem.proof import Proof
+from ..packing.cards import CardSearch
+from . import Task, checked_proof, claimed_if_refused
+
+
+def max_gpus(task: Task) -> Proof:
+    """Of `max-gpus`: prices of VMs, and of resources, cards and shares by class."""
+    step = task.outcome.certificate.get("card_prices")
+    if step is None:
+        search = CardSearch(task.instance, task.clock, np.random.default_rng(0))
+        step = search.shown(search.relaxed()[1])
+    with claimed_if_refused():
+        return checked_proof(task, [{"kind": "prices", **step}])

@@ -387,7 +387,8 @@ def asked(method: catalog.Method) -> tuple[Instance, Starts]:
     """An instance that suits a method, and what its policies have of it."""
     instance = cotenant.read(OF[method.problem])
     if not method.applies_to(instance):
-        instance = cotenant.read("packing/vm-types-8" if method.name in SHARED else "packing/tiny")
+        others = {"max-gpus": "packing/cards"} | dict.fromkeys(SHARED, "packing/vm-types-8")
+        instance = cotenant.read(others.get(method.name, "packing/tiny"))
     starts = Starts(instance, method, {}, seed=0)
     starts.look(Clock())
     return instance, starts

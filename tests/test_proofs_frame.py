@@ -28,7 +28,7 @@ from cotenant.verify import methods_of, verify
 from cotenant.verify.reading import Decimal, Refused, Unreadable, exact, listed, parse, scaled
 from cotenant.verify.reading import read as checked_read
 
-PROOF_LINES = 1080
+PROOF_LINES = 1125
 """So many lines of the verifier at most have to be read to trust what it says of one proof."""
 
 FRAME = {"reading", "frame"}
@@ -42,6 +42,7 @@ NEEDED = {
     "packing_servers": {"program", "packing", "packing_prices"},
     "packing_shares": {"program", "packing", "packing_prices"},
     "packing_game": {"packing"},
+    "packing_cards": {"packing"},
     "admission": set(),
     "numa": set(),
     "accelerators": set(),

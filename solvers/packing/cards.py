@@ -98,7 +98,7 @@ def max_gpus(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("packing/cards"), "max-gpus")
     >>> print(result.status, round(result.objective, 3))
-    optimal 95.583
+    optimal 100.0
     """
     if not capped_cards(instance):
         raise InvalidInstance(
@@ -154,8 +154,8 @@ def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices
     card = np.round(over * parts[2]).astype(object)
     whole = [[int(n) for n in row] for row in resource]
     by_size = [[int(n) for n in row] for row in share]
-    held = problem.fillings.astype(object)
-    tops = [max((held @ row).tolist(), default=0) if len(row) else 0 for row in share]
+    table = problem.fillings.astype(object)
+    tops = [max((table @ row).tolist(), default=0) if len(row) else 0 for row in share]
     cards = [max(int(g), int(top)) for g, top in zip(card, tops, strict=True)]
     vm = []
     for i in range(types):

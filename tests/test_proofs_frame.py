@@ -28,7 +28,7 @@ from cotenant.verify import methods_of, verify
 from cotenant.verify.reading import Decimal, Refused, Unreadable, exact, listed, parse, scaled
 from cotenant.verify.reading import read as checked_read
 
-PROOF_LINES = 1125
+PROOF_LINES = 1235
 """So many lines of the verifier at most have to be read to trust what it says of one proof."""
 
 FRAME = {"reading", "frame"}

@@ -2,6 +2,7 @@
 
     python benchmarks/bench_advice.py [--nodes 500] [--time-limit 60] [--seeds 3] [--pinned 0.02]
     python benchmarks/bench_advice.py --write state.json    # for `cotenant advise nodes`
+    python benchmarks/bench_advice.py --gpus                # gangs of 64 cards on 500 nodes of 8
 
 20 pods and 4 services to 5 nodes (or to 100 pods), four pools, three zones; required anti-affinity
 by node, spreads over zones, selectors. Besides: two DaemonSets, budgets that allow a tenth, pods
@@ -25,10 +26,12 @@ from typing import Any
 
 import numpy as np
 from form import Rows, parser
+from made_clusters import MIXES, gpu_state
 
 from cotenant.advice.buying import buy
 from cotenant.advice.capacity import fit
 from cotenant.advice.default_scheduler import SCORINGS, left_pending
+from cotenant.advice.gpus import gpus
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.new_pods import with_shape
 from cotenant.advice.node_types import NodeType
@@ -196,6 +199,36 @@ def capacity(rows: Rows, nodes: int, seed: int) -> None:
     )  # fmt: skip
 
 
+def room_for_gangs(rows: Rows, nodes: int, seeds: range, seconds: float) -> None:
+    """The fewest moves that admit a gang of 64 cards, anywhere and in one rack, and room for pods
+    of 1 to 8 cards: in 60 s, proved.
+    """
+    for seed in seeds:
+        for mix in MIXES:
+            read = kubernetes_state({"state.json": gpu_state(nodes, 6 * nodes, mix=mix, seed=seed)})
+            for topology in ("", "rack"):
+                begin, wall = time.process_time(), time.perf_counter()
+                found = gpus(read, topology=topology, time_limit=seconds)
+                wall = time.perf_counter() - wall
+                [gang], [use] = found.admissions, found.cards
+                plan = gang.advice
+                moves = None if plan is None else len(plan.targets)
+                waves = None if plan is None else len(plan.order.waves)
+                rows.add(
+                    "gpus", nodes=nodes, seed=seed, mix=mix, topology=topology,
+                    pods=len(read.pods), free=use.free, moves=moves,
+                    fewest=None if plan is None else plan.moves_lower_bound,
+                    fewest_pinned=None if plan is None else plan.moves_lower_bound_pinned,
+                    impossible=gang.impossible, waves=waves,
+                    slots=[(s.now, s.after, s.most_after, s.most) for s in found.slots],
+                    wall=wall, processor=time.process_time() - begin, in_time=wall <= seconds,
+                    mark=bool(gang.impossible) or (
+                        plan is not None and moves == plan.moves_lower_bound_pinned
+                    ),
+                    memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                )  # fmt: skip
+
+
 def main() -> None:
     """Advise on states of one size, or write one."""
     command = parser(__doc__)
@@ -205,6 +238,7 @@ def main() -> None:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--seeds", type=int, default=3)
     command.add_argument("--write", type=Path)
+    command.add_argument("--gpus", action="store_true", help="room for gangs of GPUs")
     command.add_argument("--capacity", action="store_true", help="room for pods, nodes to buy")
     asked = command.parse_args()
     if asked.write is not None:
@@ -215,6 +249,10 @@ def main() -> None:
         capacity(Rows(asked.json), asked.nodes, asked.seed)
         return
     seconds = asked.time_limit or (10.0 if few else 60.0)
+    if asked.gpus:
+        seeds = range(asked.seed, asked.seed + asked.seeds)
+        room_for_gangs(Rows(asked.json), asked.nodes, seeds, seconds)
+        return
     rows = Rows(asked.json)
     advise(read_state(["state/shop"]))  # kernels are compiled
     with tempfile.TemporaryDirectory() as folder:

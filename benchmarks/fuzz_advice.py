@@ -5,8 +5,8 @@
     python benchmarks/fuzz_advice.py --case 123456           # one case again
 
 Prints the cases tried by check, and the first counterexample as JSON; exit 1 then. The states and
-enumerations are those of the tests; other models, and the same state with a constraint less or a
-node more, are tried on every eighth.
+enumerations are those of the tests; with --gpus those of cards, gangs and shares. Other models, and
+the same state with a constraint less or a node more, are tried on every eighth.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import numpy as np
 from support.advice_cases import Claim, claims
 from support.advice_states import random_list
+from support.gpu_cases import gpu_claims, random_gpu_list, share_claims
 
 
-def tried_out(seed: int, all_routes: bool) -> Iterator[Claim]:
+def tried_out(seed: int, all_routes: bool, gpus: bool) -> Iterator[Claim]:
     """The claims of a seed; an error is one that does not hold."""
     try:
-        yield from claims(seed, all_routes=all_routes)
+        if gpus:
+            yield from gpu_claims(seed)
+            yield from share_claims(seed)
+        else:
+            yield from claims(seed, all_routes=all_routes)
     except Exception as error:
         yield "no error", False, repr(error)
 
@@ -39,16 +44,19 @@ def main() -> int:
     asked.add_argument("--minutes", type=float, default=1.0, help="of processor time")
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--case", type=int)
+    asked.add_argument("--gpus", action="store_true")
     given = asked.parse_args()
     tried: Counter[str] = Counter()
     seed = given.seed if given.case is None else given.case
     begun = time.process_time()
     end = begun + 60 * given.minutes
     while time.process_time() < end:
-        for what, held, seen in tried_out(seed, given.case is not None or seed % 8 == 0):
+        all_routes = given.case is not None or seed % 8 == 0
+        for what, held, seen in tried_out(seed, all_routes, given.gpus):
             tried[what] += 1
             if not held:
-                content = random_list(np.random.default_rng(seed))
+                drawn = random_gpu_list if given.gpus else random_list
+                content = drawn(np.random.default_rng(seed))
                 print(
                     json.dumps({"case": seed, "check": what, "seen": str(seen), "state": content})
                 )

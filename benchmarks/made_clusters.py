@@ -1,4 +1,6 @@
-"""Made-up records of a shared GPU cluster, drawn from a seed: a Kueue's objects, sacct's lines."""
+"""Made-up records of a shared GPU cluster, drawn from a seed: a Kueue's objects, sacct's lines,
+what kubectl lists of nodes and pods.
+"""
 
 from __future__ import annotations
 
@@ -127,3 +129,59 @@ def write_sacct(
             for n in range(gpus // 8)
         )
     )
+
+
+MIXES = {"small": (0.92, 0.05, 0.02, 0.01), "mixed": (0.6, 0.2, 0.15, 0.05)}
+"""How often pods have 1, 2, 4 and 8 cards."""
+
+
+def gpu_state(
+    nodes: int = 500, pods: int = 3000, gang: int = 8, mix: str = "small", seed: int = 0
+) -> dict[str, object]:
+    """Nodes of 8 cards in racks of 8, pods of 40 workloads on random ones that have room (a
+    fiftieth of them without a controller) while a thirtieth of the cards is free, and a gang that
+    waits, each pod of 8 cards.
+    """
+    rng = np.random.default_rng(seed)
+    items = [
+        {
+            "kind": "Node",
+            "metadata": {"name": f"n{n}", "labels": {"rack": f"r{n // 8}"}},
+            "spec": {},
+            "status": {"allocatable": {"cpu": "128", "memory": "1024Gi", "pods": "110", GPU: "8"}},
+        }
+        for n in range(nodes)
+    ]
+    free = np.tile([128, 1024, 8], (nodes, 1))
+    in_vain = 0
+    while len(items) < nodes + pods and in_vain < 50 and 30 * free[:, 2].sum() > 8 * nodes:
+        cards, kind = int(rng.choice([1, 2, 4, 8], p=MIXES[mix])), int(rng.integers(10))
+        per_card = (4 + 4 * (kind % 3), 32 * (1 + kind % 3))
+        asked = cards * np.array([*per_card, 1])
+        able = np.flatnonzero((free >= asked).all(axis=1))
+        in_vain = 0 if len(able) else in_vain + 1
+        if len(able):
+            place = int(rng.choice(able))
+            free[place] -= asked
+            owner = f"job-{cards}-{kind}" if rng.random() > 0.02 else ""
+            items.append(_gpu_pod(f"p{len(items)}", f"n{place}", owner, *asked.tolist()))
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [*items, *(_gpu_pod(f"g{n}", "", "gang", 64, 512, 8) for n in range(gang))],
+    }
+
+
+def _gpu_pod(
+    name: str, node: str, owner: str, cpu: int, memory: int, cards: int
+) -> dict[str, object]:
+    meta: dict[str, object] = {"name": name, "namespace": "ml"}
+    if owner:
+        meta["ownerReferences"] = [{"kind": "Job", "name": owner, "controller": True}]
+    requests = {"cpu": str(cpu), "memory": f"{memory}Gi", GPU: str(cards)}
+    spec: dict[str, object] = {
+        "containers": [{"name": "main", "resources": {"requests": requests}}]
+    }
+    spec |= {"nodeName": node} if node else {}
+    phase = "Running" if node else "Pending"
+    return {"kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": phase}}

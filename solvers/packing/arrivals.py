@@ -227,15 +227,16 @@ class ArrivalProgram:
 
 def arrival_program(problem: Ruled, kind: Integers, placed: Integers) -> ArrivalProgram | None:
     """The relaxation to the resource in few units of which VMs that run nowhere ask the largest
-    part of what is free; None where there are none, or none such.
+    part of what is free, and of which some server has too little for one of them; None where there
+    is none such.
     """
     arriving = np.maximum(problem.request - placed.sum(axis=0), 0)
     wanted = problem.demand.T @ arriving
-    free = (problem.capacity[kind] - placed @ problem.demand).sum(axis=0)
+    free = problem.capacity[kind] - placed @ problem.demand
+    short = problem.demand[arriving > 0].max(axis=0, initial=0) > free.min(axis=0)
     unit = np.gcd.reduce(problem.demand, axis=0)
-    few = np.flatnonzero((wanted > 0) & (problem.capacity.max(axis=0) <= UNITS * unit)).tolist()
+    few = np.flatnonzero(short & (problem.capacity.max(axis=0) <= UNITS * unit)).tolist()
     if not few:
         return None
-    return ArrivalProgram(
-        problem, kind, placed, max(few, key=lambda j: wanted[j] / max(free[j], 1))
-    )
+    part = wanted / np.maximum(free.sum(axis=0), 1)
+    return ArrivalProgram(problem, kind, placed, max(few, key=lambda j: part[j]))

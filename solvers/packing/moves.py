@@ -271,10 +271,10 @@ class MovesSearch(Incumbent[Placement, int]):
         order, number = program.between(self.spare(), self.seconds(0.1, 10.0))
         now = self.placed.copy()
         arriving = np.maximum(self.problem.request - now.sum(axis=0), 0)
-        number = max(number, 1)
-        while self.open:
+        number, end = max(number, 1), self.clock.seconds + self.seconds(0.5, 60.0)
+        while self.open and self.clock.seconds < end:
             servers = np.sort(order[:number])
-            until = self.clock.seconds + self.seconds(0.25, 8.0)
+            until = min(end, self.clock.seconds + self.seconds(0.25, 8.0))
             self._placed_anew(now, servers, until, arriving)
             if number == len(order):
                 return

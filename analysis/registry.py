@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from ..instances.problem.answer_table import AnswerTable
 from ..instances.problem.base import Instance
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import problem_named, resolve
@@ -33,6 +34,8 @@ class Analysis:
     pictures_at : f(records) -> the report's pictures.
     frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of fairness' price.
     predicted_at : f(instance, share, rng) -> the instance as predicted from a share of it.
+    rounds_at : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole
+        rounds, or None where the options ask for none.
     """
 
     metric_table_at: str
@@ -42,6 +45,7 @@ class Analysis:
     pictures_at: str | None = None
     frontiers_at: str | None = None
     predicted_at: str | None = None
+    rounds_at: str | None = None
 
     @classmethod
     def usual(cls, problem: str, **more: str) -> Analysis:
@@ -97,6 +101,11 @@ class Analysis:
     def predicted(self) -> Callable[..., Instance] | None:
         """What makes an instance of predicted values."""
         return _named(self.predicted_at)
+
+    @property
+    def rounds(self) -> Callable[..., AnswerTable | None] | None:
+        """What makes the table of an answer in whole rounds."""
+        return _named(self.rounds_at)
 
 
 @validate_options

@@ -261,8 +261,8 @@ def test_what_is_best_within_a_budget_is_so_of_drawn_lotteries() -> None:
         value, cost = rng.integers(0, 6, 3).tolist(), rng.integers(0, 6, 3).tolist()
         budget = int(rng.integers(1, 5))
         best = best_within(value, cost, budget)
-        fractions = [list(map(Fraction, each)) for each in (value, cost)]
-        assert best == best_exactly(*fractions, Fraction(budget))
+        worth, paid = list(map(Fraction, value)), list(map(Fraction, cost))
+        assert best == best_exactly(worth, paid, Fraction(budget))
         part = rng.dirichlet(np.ones(4))[:3]
         part *= min(1.0, budget / max(part @ cost, 1e-12))
         assert part @ value <= float(best) + 1e-12

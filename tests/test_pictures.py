@@ -32,6 +32,7 @@ QUICK = {
     "scheduling": ("FIFO", ("scheduling/lpc-like",)),
     "numa": ("fluid", ("numa/kmeans",)),
     "groups": ("GR", ("groups/cooper-4-seats",)),
+    "accelerators": ("max-min", ("accelerators/tiny",)),
 }
 """For each problem a method that takes no time, and the larger bundled instances to run it on."""
 

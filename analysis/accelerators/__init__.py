@@ -1,11 +1,7 @@
-"""Metrics of time shares, and what of their claims is worked out again."""
+"""Accelerators: metrics, claims, the price of fairness, pictures, and whole rounds."""
 
 from __future__ import annotations
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis(
-    metric_table_at="analysis.accelerators.metrics:METRICS",
-    metrics_at="analysis.accelerators.metrics:metrics",
-    claims_at="analysis.accelerators.claims:claims",
-)
+ANALYSIS = Analysis.usual("accelerators", rounds_at="analysis.accelerators.rounds:rounds_table")

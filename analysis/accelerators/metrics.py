@@ -18,7 +18,9 @@ from ...instances.accelerators.measures import (
     mean_throughput,
     throughputs,
 )
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
+from .rounds import Rounds, whole_rounds
 
 MOST_ENVIED = 10**7
 """Types times shares up to which envy is measured."""
@@ -32,15 +34,18 @@ METRICS: tuple[Metric, ...] = (
     Metric("starved", "jobs without any progress", "min", digits=0, whole=True, short="starved"),
     Metric("envy", "largest envy", "min", short="envy"),
     Metric("equilibrium_error", "equilibrium error", digits=-2, compared=False),
+    Metric("rounds_loss", "largest loss in whole rounds", "min", compared=False),
     Metric("cost", "cost of the devices in use", "min", "an hour", 2),
 )
 
 
+@validate_options
 def metrics(
     instance: Accelerators,
     solution: TimeShares,
     *,
     budget: Budget = "equal",
+    rounds: Rounds | None = None,
     only: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Every metric of a feasible answer.
@@ -54,6 +59,8 @@ def metrics(
     Parameters
     ----------
     budget : what a job could spend at the prices: the same for every job, or its weight.
+    rounds : whole rounds that the shares are made into; `rounds_loss` is the largest part of its
+        throughput that a job loses by that.
     only : the metrics that are needed; of the others those that take long are left out.
     """
     there = instance.count > 0
@@ -71,6 +78,9 @@ def metrics(
         found["envy"] = envy(instance, solution)
     if (error := residuals(instance, solution, budget=budget)) is not None:
         found["equilibrium_error"] = error.worst
+    if rounds is not None:
+        loss = whole_rounds(instance, solution, rounds=rounds).loss
+        found["rounds_loss"] = max(0.0, float(loss.max()))
     if instance.entity is not None:
         shares = instance.weight / hierarchical_weights(instance)
         found["worst_entity_throughput"] = float((ratio * shares[there]).min())

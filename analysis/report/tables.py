@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...instances.problem.answer_table import AnswerTable
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import Option, described, option_names
+from ...instances.problem.options import Option, accepted, described, option_names
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -78,14 +78,23 @@ def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
 
 
 def _answer_tables(result: Result, most: int | None) -> Iterator[Table]:
-    """The answer with names, at most so many rows of it; nothing without an answer."""
+    """The answer with names, at most so many rows of it, and in rounds where its options ask for
+    them; nothing without an answer.
+    """
     found = result.described(most)
     if found is None:
         return
-    rows = "row" if found.left_out == 1 else "rows"
-    more = f"{found.left_out} more {rows}: --format csv and --out RESULT.json have all"
-    notes = (found.sentence, *((more,) if found.left_out else ()))
-    yield replace(labeled_answer(found), notes=notes)
+    tables = [("the answer", found, "--format csv and --out RESULT.json have all")]
+    in_rounds = analysis_of(result.problem).rounds
+    if in_rounds is not None and result.given is not None:
+        options = accepted(in_rounds, result.options)
+        if (more := in_rounds(result.given, result.solution, most, **options)) is not None:
+            tables.append(("the answer in rounds", more, "--format csv has all"))
+    for title, table, where in tables:
+        rows = "row" if table.left_out == 1 else "rows"
+        cure = f"{table.left_out} more {rows}: {where}"
+        notes = (table.sentence, *((cure,) if table.left_out else ()))
+        yield replace(labeled_answer(table), title=title, notes=notes)
 
 
 def labeled_answer(found: AnswerTable) -> Table:

@@ -112,11 +112,11 @@ def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
     bound.
     """
     worth = np.array(prices["step"])
-    rents = np.array([*prices["device"], *prices["job"]])
+    charges = np.array([*prices["device"], *prices["job"]])
     for grid in _grids(task):
         if grid is None:
             up = [Fraction(value) * Fraction(UP) for value in worth.tolist()]
-            parts, most = [Fraction(value) for value in rents.tolist()], max(up)
+            parts, most = [Fraction(value) for value in charges.tolist()], max(up)
             over = max(1, int(DIGITS / max(most, *parts, Fraction(1, 10**300))))
             scale = max(1, int(DIGITS / min((part for part in up if part), default=Fraction(1))))
             step = multipliers([math.ceil(part * scale) for part in up], scale)
@@ -124,7 +124,7 @@ def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
         else:
             step, price = (
                 multipliers(*over_common(_near(value, grid) for value in values.tolist()))
-                for values in (worth, rents)
+                for values in (worth, charges)
             )
         made = {"kind": kind, "worth": step, "prices": price}
         if task.method != "finish-time":

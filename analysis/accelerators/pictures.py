@@ -1,0 +1,135 @@
+"""Pictures of time shares: who runs where, alone or beside others, and what jobs reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.measures import entitlements, throughputs
+from ...instances.problem.option_types import validate_options
+from ..report.by_method import distribution
+from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.picture_data import (
+    SHARES,
+    Records,
+    evenly,
+    extremes,
+    file_name,
+    means,
+    records_by_method,
+    rounded,
+    shown_of,
+)
+from ..run.rows import Row
+from ..statistics import quantile
+
+MOST_TYPES = 40
+"""Types of a picture by type; of more, evenly spaced ones by what devices differ for them."""
+
+MOST_MAPS = 4
+"""Methods whose shares are drawn by type and kind of device, the best first."""
+
+
+@validate_options
+def record(instance: Accelerators, solution: TimeShares) -> dict[str, Any]:
+    """The numbers that `pictures` draws, a few kB.
+
+    `names` of at most `MOST_TYPES` types that have jobs, in the order of how much faster the
+    fastest kind of device is for them than the average; `devices`, their names; `alone` and
+    `beside`, the part of its time that a job of each type spends on each kind; `used`, the part of
+    each kind's devices in use; `quantiles` of jobs' normalized throughputs at each of the `SHARES`.
+    """
+    there = np.flatnonzero(instance.count)
+    due = entitlements(instance)
+    gain = instance.alone.max(axis=1) / np.maximum(instance.alone.mean(axis=1), 1e-300)
+    order = there[np.argsort(-gain[there], kind="stable")]
+    chosen = order[evenly(len(order), MOST_TYPES)]
+    time = np.zeros((2, *instance.throughput.shape))
+    pair = solution.second >= 0
+    rows = solution.first, solution.device
+    np.add.at(time, (pair.astype(int), *rows), solution.share)
+    np.add.at(time[1], (solution.second[pair], solution.device[pair]), solution.share[pair])
+    part = time / np.maximum(instance.count, 1)[:, None]
+    taken = np.bincount(
+        solution.device, instance.workers[solution.first] * solution.share, len(instance.devices)
+    )
+    ratio = (throughputs(instance, solution) / due)[there]
+    number = instance.count[there]
+    return {
+        "names": [instance.names[kind][:34] for kind in chosen.tolist()],
+        "types": len(there),
+        "devices": [name[:16] for name in instance.device_names],
+        "alone": [rounded(row) for row in part[0, chosen].tolist()],
+        "beside": [rounded(row) for row in part[1, chosen].tolist()],
+        "used": rounded(taken / np.maximum(instance.devices, 1)),
+        "quantiles": rounded(quantile(ratio, number, share) for share in SHARES),
+    }
+
+
+@validate_options
+def pictures(rows: Sequence[Row]) -> list[Picture]:
+    """The pictures of one instance's runs: jobs' throughputs, use of devices, and the time of each
+    type on each kind of device.
+    """
+    found = records_by_method(rows, "quantiles")
+    if not found:
+        return []
+    best = sorted(found, key=lambda name: -found[name][0]["quantiles"][0])[:MOST_MAPS]
+    maps = [_time_map(name, found[name][0]) for name in found if name in best]
+    return [_throughputs(found), _use(found), *maps]
+
+
+def _throughputs(found: Records) -> Picture:
+    return distribution(
+        "accelerators-throughputs",
+        "Normalized throughputs of all jobs, from the least to the most",
+        ("share of the jobs", "normalized throughput not exceeded by that share"),
+        found, "quantiles",
+        "Sorted normalized throughputs of all jobs, one curve per method; a flat curve treats all "
+        "alike. Best-off job",
+    )  # fmt: skip
+
+
+def _use(found: Records) -> Picture:
+    used = means(found, "used")
+    names = tuple(next(iter(found.values()))[0]["devices"])
+    least = {method: 100 * min(share) for method, share in used.items()}
+    return Chart(
+        "accelerators-use",
+        "Devices in use",
+        "kind of device",
+        "share of the devices",
+        tuple(Series(method, names, share, "bars") for method, share in used.items()),
+        f"Share of each kind of device that is in use, by method. Least, in percent: "
+        f"{extremes(least, '.4g')}.",
+    )
+
+
+def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
+    """The time of a job of each type: alone and beside another on each kind of device."""
+    columns = [("alone", name) for name in drawn["devices"]]
+    columns += [("beside", name) for name in drawn["devices"]] * any(map(any, drawn["beside"]))
+    values = tuple(
+        tuple(drawn[way][row][drawn["devices"].index(name)] for way, name in columns)
+        for row in range(len(drawn["names"]))
+    )
+    idle = [max(0.0, 1 - sum(row)) for row in values]
+    note = "Types by how much faster the fastest kind is for them than the average."
+    more = shown_of(len(drawn["names"]), drawn["types"], "types are shown, evenly spaced")
+    return HeatMap(
+        f"accelerators-time-{file_name(method)}",
+        f"{method}: where each type of job spends its time",
+        "kind of device, alone or beside another job",
+        "type of job",
+        tuple(f"{name} {way}" for way, name in columns),
+        tuple(drawn["names"]),
+        values,
+        "part of a job's time",
+        f"The part of its time that a job of each type spends on each kind of device under {method}"
+        f"; it waits for {100 * float(np.mean(idle)):.3g} % of it on average over types.",
+        note=f"{note} {more}".strip(),
+    )

@@ -1,0 +1,92 @@
+"""Whole rounds of time shares, the price of fairness, and pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import terminal
+from support.messages import refused
+from support.seeds import seeds
+from support.small_accelerators import drawn
+
+import cotenant
+from cotenant.analysis.accelerators.frontier import price_frontiers
+from cotenant.analysis.accelerators.pictures import record
+from cotenant.analysis.accelerators.rounds import whole_rounds
+from cotenant.instances.accelerators import Accelerators, TimeShares
+from cotenant.instances.accelerators.measures import throughputs
+from cotenant.instances.problem.errors import InvalidOption
+
+
+@pytest.mark.parametrize("seed", seeds(80, 12))
+def test_every_round_is_a_placement_and_none_gives_more_than_the_shares_round_up_to(
+    seed: int,
+) -> None:
+    instance = drawn(seed, most_jobs=9)
+    for method in ("max-min", "isolated"):
+        shares = cotenant.solve(instance, method).solution
+        found = whole_rounds(instance, shares, rounds=12)
+        for place in range(12):
+            cotenant.check(instance, found.placement(place))
+        assert (found.number.sum(axis=0) <= np.ceil(12 * shares.share - 1e-9) + 1e-9).all()
+        assert (found.number >= np.floor(shares.share)).all()
+        # what jobs reach adds up to what ran
+        one = found.shares.replace(share=found.number.mean(axis=0))
+        owner = np.repeat(np.arange(instance.types), instance.count)
+        total = np.bincount(owner, found.throughput, instance.types)
+        assert total == pytest.approx(throughputs(instance, one) * instance.count)
+
+
+def test_shares_of_single_jobs_alone_are_met_exactly_where_the_rounds_allow() -> None:
+    instance = Accelerators([[1.0, 2.0], [3.0, 1.0], [1.0, 1.0]], [1, 1, 1], [1, 1])
+    shares = TimeShares(
+        [0, 0, 1, 1, 2, 2], [-1] * 6, [0, 1, 0, 1, 0, 1], [0.5, 0.25, 0.25, 0.25, 0.25, 0.5]
+    )
+    found = whole_rounds(instance, shares, rounds=40)
+    assert abs(found.number.sum(axis=0) - 40 * shares.share).max() <= 1
+    assert found.loss.max() <= 0.1
+
+
+def test_equal_jobs_take_turns() -> None:
+    instance = Accelerators([[1.0, 4.0]], [4], [1, 1])
+    shares = cotenant.solve(instance, "max-throughput").solution
+    found = whole_rounds(instance, shares, rounds=80)
+    assert np.ptp(found.throughput) <= 4 / 80 * (1 + 1e-9)
+
+
+def test_rounds_are_an_option_of_the_command_line() -> None:
+    asked = ("solve", "accelerators/tiny", "-m", "max-min", "-o", "rounds=9")
+    shown = terminal.run(*asked)
+    assert "the answer in rounds" in shown.stdout
+    assert "largest loss in whole rounds" in shown.stdout
+    csv = terminal.run(*asked, "--format", "csv").stdout
+    assert "round,job,beside,device,number" in csv
+    with refused(InvalidOption):
+        cotenant.solve(cotenant.read("accelerators/tiny"), "max-min", rounds=0)
+
+
+@pytest.mark.parametrize("seed", seeds(20, 3))
+def test_the_price_of_fairness_is_proved_at_every_floor(seed: int) -> None:
+    instance = drawn(seed)
+    (frontier,) = price_frontiers(instance, points=4)
+    assert frontier.status == "optimal"
+    values = [point.value for point in frontier.points]
+    assert values == sorted(values)
+    assert frontier.points[-1].value == pytest.approx(
+        cotenant.solve(instance, "max-throughput").objective
+    )
+    best = cotenant.solve(instance, "max-min").objective
+    assert frontier.points[0].reached == pytest.approx(best)
+    for point in frontier.points:
+        assert point.limit is not None
+        assert point.reached >= point.limit * (1 - 1e-9)
+
+
+def test_a_record_has_the_time_of_each_type_on_each_kind() -> None:
+    instance = cotenant.read("accelerators/tiny")
+    shares = TimeShares([0, 0, 1], [-1, 1, -1], [0, 0, 1], [0.5, 0.25, 1.0])
+    found = record(instance, shares)
+    place = found["names"].index("vision"), found["names"].index("text")
+    assert [found["alone"][each] for each in place] == [[0.25, 0], [0, 0.5]]
+    assert [found["beside"][each] for each in place] == [[0.125, 0], [0.125, 0]]
+    assert found["used"] == [0.75, 1]

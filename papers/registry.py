@@ -268,6 +268,8 @@ PAPERS: dict[str, str] = {
     "Hines and Romano": "Hines and Romano, Matching Theory and Virtual Machines",
     "Xu and Yu (2014)": "Xu and Yu, A Game Theory Approach to Fair and Efficient Resource "
     "Allocation in Cloud Computing (2014)",
+    "ParvaGPU": "ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud "
+    "Environments (2024)",
 }
 """How an experiment's source begins -> the paper in full."""
 
@@ -298,6 +300,7 @@ _fair = partial(_experiment, "scheduling", "Skowron and Rzadca", "fair_schedulin
 _numa = partial(_experiment, "numa", "Llull (thesis 2017)", "thesis_numa")
 _beyond = partial(_experiment, "numa", "", "thesis_numa")
 _fuga = partial(_experiment, "packing", "Xu and Yu (2014)", "fuga")
+_parvagpu = partial(_experiment, "packing", "ParvaGPU", "parvagpu")
 _market = partial(_experiment, "market", "thesis", "thesis_market")
 
 # fmt: off
@@ -422,6 +425,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _fuga("theorems-8-10", "Theorems 7 to 10", "games:theorems",
         "random games: sharing incentive, envy, Pareto efficiency, Algorithm 1 against the "
         "equilibrium", variations=left_open.GAMES),
+    _parvagpu("mig-deployments", "the six deployments of its repository", "deployments:deployments",
+        "cards of the published deployments beside the fewest, and whether they give their rates",
+        data=(("rates", "gpu/parva/SLO_req_rate.txt"),)),
     _market("section-3.1.2", "section 3.1.2", "mechanisms:section_3_1_2",
         "Alice and Bob under a work-conserving policy"),
     _market("section-3.3.2", "section 3.3.2", "incentives:section_3_3_2",

@@ -27,6 +27,7 @@ from cotenant.instances.problem import (
     InvalidOption,
     UnknownName,
 )
+from cotenant.papers.registry import experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
@@ -300,3 +301,20 @@ def test_the_six_published_loads_take_so_few_cards_and_the_verifier_agrees(load:
     instance = mig(PARVA, load=load)
     [level] = proved(instance, "min-servers").proof.levels
     assert level.value == level.bound == FEWEST[load - 1]
+
+
+@pytest.mark.skipif(not PARVA.is_dir(), reason="the profiles of ParvaGPU are not there")
+def test_the_published_deployments_give_their_rates_and_one_takes_a_card_too_many() -> None:
+    done = experiment_named("packing-mig-deployments").run(data=DATA).findings
+    cards = [(one.paper, one.ours, one.verdict) for one in done if one.what.endswith("cards")]
+    published = (2, 3, 5, 7, 13, 16)
+    verdicts = [
+        "reproduced" if n == m else "differs" for n, m in zip(published, FEWEST, strict=True)
+    ]
+    assert cards == [
+        (str(n), f"{m}, proved", verdict)
+        for n, m, verdict in zip(published, FEWEST, verdicts, strict=True)
+    ]
+    rates = [one.verdict for one in done if one.what.endswith("its rate")]
+    assert rates == ["reproduced"] * 6
+    assert done[-1].ours == "32 of 46"

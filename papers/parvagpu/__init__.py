@@ -1,0 +1,3 @@
+"""ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud Environments
+(SC 2024).
+"""

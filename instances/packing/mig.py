@@ -180,6 +180,7 @@ def mig(
         *(number.denominator for number in [*given, *(rate for _, rate, _ in measured)])
     )
     services, first = list[Service](), 0
+    per = f"1/{unit} requests" if unit > 1 else "requests"
     for name, rate, best in measured:
         types = tuple(range(first, first := first + len(best)))
         gives = tuple(int(each * unit) for each, _ in best.values())
@@ -196,7 +197,7 @@ def mig(
         class_names=(card,),
         services=tuple(services),
         name=f"{name_of(path)}-load-{load}",
-        source=f"load {load} of {Path(path).name}; rates in 1/{unit} requests a second; a batch in "
+        source=f"load {load} of {Path(path).name}; rates in {per} a second; a batch in "
         f"less than {share:g} of the latency; at most {processes} processes in a slice",
     )
 

@@ -267,7 +267,7 @@ _GUIDES = {
     "(../errata.md#matching-jobs-to-virtual-machines).",
     "fuga": "Guide: [packing](../packing.md), and [where the text cannot be followed]"
     "(../errata.md#fuga-the-fairness-utilization-game).",
-    "parvagpu": "Guide: [GPUs](../howto/gpus.md#mig-slices).",
+    "parvagpu": "Guide: [GPUs](../howto/cards.md#mig-slices).",
     "beyond": "Tables that no paper has. Guide: [NUMA](../numa.md).",
 }
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ...analysis.report.picture import Picture
+from ...instances.packing import Placement
 from ...instances.packing.mig import card_named, layout, mig
 from ...instances.problem.tables import CsvRow, CsvTable
 from ...solvers.outcome import Outcome
@@ -40,7 +41,7 @@ def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Iterator[F
         more = min_servers(mig(folder, load=load, card=CARD, processes=MOST_PROCESSES))
         yield compare(
             f"load {load}: cards", str(len(by_card)), _shown(found),
-            found.solution is not None and found.solution.servers == len(by_card),
+            _cards(found) == len(by_card),
             f"{len(instance.services)} services; with up to {MOST_PROCESSES} processes in a slice "
             f"{_shown(more)}", "there is a deployment within the same rules that takes fewer cards",
         )  # fmt: skip
@@ -68,8 +69,13 @@ def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Iterator[F
 
 
 def _shown(found: Outcome) -> str:
-    cards = "none" if found.solution is None else str(found.solution.servers)
-    return f"{cards}, proved" if found.status == "optimal" else f"{cards}, at least {found.bound}"
+    proved = "proved" if found.status == "optimal" else f"at least {found.bound}"
+    return f"{_cards(found)}, {proved}"
+
+
+def _cards(found: Outcome) -> int:
+    assert isinstance(found.solution, Placement)
+    return found.solution.servers
 
 
 def _profile(row: CsvRow) -> str:

@@ -268,6 +268,8 @@ _GUIDES = {
     "fuga": "Guide: [packing](../packing.md), and [where the text cannot be followed]"
     "(../errata.md#fuga-the-fairness-utilization-game).",
     "parvagpu": "Guide: [GPUs](../howto/cards.md#mig-slices).",
+    "pop": "Guide: [accelerators](../accelerators.md).",
+    "gavel": "Guide: [accelerators](../accelerators.md).",
     "beyond": "Tables that no paper has. Guide: [NUMA](../numa.md).",
 }
 

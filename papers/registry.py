@@ -270,12 +270,18 @@ PAPERS: dict[str, str] = {
     "Allocation in Cloud Computing (2014)",
     "ParvaGPU": "ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud "
     "Environments (2024)",
+    "Narayanan et al. (SOSP 2021)": "Narayanan et al., Solving Large-Scale Granular Resource "
+    "Allocation Problems Efficiently with POP (2021)",
+    "Narayanan et al. (OSDI 2020)": "Narayanan et al., Heterogeneity-Aware Cluster Scheduling "
+    "Policies for Deep Learning Workloads (Gavel, 2020)",
 }
 """How an experiment's source begins -> the paper in full."""
 
 BEYOND = "Beyond the papers"
 
 P3ARSEC = "speedup/p3arsec_speedup.csv"
+GAVEL = ("throughputs", "gpu/pop/simulation_throughputs.json.gz")
+POP_JOBS = ("jobs", "gpu/pop/jobs_2048.json")
 LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
 
 
@@ -301,6 +307,8 @@ _numa = partial(_experiment, "numa", "Llull (thesis 2017)", "thesis_numa")
 _beyond = partial(_experiment, "numa", "", "thesis_numa")
 _fuga = partial(_experiment, "packing", "Xu and Yu (2014)", "fuga")
 _parvagpu = partial(_experiment, "packing", "ParvaGPU", "parvagpu")
+_pop = partial(_experiment, "accelerators", "Narayanan et al. (SOSP 2021)", "gavel")
+_gavel = partial(_experiment, "accelerators", "Narayanan et al. (OSDI 2020)", "gavel")
 _market = partial(_experiment, "market", "thesis", "thesis_market")
 
 # fmt: off
@@ -450,6 +458,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "envy among 100 users in 10 groups", variations=left_open.HILL_CLIMBING),
     _market("figure-3.13", "fig. 3.13", "mechanisms:figure_3_13",
         "sharing index of seven mechanisms, by number of users", variations=left_open.draws()),
+    _pop("figure-2", "fig. 2", "figures:figure_2",
+        "2,048 jobs on three kinds of GPU, two on a GPU: the exact optimum, POP and Gandiva beside "
+        "the published log", data=(GAVEL, POP_JOBS,
+                                   ("log", "gpu/pop/non_trace_num_jobs_2048.out.gz"))),
+    _gavel("policies", "section 4", "figures:policies",
+        "Gavel's policies as optima, and others, on the same jobs and GPUs",
+        data=(GAVEL, POP_JOBS)),
 )
 """Every experiment, by problem and place."""
 

@@ -86,10 +86,10 @@ def _drawn(instance: Accelerators, jobs: Integers, rng: np.random.Generator) -> 
 
 def _able(instance: Accelerators, pairs: Integers) -> Booleans:
     """(m, D) whether a pair, or a job alone, may run on devices of each kind."""
-    return np.asarray(~np.isnan(_both(instance, pairs)).any(axis=0))
+    return np.asarray(~np.isnan(pair_rates(instance, pairs)).any(axis=0))
 
 
-def _both(instance: Accelerators, pairs: Integers) -> Floats:
+def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:
     """(2, m, D) steps a second of both jobs of each pair; NaN where it does not fit."""
     kinds = len(instance.devices)
     shares = TimeShares(
@@ -105,7 +105,7 @@ def _losing(instance: Accelerators, pairs: Integers) -> Booleans:
     """(m,) which pairs do less together than one job alone, on average over devices."""
     kinds, place = np.unique(pairs, axis=0, return_inverse=True)
     alone = np.array([instance.alone[kinds[:, 0]], instance.alone[kinds[:, 1]]])
-    rate = np.nan_to_num(_both(instance, kinds))
+    rate = np.nan_to_num(pair_rates(instance, kinds))
     gain = np.divide(rate, alone, out=np.zeros_like(rate), where=alone > 0).sum(axis=0)
     less = gain @ instance.devices < instance.all_devices
     return np.asarray((less & (kinds[:, 1] >= 0))[place.reshape(-1)])

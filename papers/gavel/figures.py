@@ -1,0 +1,222 @@
+"""POP's figure 2 beside its published log, and Gavel's policies on the measured three GPUs."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+
+from ...analysis.report.picture import Picture
+from ...baselines.accelerators.gandiva import pair_rates, random_pairs
+from ...catalog import functions
+from ...instances.accelerators import Accelerators, TimeShares
+from ...instances.accelerators.envy import envy
+from ...instances.accelerators.formats import gavel
+from ...instances.accelerators.instance import Floats, Integers
+from ...instances.accelerators.measures import (
+    cost,
+    entitlements,
+    isolated_throughputs,
+    mean_throughput,
+)
+from ...instances.accelerators.measures import throughputs as rates_of
+from ...instances.problem.errors import InvalidFile, InvalidOption
+from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.reading import parse_json, read_text
+from ...solvers.accelerators.max_min import max_min
+from ...solvers.outcome import Outcome
+from ..charts import chart
+from ..registry import Finding, addition, compare, experiment
+
+DEVICES = "v100:512,p100:512,k80:512"
+COLUMNS = ("exact", "POP-2", "POP-4", "POP-8", "Gandiva")
+"""What the log has, in its order."""
+
+EQUAL = 1e-6
+"""Throughputs that differ relatively by no more are one; the published ones are a solver's."""
+
+TIMES = (
+    "not a race on one program: theirs has a variable for each job and each pair of jobs and kind "
+    "of device and was solved by MOSEK on 16 threads, building included; ours, over types, has one "
+    "for each type and pair of types. The ratio is of formulations, not of solvers or machines"
+)
+
+_POLICIES = ("isolated", "proportional", "FIFO", "Gandiva", "AlloX", "POP", "hylland-zeckhauser")
+_OPTIMA = ("max-min", "leximin", "max-throughput", "min-cost", "makespan", "finish-time")
+
+
+@validate_options
+@experiment
+def figure_2(
+    *,
+    seed: int = 0,
+    throughputs: str | None = None,
+    jobs: str | None = None,
+    log: str | None = None,
+    draws: Annotated[int, AtLeast(2)] = 20,
+) -> Iterator[Finding | Picture]:
+    """2,048 jobs of 26 models on 512 GPUs of each of three kinds, two on a GPU where they fit.
+
+    Parameters
+    ----------
+    throughputs : path of Gavel's throughput file.
+    jobs : path of the list of the jobs' models, in the order of the log.
+    log : path of POP's published log: seconds, and every job's throughput, of five methods.
+    draws : of Gandiva's random pairs.
+    """
+    for name, path in (("throughputs", throughputs), ("jobs", jobs), ("log", log)):
+        if path is None:
+            raise InvalidOption(
+                f"accelerators-figure-2 needs measured data; give -o {name}=PATH, or --data "
+                "FOLDER, which holds it as `cotenant reproduce --list` says"
+            )
+    assert throughputs is not None
+    assert log is not None
+    instance = gavel(throughputs, jobs=jobs, devices=DEVICES)
+    models = parse_json(read_text(str(jobs)), str(jobs))["jobs"]
+    owner = np.array([instance.names.index(model) for model in models])
+    seconds, published = _log(log, len(owner))
+    due = entitlements(instance)[owner]
+    _fair(instance)  # libraries are loaded
+    begin = time.process_time()
+    ours = {"exact": _fair(instance.replace())[owner]}
+    spent = time.process_time() - begin
+    ours |= {f"POP-{k}": _in_parts(instance, owner, k) for k in (2, 4, 8)}
+    for name, own in ours.items():
+        theirs = published[name]
+        worst, other = float((own / due).min()), float((theirs / due).min())
+        apart = np.abs(own / theirs - 1)
+        near = f"{(apart <= EQUAL).sum()} of {len(own)} jobs within {EQUAL:g}"
+        yield compare(
+            f"worst normalized throughput, {name}", f"{other:.7f}", f"{worst:.7f}",
+            abs(worst / other - 1) <= EQUAL, "theirs from the log's throughputs of every job",
+        )  # fmt: skip
+        yield compare(
+            f"every job's throughput, {name}", "the log's",
+            f"{near}, the farthest {apart.max():.1e} off", bool((apart <= EQUAL).all()),
+            "" if name == "exact" else "job i in part i mod k, as in the published program",
+        )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    drawn = np.array([_gandiva(instance, rng) for _ in range(draws)])
+    theirs = published["Gandiva"] / due
+    low, high = drawn[:, 1].min(), drawn[:, 1].max()
+    yield compare("worst normalized throughput, Gandiva", f"{theirs.min():.4f}",
+        f"{drawn[:, 0].max():.4f}", theirs.min() == drawn[:, 0].max() == 0,
+        f"in every one of {draws} draws some pair does not fit into memory")  # fmt: skip
+    yield compare("mean normalized throughput, Gandiva", f"{theirs.mean():.4f}",
+        f"{drawn[:, 1].mean():.4f} ({low:.4f} to {high:.4f})",
+        bool(low - (high - low) / 2 <= theirs.mean() <= high + (high - low) / 2),
+        f"over {draws} draws of pairs; the log's is one draw of theirs")  # fmt: skip
+    yield addition("variables", f"{len(instance.placements.first)} over types",
+        f"by jobs and pairs of jobs {3 * (len(owner) * (len(owner) + 1) // 2)}")  # fmt: skip
+    yield compare("seconds, exact", f"{seconds[0]:.1f} s", f"{spent:.2f} s of the processor",
+        None, TIMES)  # fmt: skip
+    for name, value in list(zip(COLUMNS, seconds, strict=True))[1:]:
+        yield compare(f"seconds, {name}", f"{value:.1f} s", "", None, "the slowest part of those "
+            "that are taken to run side by side" if name != "Gandiva" else "")  # fmt: skip
+    shown = {name: np.sort(published[name] / due) for name in COLUMNS}
+    places = np.linspace(0, len(due) - 1, 65).round().astype(int)
+    curves = {f"{name}, published": row[places].round(5).tolist() for name, row in shown.items()}
+    curves["exact, here"] = np.sort(ours["exact"] / due)[places].round(5).tolist()
+    yield chart("accelerators-figure-2", "Normalized throughputs of 2,048 jobs",
+        "jobs, from the least to the most", "normalized throughput", curves,
+        x=places.tolist(), style="line", strong=("exact, here",))  # fmt: skip
+
+
+def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
+    """Seconds, and the throughput of every job, of each of the log's methods."""
+    lines = read_text(path).splitlines()
+    try:
+        seconds, every = (ast.literal_eval(line) for line in lines[:2])
+        found = {
+            name: np.array([float(each[job]) for job in range(jobs)])
+            for name, each in zip(COLUMNS, every, strict=True)
+        }
+        return [float(value) for value in seconds], found
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
+        raise InvalidFile(
+            f"{path} is not POP's log; expected a list of {len(COLUMNS)} seconds, and a list of as "
+            "many dictionaries of throughputs by job"
+        ) from None
+
+
+def _fair(instance: Accelerators) -> Floats:
+    """(T,) the throughput of a job of each type under max-min fairness."""
+    answer = max_min(instance).solution
+    assert isinstance(answer, TimeShares)
+    return rates_of(instance, answer)
+
+
+def _in_parts(instance: Accelerators, owner: Integers, parts: int) -> Floats:
+    """Every job's throughput where job i is in part i mod k, as in the published program, with a
+    k-th of the devices.
+    """
+    found = np.zeros(len(owner))
+    for part in range(parts):
+        own = owner[part::parts]
+        count = np.bincount(own, minlength=instance.types)
+        smaller = instance.replace(count=count, devices=instance.devices // parts)
+        found[part::parts] = _fair(smaller)[own]
+    return found
+
+
+def _gandiva(instance: Accelerators, rng: np.random.Generator) -> tuple[float, float]:
+    """The worst and the mean normalized throughput of single jobs in random pairs."""
+    pairs = random_pairs(instance, rng)
+    part = instance.devices / len(pairs)
+    part = part / max(part.sum(), 1.0)
+    rate = np.nan_to_num(pair_rates(instance, pairs)) @ part
+    ratio = rate / entitlements(instance)[pairs.T]
+    return float(ratio.min()), float(ratio.mean())
+
+
+@validate_options
+@experiment
+def policies(
+    *, seed: int = 0, throughputs: str | None = None, jobs: str | None = None
+) -> Iterator[Finding | Picture]:
+    """Gavel's policies as optima with proofs, and rivals, on the jobs and GPUs of POP's figure 2;
+    every job has as many steps left as take three hours on a V100.
+
+    Parameters
+    ----------
+    throughputs : path of Gavel's throughput file.
+    jobs : path of the list of the jobs' models.
+    """
+    if throughputs is None or jobs is None:
+        raise InvalidOption(
+            "accelerators-policies needs measured data; give -o throughputs=PATH and -o jobs=PATH, "
+            "or --data FOLDER, which holds it as `cotenant reproduce --list` says"
+        )
+    shared = gavel(throughputs, jobs=jobs, devices=DEVICES)
+    shared = shared.replace(steps=shared.throughput[:, 0] * 10_800, device_cost=[2.48, 1.46, 0.45])
+    worst: dict[str, float] = {}
+    mean: dict[str, float] = {}
+    for name, method in functions("accelerators", *_OPTIMA, *_POLICIES).items():
+        answer = method(shared, rng=np.random.default_rng(seed))
+        shares = answer.solution if isinstance(answer, Outcome) else answer
+        assert isinstance(shares, TimeShares)
+        rates = rates_of(shared, shares)
+        worst[name] = float((rates / entitlements(shared)).min())
+        mean[name] = mean_throughput(shared, shares)
+        proved = isinstance(answer, Outcome)
+        yield addition(f"{name}: worst and mean normalized throughput",
+            f"{worst[name]:.4f}, {mean[name]:.4f}",
+            f"envy {envy(shared, shares):.1%}, {cost(shared, shares):.0f} dollars an hour"
+            f"{f', {answer.status.value}' if proved else ''}")  # fmt: skip
+    rates = _fair(shared)
+    own = isolated_throughputs(shared)
+    yield compare("sharing incentive of max-min fairness: no job has less than in 1/n of the "
+        "cluster", "yes", f"the least gain is {(rates / own).min() - 1:+.1%}",
+        bool((rates >= own * (1 - EQUAL)).all()), "section 4.4")  # fmt: skip
+    without = float((_fair(shared.replace(together=None)) / entitlements(shared)).min())
+    yield compare("space sharing raises the objective", "yes", f"from {without:.4f} to "
+        f"{worst['max-min']:.4f}", worst["max-min"] > without, "section 3.1")  # fmt: skip
+    yield compare("a policy that knows throughputs beats one that does not", "yes",
+        f"{without:.4f} against {worst['isolated']:.4f} of equal shares, nobody sharing",
+        without > worst["isolated"], "section 4.1")  # fmt: skip
+    yield chart("accelerators-policies", "Gavel's policies and others on 2,048 jobs", "method",
+        "normalized throughput", {"worst": worst, "mean": mean})  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from support.measured import DATA
 from support.messages import refused
 from support.oracles.packing import fewest_for_rates, random_services
-from support.proved import Document, proved, put
+from support.proved import Document, case_of, has_point, proved, put
 from support.seeds import ranges
 
 import cotenant
@@ -31,7 +31,9 @@ from cotenant.papers.registry import experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
+from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_prices import least_price
+from cotenant.verify.packing_servers import services_program
 
 PARVA = DATA / "gpu" / "parva"
 FEWEST = (2, 3, 5, 7, 12, 16)
@@ -72,6 +74,17 @@ def test_the_verifier_finds_the_optimum_proved(some: range) -> None:
             [level] = proved(instance, name).proof.levels
             best = fewest_for_rates(instance, costs)
             assert (level.value, level.bound, level.infeasible) == (best, best, best is None), seed
+
+
+@pytest.mark.parametrize("some", ranges(600, 20, 60))
+def test_the_program_of_the_verifier_has_a_point_from_the_optimum_on(some: range) -> None:
+    for seed in some:
+        instance = random_services(np.random.default_rng(40_000 + seed))
+        given = CheckedPacking(case_of(instance), ruled=True)
+        best = fewest_for_rates(instance, costs=True)
+        below = [None, None] if best is None else [best, best + 1]
+        points = [has_point(services_program(given, given.cost, number)) for number in below]
+        assert points == [False, best is not None], seed
 
 
 def test_both_engines_agree() -> None:

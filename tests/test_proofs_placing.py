@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
 from support.measured import DATA
 from support.messages import approved, refused
 from support.oracles.placement import WEB, Best, answers, best, odd, state
-from support.proved import Document, Proved, case_of, content_of, proved
+from support.proved import Document, Proved, case_of, content_of, has_point, proved
 
 from cotenant.advice.reading import read_state
 from cotenant.advice.to_packing import translate
@@ -30,7 +29,6 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs.tree import tree_step
 from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_servers import moves_program, packing_servers, servers_program
-from cotenant.verify.program import Program
 from cotenant.verify.reading import Refused
 
 SAMPLE = DATA / "clusters" / "k8s"
@@ -178,22 +176,9 @@ def _is_point(instance: Packing, count: Any) -> bool:
                 return False  # VMs without a column
             for j, value in fixed.items():
                 program.equal([(j, 1)], value)
-        if not _has_point(program):
+        if not has_point(program):
             return False
     return True
-
-
-def _has_point(program: Program) -> bool:
-    rows, limits = np.zeros((len(program.rows), len(program.low))), []
-    for r, (terms, most) in enumerate(program.rows):
-        limits.append(min(most, 10**9))
-        for j, factor in terms:
-            rows[r, j] += factor
-    high = np.minimum(np.array(program.high, dtype=float), 1e9)
-    whole = np.ones(len(high))
-    inside = LinearConstraint(rows, -np.inf, limits)
-    point = milp(0 * whole, integrality=whole, bounds=Bounds(program.low, high), constraints=inside)
-    return bool(point.status == 0)
 
 
 @cache

@@ -10,7 +10,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from cotenant import catalog
 from cotenant.analysis.run.solve import solve
@@ -23,6 +25,7 @@ from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.proofs import Task
 from cotenant.verify import verify
 from cotenant.verify.frame import ProofCase
+from cotenant.verify.program import Program
 from cotenant.verify.reading import MOST_WORK, Refused, Unreadable, parse
 from support.messages import refused
 
@@ -154,3 +157,17 @@ def bundled_document(name: str) -> Document:
     """The document of a bundled instance."""
     document: Document = json.loads(read_bytes(locate(name)))
     return document
+
+
+def has_point(program: Program) -> bool:
+    """Whether some whole numbers are within the bounds of a program and keep its rows."""
+    rows, limits = np.zeros((len(program.rows), len(program.low))), []
+    for r, (terms, most) in enumerate(program.rows):
+        limits.append(min(most, 10**9))
+        for j, factor in terms:
+            rows[r, j] += factor
+    high = np.minimum(np.array(program.high, dtype=float), 1e9)
+    whole = np.ones(len(high))
+    inside = LinearConstraint(rows, -np.inf, limits)
+    point = milp(0 * whole, integrality=whole, bounds=Bounds(program.low, high), constraints=inside)
+    return bool(point.status == 0)

@@ -152,6 +152,7 @@ _NUMA = "Llull (thesis 2017)"
 _GAVEL = "Gavel (OSDI 2020)"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
 _STABLE = "pairings without blocking pair only, all of which its search knows"
+_SOONER = "a linear program over types, solved before policies have answered job by job"
 _FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
 
 # fmt: off
@@ -385,26 +386,25 @@ METHODS: tuple[Method, ...] = (
            "the floor"),
     Method("max-min", "accelerators", "solvers.accelerators.max_min:max_min", "exact",
            "worst_throughput", f"{_GAVEL} 4.1, by types",
-           proof_producer="solvers.proofs.time_shares:time_shares"),
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:time_shares"),
     Method("leximin", "accelerators", "solvers.accelerators.leximin:leximin", "exact",
            "worst_throughput", f"{_GAVEL} 4.3, water filling",
-           proof_producer="solvers.proofs.time_shares:levels"),
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:levels"),
     _owned("hierarchical", "accelerators", "solvers.accelerators.leximin:hierarchical", "exact",
            "worst_entity_throughput", f"{_GAVEL} 4.3, by entities",
-           proof_producer="solvers.proofs.time_shares:levels"),
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:levels"),
     Method("max-throughput", "accelerators", "solvers.accelerators.totals:max_throughput",
            "exact", "mean_throughput", f"{_GAVEL} 4.2",
-           asks="solvers.accelerators.totals:enough",
-           proof_producer="solvers.proofs.time_shares:time_shares"),
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:time_shares"),
     Method("min-cost", "accelerators", "solvers.accelerators.totals:min_cost", "exact", "cost",
-           f"{_GAVEL} 4.2, with deadlines", asks="solvers.accelerators.totals:owed",
-           proof_producer="solvers.proofs.time_shares:time_shares"),
+           f"{_GAVEL} 4.2, with deadlines",
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:time_shares"),
     _ending("makespan", "accelerators", "solvers.accelerators.max_min:makespan", "exact",
             "makespan", f"{_GAVEL} 4.2",
-           proof_producer="solvers.proofs.time_shares:time_shares"),
+           no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:time_shares"),
     _ending("finish-time", "accelerators", "solvers.accelerators.max_min:finish_time", "exact",
             "finish_time_ratio", f"Themis (NSDI 2020); {_GAVEL} 4.2",
-            proof_producer="solvers.proofs.time_shares:time_shares"),
+            no_starts=_SOONER, proof_producer="solvers.proofs.time_shares:time_shares"),
     Method("hylland-zeckhauser", "accelerators",
            "solvers.accelerators.hylland_zeckhauser:hylland_zeckhauser", "equilibrium",
            "equilibrium_error", "Hylland and Zeckhauser (1979)",

@@ -39,21 +39,25 @@ from cotenant.instances.problem.errors import CotenantError
 from cotenant.instances.problem.files import bundled, instance_of, locate
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.verify import methods_of, verify
+from cotenant.verify.accelerators import Shares
 from cotenant.verify.frame import ProofCase, ProofFile
-from cotenant.verify.reading import Refused, Unreadable
+from cotenant.verify.reading import Decimal, Refused, Unreadable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import market_cases
+from support.oracles.accelerators import Jobs
 from support.oracles.packing import shares_of, totals_possible
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from support.proved import bundled_document, content_of, proved
+from support.small_accelerators import drawn as accelerators_drawn
+from support.small_accelerators import optima as accelerators_optima
 from support.small_cases import tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
 
-DRAWN = ("packing", "admission", "scheduling", "numa", "groups")
+DRAWN = ("packing", "admission", "scheduling", "numa", "groups", "accelerators")
 """Problems other than colocation of which tiny instances are drawn."""
 
 LISTED = 5
@@ -146,6 +150,8 @@ def starts(problems: list[str], drawn: int) -> list[Start]:
 
 def enumerated(problem: str, seed: int) -> list[tuple[Any, Optima]]:
     """Drawn instances, and the optima by method."""
+    if problem == "accelerators":
+        return [(sharing := accelerators_drawn(seed, 4), accelerators_optima(sharing))]
     if problem == "groups":
         jobs = jobs_drawn(seed)
         return [(jobs, {"optimal": min(every_cost(jobs), default=None)})]
@@ -261,6 +267,8 @@ def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fr
         return _lie_of_pairings(start, proof, levels)
     if start.market is not None:
         return start.market.lie(proof)
+    if start.key == ("accelerators", "leximin") and (false := _lie_of_levels(start, proof, levels)):
+        return false
     if start.key[1] == "max-min-share" and (false := _lie_of_shares(start, proof, levels)):
         return false
     for claim in levels[:1]:
@@ -316,6 +324,35 @@ def _lie_of_shares(start: Start, proof: dict[str, Any], levels: list[dict[str, A
         among = [t for t in others if all(x >= y for x, y in zip(t[:level], own, strict=False))]
         if claim["bound"] is not None and Fraction(claim["bound"]) < max(t[level] for t in among):
             return f"that share {level} is at most {claim['bound']}"
+    return ""
+
+
+def _lie_of_levels(start: Start, proof: dict[str, Any], levels: list[dict[str, Any]]) -> str:
+    """Of the answers in which the types of earlier levels have no less than in this one, how much
+    those of a level can all have, job by job.
+    """
+    instance = instance_of(json.loads(start.content), start.content.decode(), Path("a file"))
+    jobs = Jobs(instance)
+    document = json.loads(start.content, parse_float=Decimal)
+    for key in ("cotenant", "problem", "name", "source"):
+        document.pop(key, None)
+    total = Shares(ProofCase(document, {}, proof["witness"], [])).total
+    has = [total[t] / int(instance.count[t]) for t in jobs.type]
+    before = set[int]()
+    for claim, steps in zip(levels, [proof, *proof["levels"]], strict=True):
+        types = next(step["types"] for step in steps["steps"] if "types" in step)
+        floors = [has[j] if t in before else Fraction(0) for j, t in enumerate(jobs.type)]
+        raised = [jobs.due(j) if t in types else Fraction(0) for j, t in enumerate(jobs.type)]
+        found = jobs.solve(lambda *_: Fraction(0), floors, raised, 1)
+        if (
+            found is not None
+            and claim["bound"] is not None
+            and Fraction(claim["bound"]) < -found[0]
+        ):
+            return (
+                f"that {types} have at most {claim['bound']}, where {float(-found[0])} is possible"
+            )
+        before |= set(types)
     return ""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import seeds
-from support.small_accelerators import drawn, leximin_wrongs, wrongs
+from support.small_accelerators import CLOSE, drawn, leximin_wrongs, wrongs
 
 import cotenant
 from cotenant import catalog
@@ -34,6 +34,20 @@ def test_the_optima_equal_the_programs_of_every_job(seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(60, 6))
 def test_leximin_raises_every_job_as_far_as_the_program_of_every_job(seed: int) -> None:
     assert list(leximin_wrongs(drawn(seed, most_jobs=4))) == []
+
+
+@pytest.mark.parametrize("seed", seeds(40, 4))
+def test_no_policy_is_better_than_a_bound(seed: int) -> None:
+    instance = drawn(seed, most_jobs=12)
+    found = [method for method in catalog.methods("accelerators") if method.kind == "heuristic"]
+    policies = [cotenant.solve(instance, policy.name).metrics for policy in found]
+    for method in ("max-min", "hierarchical", "max-throughput", "makespan", "finish-time"):
+        options = {"least": 0.0} if method == "max-throughput" else {}
+        best = cotenant.solve(instance, method, **options)
+        sign = -1 if method in ("makespan", "finish-time") else 1
+        for metrics_of_policy in policies:
+            theirs = metrics_of_policy.get(best.objective_name)
+            assert theirs is None or sign * theirs <= sign * best.bound + CLOSE * abs(best.bound)
 
 
 def tiny() -> Accelerators:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from cotenant.catalog import find
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.groups import Groups
@@ -15,9 +16,9 @@ from cotenant.instances.packing import Packing
 from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
-from support.oracles.accelerators import Jobs
 from support.oracles.packing import fewest, most_cards
 from support.scheduling_cases import best_of_all
+from support.small_accelerators import optima as accelerators_optima
 from support.small_cases import (
     largest_least_share,
     most_total_speed,
@@ -108,14 +109,9 @@ def numa(instance: Any) -> Values:
 
 def accelerators(instance: Accelerators) -> Values:
     """Of the programs of every job, in fractions."""
-    jobs = Jobs(instance)
-    least = jobs.least_cost(Fraction(1))
     return {
-        "worst_throughput": float(jobs.max_min()),
-        "worst_entity_throughput": float(jobs.hierarchical()),
-        "mean_throughput": float(jobs.most_total(Fraction(0)) or 0),
-        "makespan": float(jobs.makespan()),
-        "cost": None if least is None else float(least),
+        find("accelerators", name).objective: None if best is None else float(best)
+        for name, best in accelerators_optima(instance).items()
     }
 
 

@@ -16,7 +16,7 @@ import cotenant
 from cotenant.cli import app
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.accelerators.formats import accelerators_csv, gavel
-from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 
 A, B, TWO = "('A', 1)", "('B', 1)", "('A', 2)"
 FAST = {
@@ -152,3 +152,25 @@ def test_the_published_instance_is_made() -> None:
     )
     for row, name in enumerate(found.names):
         assert found.throughput[row, 2] == raw["k80"][f"('{name}', 1)"]["null"]
+
+
+def test_labels_in_any_order_make_an_instance() -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"new": [8.0, 3.0], "old": [2.0, 0.0]}, index=["vision", "text"])
+    pairs = pandas.DataFrame(
+        [("text", "vision", "new", 1.0), ("vision", "text", "new", 5.0)],
+        columns=["job", "beside", "device", "throughput"],
+    )
+    found = Accelerators.from_frame(
+        frame, devices={"old": 2, "new": 1}, count=pandas.Series({"text": 3, "vision": 2}),
+        pairs=pairs, weight={"text": 1, "vision": 2},
+    )  # fmt: skip
+    assert found.names == ("vision", "text")
+    assert (found.devices.tolist(), found.count.tolist()) == ([1, 2], [2, 3])
+    assert found.weight.tolist() == [2, 1]
+    assert found.together is not None
+    assert found.together[0, 1].tolist() == [5, np.inf]
+    for wrong in ({"count": {"vision": 2}}, {"pairs": pairs.replace("new", "newest")}):
+        with refused(InvalidInstance):
+            Accelerators.from_frame(frame, **({"devices": 1, "pairs": pairs} | wrong))

@@ -42,6 +42,9 @@ def random(
         steps=rng.uniform(1e3, 1e5, types).round(),
         elapsed=rng.uniform(0, 1e4, types).round(),
         device_cost=rng.uniform(0.5, 4, kinds).round(2),
+        names=tuple(f"job-{kind + 1}" for kind in range(types)),
+        device_names=tuple(f"gpu-{kind + 1}" for kind in range(kinds)),
+        name=f"random-{types}-types-{jobs}",
         source=f"synthetic: {jobs} jobs of {types} types, {devices} devices of {kinds} kinds",
     )
 

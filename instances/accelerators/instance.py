@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,12 @@ import numpy.typing as npt
 from ..problem.base import Instance
 from ..problem.errors import InvalidInstance
 from ..problem.fields import Axes, Index, Json, Names, set_field, set_fields
-from ..problem.option_types import Above, AtLeast, Between
+from ..problem.frames import axis_labels, columns_of, from_labels, places
+from ..problem.option_types import Above, AtLeast, Between, validate_options
 
 if TYPE_CHECKING:
+    import pandas
+
     from .answer import TimeShares  # noqa: F401  named in the text below
 
 Floats = npt.NDArray[np.float64]
@@ -149,6 +152,41 @@ class Accelerators(Instance["TimeShares"]):
                 f"a throughput on a kind of at least {self.workers[kind]} devices",
                 "Leave the type out, or give it a count of 0",
             )
+
+    @classmethod
+    @validate_options
+    def from_frame(
+        cls,
+        frame: pandas.DataFrame,
+        *,
+        devices: Any,
+        count: Any = 1,
+        pairs: pandas.DataFrame | None = None,
+        **fields: Any,
+    ) -> Self:
+        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+
+        Parameters
+        ----------
+        frame : throughputs alone, types of jobs down and kinds of devices across.
+        devices, count : a Series or a mapping by kind and by type, or a number for all.
+        pairs : columns `job`, `beside`, `device` and `throughput`, of the job beside the other;
+            what is not there may not share.
+        **fields : the other fields, as the class takes them, or by label.
+        """
+        labels = axis_labels(cls, {"throughput": frame})
+        given = {"throughput": frame, "devices": devices, "count": count}
+        own = {name for name, value in fields.items() if hasattr(value, "keys")}
+        given |= {name: fields.pop(name) for name in sorted(own)}
+        if pairs is not None:
+            types, kinds = labels["types"], labels["devices"]
+            *named, rates = columns_of(pairs, ("job", "beside", "device", "throughput"), "pairs")
+            owners = zip(named, (types, types, kinds), ("job", "beside", "device"), strict=True)
+            at = tuple(places(each, known, f"pairs.{name}") for each, known, name in owners)
+            together = np.full((len(types), len(types), len(kinds)), np.inf)
+            together[at] = rates
+            fields["together"] = together
+        return from_labels(cls, labels, given, fields)
 
     @property
     def types(self) -> int:

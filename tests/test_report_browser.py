@@ -364,6 +364,42 @@ def test_what_is_seen_is_not_blank(browser: Browser) -> None:
     assert len(seen) > 20
 
 
+LETTERS = """
+return [...document.querySelectorAll('figure svg')].map(picture => {
+  const texts = [...picture.querySelectorAll('text')].filter(text => text.textContent.trim());
+  const seen = texts.map(text => {
+    const matrix = text.getScreenCTM();
+    const inner = text.querySelector('tspan') || text;
+    const size = parseFloat(getComputedStyle(inner).fontSize) * Math.hypot(matrix.a, matrix.b);
+    const box = text.getBoundingClientRect();
+    return {text: text.textContent, size, slanted: matrix.a && matrix.b, box};
+  });
+  const straight = seen.filter(each => !each.slanted);
+  const touching = straight.flatMap((one, place) => straight.slice(place + 1)
+    .filter(other => Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left) > 1
+      && Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top) > 3)
+    .map(other => `${one.text} / ${other.text}`));
+  return [picture.querySelector('title').textContent, Math.min(...seen.map(each => each.size)),
+    Math.max(...seen.map(each => each.size)), touching];
+});
+"""
+"""Of each picture: its title, the size of its smallest and its largest letter, texts that touch."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("which", ["page", pytest.param("every", marks=pytest.mark.slow)])
+def test_letters_of_pictures_can_be_read_and_never_touch(
+    browser: Browser, request: pytest.FixtureRequest, which: str, width: int
+) -> None:
+    shape(browser, width, "light")
+    browser.get(request.getfixturevalue(which))
+    pictures = browser.execute_script(LETTERS)
+    assert len(pictures) >= 3
+    assert {title: least for title, least, _, _ in pictures if least < 9} == {}
+    assert {title: most for title, _, most, _ in pictures if most > 16} == {}
+    assert {title: texts for title, _, _, texts in pictures if texts} == {}
+
+
 def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys

@@ -106,7 +106,7 @@ def _fill_of(found: Records, kind: str) -> Picture:
         f"Share of the cores in use on each {what[0]}, one row per method. Mean over them: "
         f"{extremes(middle, '.0%')}.",
         shown_of(len(names), first["machines"],
-        "VMs are shown, evenly spaced") if kind == "vm" else "",
+        "VMs are shown, evenly spaced") if kind == "vm" else "", worse="low",
     )  # fmt: skip
 
 

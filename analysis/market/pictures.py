@@ -166,6 +166,7 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
         f"Envy between pairs of users under {method}, dark where the user of the row would rather "
         f"have what the user of the column has. The worst pair: {names[row]} looks at "
         f"{names[column]}, index {values[row, column]:.2f}.",
+        worse="low",
         note=joined(
             shown_of(
                 len(names), record["users"], "users are shown: the most envious, and whom they envy"

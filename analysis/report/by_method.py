@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,6 +69,7 @@ def map_by_method(
     name: str, title: str, x_label: str, x_names: Sequence[str],
     values: Mapping[str, Sequence[float | None]],
     what: str, alt: str, note: str = "", *, center: float | None = None,
+    worse: Literal["", "low", "high"] = "",
 ) -> HeatMap:  # fmt: skip
     """A row of values, called `what`, for each method; None and NaN leave a hole."""
     cells = tuple(
@@ -87,6 +88,7 @@ def map_by_method(
         alt,
         center=center,
         note=note,
+        worse=worse,
     )
 
 

@@ -108,6 +108,7 @@ class HeatMap:
     values : rows of columns; None leaves a hole.
     value_label : what a value is, with its unit.
     center : the value in the middle of a scale of two colors; None for a scale of one.
+    worse : which end of a scale of one color is worse, "low" or "high"; it is drawn dark.
     """
 
     name: str
@@ -122,6 +123,7 @@ class HeatMap:
     command: str = ""
     center: float | None = None
     note: str = ""
+    worse: Literal["", "low", "high"] = ""
 
     def table(self) -> Table:
         """Its numbers."""

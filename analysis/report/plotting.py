@@ -52,8 +52,15 @@ MOST_LINES = 8
 it."""
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
+_SHORT_NAMES = 45
+"""Letters of all categories up to which they stand side by side under bars."""
+
 _LEGEND = 70
 """Letters of a name in a legend: more would not fit; the picture's table has the whole."""
+_APART = 3.0
+"""Pixels between the labels of two ticks."""
+_LETTER = 5.4
+"""Points that a letter takes on average."""
 _MOST_NUMBERS = 16
 """A heat map with at most this many rows and columns says its values in its cells."""
 
@@ -65,50 +72,92 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     if _many(chart):
         return _frames(chart, width or _SIZE[0])
     across = width or _SIZE[0]
-    tall = _SIZE[1] * max(min(across / _SIZE[0], 1.2), 0.7)
-    longest = max((len(_named(series)) for series in chart.series), default=0)
-    columns = max(1, min(4, len(chart.series), int(80 * across / _SIZE[0]) // (longest + 6)))
-    deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
-    drawn = Figure(figsize=(across, tall + 0.18 * max(deep - 1, 0)), layout="constrained")
-    axes = drawn.add_subplot()
     names = list(
         dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str))
     )
+    lying = bool(names) and (_dots(chart) or sum(map(len, names)) > _SHORT_NAMES)
+    tall = _SIZE[1] * max(min(across / _SIZE[0], 1.2), 0.7)
+    if lying:
+        rows = len(names) * (1 if _dots(chart) else max(1.0, 0.45 * len(chart.series)))
+        tall = max(1.6, 0.9 + 0.24 * rows)
+    longest = max((len(_named(series)) for series in chart.series), default=0)
+    columns = max(1, min(4, len(chart.series), int(72 * across / _SIZE[0]) // (longest + 6)))
+    deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
+    drawn = Figure(figsize=(across, tall + 0.2 * max(deep - 1, 0)), layout="constrained")
+    axes = drawn.add_subplot()
+    if names:
+        _categories(axes, chart, names, lying)
+    else:
+        for place, series in enumerate(chart.series):
+            _points(axes, series, _places(chart, series), _color(series, place), place)
+        _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
+    values = "x" if lying else "y"
+    labels = {"x": _said(chart.x_label), "y": _upright(chart.y_label, tall * 10)}
+    if lying:
+        labels = {"x": _said(chart.y_label), "y": _upright(chart.x_label, tall * 10)}
+    axes.set_xlabel(labels["x"])
+    axes.set_ylabel(labels["y"])
+    _scale(axes, values, chart.y_scale, [value for series in chart.series for value in series.y])
+    if len(chart.series) > 1:
+        drawn.legend(loc="outside upper center", ncols=columns)
+    if any(series.labels for series in chart.series):
+        _name_points(drawn, axes, chart.series, names, lying)
+    _clear_ticks(drawn, axes, "" if not names else "y" if lying else "x")
+    return drawn
+
+
+def _dots(chart: Chart) -> bool:
+    """Whether a chart over categories has series of points: no line joins categories."""
+    return any(series.style != "bars" for series in chart.series)
+
+
+def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> None:
+    """Bars or points over categories; where they lie, each category is a row, the first on top."""
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
-        x = _places(chart, series, names)
-        color = INK if series.strong else COLOURS[place % len(COLOURS)]
+        at = [float(names.index(x)) for x in series.x]
+        values, color = list(map(_number, series.y)), _color(series, place)
         if series.style == "bars":
-            width = 0.8 / len(bars)
-            x = [value + (bars.index(place) - (len(bars) - 1) / 2) * width for value in x]
-            axes.bar(
-                x,
-                list(map(_number, series.y)),
-                width,
-                label=_named(series),
-                color=color,
-                edgecolor=INK,
-                linewidth=0.4,
-            )
-        _points(axes, series, x, color, place)
-    if names:
-        long = sum(map(len, names)) > 45
-        axes.set_xticks(
-            range(len(names)),
-            map(_said, names),
-            rotation=60 if long else 0,
-            ha="right" if long else "center",
-        )
-    axes.set_xlabel(_said(chart.x_label))
-    axes.set_ylabel(_upright(chart.y_label, tall * 10))
-    if not names:
-        _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
-    _scale(axes, "y", chart.y_scale, [value for series in chart.series for value in series.y])
-    if len(chart.series) > 1:
-        drawn.legend(loc="outside upper center", ncols=columns, fontsize=8)
-    if any(series.labels for series in chart.series):
-        _name_points(drawn, axes, chart.series, names)
-    return drawn
+            thick = 0.8 / len(bars)
+            at = [value + (bars.index(place) - (len(bars) - 1) / 2) * thick for value in at]
+            draw = axes.barh if lying else axes.bar
+            draw(at, values, thick, label=_named(series), color=color)
+        else:
+            apart = 0.5 * (place / max(1, len(chart.series) - 1) - 0.5) if lying else 0.0
+            at = [value + apart for value in at]
+            x, y = (values, at) if lying else (at, values)
+            marker = MARKERS[place % len(MARKERS)]
+            look = {"marker": marker, "markersize": 5.5, "markeredgewidth": 0, "linestyle": ""}
+            shown = axes.plot(x, y, label=_named(series), color=color, **look)[0]
+            if series.tips:
+                shown.set_gid(f"tips-{place}")
+        _intervals(axes, series, at, lying)
+    axis, ticks = (axes.yaxis, axes.set_yticks) if lying else (axes.xaxis, axes.set_xticks)
+    ticks(range(len(names)), list(map(_said, names)))
+    axis.grid(lying and _dots(chart))  # rows to follow with the eye; bars need none
+    if lying:
+        axes.invert_yaxis()
+
+
+def _color(series: Series, place: int) -> str:
+    return INK if series.strong else COLOURS[place % len(COLOURS)]
+
+
+def _clear_ticks(drawn: Figure, axes: Axes, names: Literal["x", "y", ""]) -> None:
+    """Leave out every second tick as long as the labels of two touch, but for an axis of names."""
+    from matplotlib.ticker import FixedLocator
+
+    for which, along in (("x", 0), ("y", 1)):
+        axis = getattr(axes, f"{which}axis")
+        for _ in range(0 if which == names else 4):
+            drawn.draw_without_rendering()
+            low, high = sorted(axis.get_view_interval())
+            ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
+            ends = sorted((box.min[along], box.max[along]) for box in boxes)
+            if all(one[1] + _APART <= other[0] for one, other in pairwise(ends)):
+                break
+            axis.set_major_locator(FixedLocator([tick.get_loc() for tick in ticks][::2]))
 
 
 def _many(chart: Chart) -> bool:
@@ -131,16 +180,16 @@ def _frames(chart: Chart, width: float) -> Figure:
     for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
         axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7)
         _points(axes, series, _places(chart, series), COLOURS[place % len(COLOURS)], place)
-        axes.set_title(_named(series), fontsize=8, loc="left")
-        axes.tick_params(labelsize=8)
+        axes.set_title(_named(series), loc="left")
+        axes.tick_params(labelsize=9)
     for axes in grid[len(chart.series) :]:
         axes.set_visible(False)
     _scale(grid[0], "x", chart.x_scale, [x for series in chart.series for x in series.x])
     _scale(grid[0], "y", chart.y_scale, [y for series in chart.series for y in series.y])
     for axes in grid:
         axes.minorticks_off()
-    drawn.supxlabel(_said(chart.x_label), fontsize=9)
-    drawn.supylabel(_upright(chart.y_label, drawn.get_figheight() * 12), fontsize=9)
+    drawn.supxlabel(_said(chart.x_label))
+    drawn.supylabel(_upright(chart.y_label, drawn.get_figheight() * 12))
     return drawn
 
 
@@ -175,12 +224,17 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
     change, axis = getattr(axes, f"set_{which}scale"), getattr(axes, f"{which}axis")
     if scale == "linear" and known and all(value == int(value) for value in known):
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    in_words = FuncFormatter(lambda value, _: _tick_text(value))
     if scale == "linear" or not positive:
+        if max(map(abs, known), default=0.0) >= 1e3:
+            axis.set_major_formatter(in_words)
         return
     if scale == "symlog" or len(positive) < len(known):
         change("symlog", linthresh=1.0 if scale == "symlog" else min(positive))
+        axis.set_major_formatter(in_words)
         return
     change("log")
+    axis.set_major_formatter(in_words)
     if max(positive) / min(positive) < 30:  # ticks at powers of ten alone would be one or two
         low = math.floor(math.log10(min(positive)))
         ticks = [
@@ -191,13 +245,23 @@ def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[
             MaxNLocator(5, steps=[1, 2, 5, 10]) if narrow else FixedLocator(ticks)
         )
         axis.set_minor_locator(NullLocator())
-    if min(positive) > 1e-4 and max(positive) < 1e5:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _tick_text(value: float) -> str:
+    """A number at a tick: prefixes of units from a million on, thousands set apart."""
+    size = abs(value)
+    for unit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if size >= unit:
+            return f"{value / unit:z.4g}{letter}"
+    if size >= 1e3:
+        return f"{value:z,.10g}"
+    return f"{value:z.6g}" if size >= 1e-4 or not value else f"{value:.1g}"
 
 
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
-    """Everything of a series but its bars and names: line, markers, intervals, and tooltips."""
+    """Everything of a series over numbers but its names: line, markers, intervals, tooltips."""
     if series.style == "bars":
+        axes.bar(x, list(map(_number, series.y)), label=_named(series), color=color)
         _intervals(axes, series, x)
         return
     y = list(map(_number, series.y))
@@ -221,16 +285,22 @@ def _dash(place: int) -> Any:
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
-def _intervals(axes: Axes, series: Series, x: Sequence[float]) -> None:
+def _intervals(axes: Axes, series: Series, x: Sequence[float], lying: bool = False) -> None:
     if not series.low:
         return
     y = list(map(_number, series.y))
     down = [max(value - _number(low), 0.0) for value, low in zip(y, series.low, strict=True)]
     above = [max(_number(high) - value, 0.0) for value, high in zip(y, series.high, strict=True)]
-    axes.errorbar(x, y, yerr=[down, above], fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
+    look = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "capsize": 2}
+    if lying:
+        axes.errorbar(y, x, xerr=[down, above], **look)
+    else:
+        axes.errorbar(x, y, yerr=[down, above], **look)
 
 
-def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str]) -> None:
+def _name_points(
+    drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str], lying: bool
+) -> None:
     """Names beside points where they cover nothing, with a thin line to a point far off."""
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
     drawn.set_layout_engine("none")
@@ -241,12 +311,13 @@ def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Seq
         labels = entry.labels or ("",) * len(entry.x)
         for label, x, y in zip(labels, entry.x, entry.y, strict=True):
             at = (_number(names.index(x) if isinstance(x, str) else x), _number(y))
+            at = at[::-1] if lying else at
             if all(map(math.isfinite, at)):
                 (named if label and len(named) < _MOST_LABELS else bare).append((label, at))
     points = [axes.transData.transform(at) * to_page for _, at in [*named, *bare]]
     renderer = drawn._get_renderer()  # type: ignore[attr-defined]
     texts = [
-        axes.annotate(_said(label), at, xytext=(0, 0), textcoords="offset points", fontsize=8)
+        axes.annotate(_said(label), at, xytext=(0, 0), textcoords="offset points")
         for label, at in named
     ]
     boxes = [text.get_window_extent(renderer) for text in texts]
@@ -276,7 +347,7 @@ def _name_points(drawn: Figure, axes: Axes, series: Sequence[Series], names: Seq
             "shrinkA": 0,
         }
         axes.annotate(
-            text.get_text(), at, xytext=(left, low), textcoords="offset points", fontsize=8,
+            text.get_text(), at, xytext=(left, low), textcoords="offset points",
             annotation_clip=False,
             arrowprops=line if far else None, in_layout=False,
         )  # fmt: skip
@@ -361,24 +432,32 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         norm = TwoSlopeNorm(chart.center, chart.center - spread, chart.center + spread)
     shown = axes.imshow(
         values,
-        cmap="cividis" if norm is None else "PuOr",
+        # the bad end is dark: cividis begins there
+        cmap=("cividis_r" if chart.worse == "high" else "cividis") if norm is None else "PuOr",
         norm=norm,
         aspect="auto",
         interpolation="nearest",
     )
+    flat = _fit_across(drawn, axes, columns, max(map(len, chart.x_names), default=0))
     axes.set_xticks(
         range(len(chart.x_names)),
-        map(_said, chart.x_names),
-        rotation=60,
-        ha="right",
-        fontsize=8,
+        list(map(_said, chart.x_names)),
+        rotation=0 if flat else 60,
+        ha="center" if flat else "right",
     )
-    axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names), fontsize=8)
+    axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names))
     axes.set_xlabel(_said(chart.x_label))
     room = drawn.get_figheight() * 8  # the names below, on their slant, take a good part
     axes.set_ylabel(_upright(chart.y_label, room))
-    drawn.colorbar(shown, ax=axes, label=_upright(chart.value_label, room))
-    if max(rows, columns) <= _MOST_NUMBERS:
+    darker = f"{chart.value_label}; darker is worse" if chart.worse else chart.value_label
+    drawn.colorbar(shown, ax=axes, label=_upright(darker, room))
+    texts = {
+        place: f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
+        for place, value in np.ndenumerate(values)
+        if value == value
+    }
+    longest = max(map(len, texts.values()), default=0)
+    if max(rows, columns) <= _MOST_NUMBERS and _fit_across(drawn, axes, columns, longest):
         for (row, column), value in np.ndenumerate(values):
             if value == value:
                 red, green, blue, _ = shown.cmap(shown.norm(value))
@@ -386,10 +465,15 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
                 axes.text(
                     column,
                     row,
-                    f"{value:.3g}",
+                    texts[row, column],
                     ha="center",
                     va="center",
-                    fontsize=8,
                     color="white" if dark else "#111111",
                 )
     return drawn
+
+
+def _fit_across(drawn: Figure, axes: Axes, columns: int, letters: int) -> bool:
+    """Whether texts of so many letters fit into the columns of a heat map side by side."""
+    drawn.draw_without_rendering()
+    return axes.get_window_extent().width / columns * 72 / drawn.dpi >= letters * _LETTER + 3

@@ -147,7 +147,7 @@ def _most_owed_chart(by_method: Records) -> Chart:
         "most-owed-over-time",
         "The most owed to any organization, over time",
         "time",
-        f"largest phi - psi [{word}]",
+        f"most owed to one [{word}]",
         tuple(series),
         "The largest debt to one organization over time, by method. At the horizon, in "
         f"{word}: {extremes(last, '.4g')}.",
@@ -172,7 +172,7 @@ def _debt_chart(method: str, entry: Record) -> Chart:
         f"owed-over-time-{file_name(method)}",
         f"Who is owed what over time: {method}",
         "time",
-        f"phi - psi [{word}]",
+        f"owed: what is due less what it got [{word}]",
         tuple(series),
         f"What {method} owes each organization over time; below 0 it got more than its share. "
         f"At the horizon, in {word}: {extremes(last, '.4g')}.",
@@ -185,13 +185,14 @@ def _owed_map(by_method: Records) -> HeatMap:
     values, word = _in_units(means(by_method, "owed"))
     most = {method: float(row.max()) for method, row in values.items()}
     text = (
-        "phi minus psi of each organization at the horizon, by method. Most owed to one, "
+        "What each organization is due (phi) less what it got (psi) at the horizon, by method. "
+        "Most owed to one, "
         f"in {word}: {extremes(most, '.4g')}."
     )
     return _map(
         "owed",
         "Who is owed what at the horizon",
-        f"phi - psi [{word}]",
+        f"owed: what is due less what it got [{word}]",
         by_method,
         values,
         text,
@@ -214,7 +215,7 @@ def _share_map(by_method: Records) -> HeatMap:
     return _map(
         "psi-over-phi",
         "What each organization got of what it is due",
-        "psi / phi",
+        "what it got over what is due",
         by_method,
         values,
         text,
@@ -233,7 +234,7 @@ def _utility_map(by_method: Records) -> HeatMap:
     return _map(
         "utilities",
         "Utility of each organization",
-        f"psi_sp [{word}]",
+        f"utility [{word}]",
         by_method,
         values,
         text,

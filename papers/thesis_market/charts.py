@@ -64,7 +64,7 @@ def envy_map(mechanism: str, matrix: Floats, group: Integers, index: float) -> H
         f"Envy index under {mechanism}, in the group with the most envy", "envied", "envious",
         users, users, tuple(tuple(row) for row in matrix.tolist()), "envy index, 1 is no envy",
         f"Matrix of the pairwise envy index among {len(users)} users. {words}; {below} of "
-        f"{matrix.size} entries are below 1.",
+        f"{matrix.size} entries are below 1.", worse="low",
     )  # fmt: skip
 
 

@@ -59,6 +59,14 @@ def is_card(resource: str) -> bool:
     return resource.endswith("/gpu") or resource.startswith(MIG) or resource == CARDS
 
 
+def cards_of(requests: Mapping[str, int]) -> dict[str, int]:
+    """The cards among what a pod requests; those that it has whole, where pods share others."""
+    found = {name: number for name, number in requests.items() if is_card(name) and number}
+    if CARDS in found:
+        found.pop(CARD, None)
+    return found
+
+
 @dataclass(frozen=True)
 class CardUse:
     """The cards of one resource.
@@ -135,7 +143,7 @@ class Admission:
         """Cards that it asks for, by resource."""
         asked = Counter[str]()
         for n in self.pods:
-            asked.update({k: v for k, v in self.state.pods[n].requests.items() if is_card(k)})
+            asked.update(cards_of(self.state.pods[n].requests))
         return asked
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from .answer_page import PagePart
 from .capacity import refusals_in
-from .gpus import Admission, CardUse, GpuAnswer, Slots, is_card
+from .gpus import MIG, Admission, CardUse, GpuAnswer, Slots, cards_of
 from .nodes_page import rows_part
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
 from .wording import plural, some
@@ -58,17 +58,17 @@ def gpus_answer(found: GpuAnswer) -> Answer:
 
 def _title(one: Admission) -> str:
     """A gang by name, with its pods and cards."""
-    cards = " and ".join(f"{number} {_short(name)}" for name, number in one.cards.items())
+    cards = " and ".join(_number_of(name, number) for name, number in one.cards.items())
     if len(one.pods) == 1:
-        return f"{one.name} ({cards})"
-    return f"{one.name} ({plural(len(one.pods), 'pod')}, {cards})"
+        return f"pod {one.name} ({cards})"
+    return f"gang {one.name} ({plural(len(one.pods), one.state.workload_noun)}, {cards})"
 
 
-def _short(resource: str) -> str:
-    """A resource of cards as a noun."""
-    if resource.endswith("/gpu") or not resource.startswith("nvidia"):
-        return "cards"
-    return resource.rpartition("/")[2]
+def _number_of(resource: str, number: int) -> str:
+    """So many cards, or slices of a profile."""
+    if resource.startswith(MIG):
+        return f"{number} {resource.rpartition('/')[2]}"
+    return plural(number, "card")
 
 
 def _number(one: Admission) -> str:
@@ -121,20 +121,16 @@ def _reasons(one: Admission) -> Iterator[str]:
 
 def _use(one: CardUse) -> str:
     """Cards of a resource, and in which pieces they are free."""
-    pieces = {free: nodes for free, nodes in one.pieces.items() if free}
-    shown = sorted(pieces.items(), reverse=True)
-    words = [f"{free} on {plural(nodes, 'node')}" for free, nodes in shown]
-    text = f"{one.resource}: {one.total} cards, {one.used} in use, {one.free} free"
-    text += f" ({some(words, PIECES)})" * bool(words)
+    pieces = sorted(((free, nodes) for free, nodes in one.pieces.items() if free), reverse=True)
+    words = [f"{free} on {plural(nodes, 'node')}" for free, nodes in pieces]
+    text = f"{_number_of(one.resource, one.total)} ({one.resource}): {one.used} in use, {one.free}"
+    text += f" free ({some(words, PIECES)})" if words else " free"
     return text + f"; {one.closed} more on nodes that take no pods" * bool(one.closed) + "."
 
 
 def _size(one: Slots) -> str:
     """The size of a pod, by its cards."""
-    return "pods of " + " and ".join(
-        f"{n} {_short(name)[: -1 if n == 1 and _short(name) == 'cards' else None]}"
-        for name, n in one.requests.items() if is_card(name)
-    )  # fmt: skip
+    return "pods of " + " and ".join(_number_of(*each) for each in cards_of(one.requests).items())
 
 
 def _slots(one: Slots) -> str:

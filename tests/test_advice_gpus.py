@@ -77,7 +77,7 @@ def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
         (16, 16, 16), (8, 8, 8), (2, 4, 4), (0, 2, 2),
     ]  # fmt: skip
     assert lines(found)[0] == (
-        "ml/llama (2 pods, 16 cards) fits after 3 moves (fewest, proved) in 2 waves."
+        "gang ml/llama (2 pods, 16 cards) fits after 3 moves (fewest, proved) in 2 waves."
     )
     assert len(lines(found)) <= 10
 

@@ -98,6 +98,12 @@ def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
     assert text[2:4] == ["kubectl cordon g-2", "kubectl cordon g-3"]
     assert text[-2:] == ["kubectl uncordon g-2", "kubectl uncordon g-3"]
     assert advice.left_pending == {"LeastAllocated": (), "MostAllocated": ()}
+    busy = [pod("c-1", "n2", cpu=1, containers=cards(6)), pod("d-1", "n3", containers=cards(7, 6))]
+    given = state(
+        *nodes(0, 8, 8, 8), runs("b-1", "n1", 1), runs("a-1", "n1", 2), *busy, waits("e-1", 8)
+    )
+    # one pod goes where another should, which may not come back to the node of the gang
+    assert only(gpus(given)).advice.left_pending["LeastAllocated"]
 
 
 def test_scattered_cards_of_two_nodes_make_room_by_one_move() -> None:
@@ -167,6 +173,17 @@ def test_slices_and_other_vendors_are_cards_too() -> None:
         (slice_, 7, 5), (amd, 2, 2),
     ]  # fmt: skip
     assert only(found).impossible
+
+
+def test_the_bound_is_that_of_the_best_domain() -> None:
+    racks = [node(f"n{n}", **{CARD: "1"}, labels={"rack": f"r{n // 2}"}) for n in range(4)]
+    spare = [node(f"s{n}", **{CARD: "1"}) for n in range(2)]
+    busy = [runs(f"a{n}-1", f"n{n}", 1) for n in (0, 2, 3)]
+    gang = only(
+        gpus(state(*racks, *spare, *busy, waits("c-1", 1), waits("c-2", 1)), topology="rack")
+    )
+    assert (gang.domain, gang.domains) == ("r0", {"r0": 1, "r1": 2})
+    assert gang.advice.moves_lower_bound == gang.advice.moves_lower_bound_pinned == 1
 
 
 # groups

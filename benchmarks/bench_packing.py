@@ -5,6 +5,10 @@
     python benchmarks/bench_packing.py game [--large]
     python benchmarks/bench_packing.py clusters [--nodes 500 --time-limit 60 --seeds 3 --moves 360]
     python benchmarks/bench_packing.py clusters --nodes 60 --vms 570 --prices 7 --time-limit 20
+    python benchmarks/bench_packing.py mig --files FOLDER
+
+mig: the fewest cards for the six loads of ParvaGPU (a folder with its profiles and loads), and for
+ten and fifty times their rates; processor seconds. The mark: 1 s each of the six.
 
 game --large: three VM types on 300 servers (with 700: --nodes 700), with the peak of memory. The
 marks: 3 s at eta 3, 60 s and 1.5 GB at eta 10; 700 servers at eta 10 in 30 minutes and 6 GB.
@@ -33,6 +37,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +47,14 @@ import cotenant
 from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.packing.formats import vbp
 from cotenant.instances.packing.generators import caprara_toth, cluster, few_types, vm_types
+from cotenant.instances.packing.mig import mig
 from cotenant.instances.packing.placement_constraints import stays
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import aggregate_bound
 from cotenant.solvers.packing.bounds import best_bound
 from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.game.play import fuga
+from cotenant.solvers.packing.minimum import min_servers
 from cotenant.solvers.packing.moves import fewest_moves
 
 
@@ -225,6 +232,23 @@ def clusters(arguments: argparse.Namespace, rows: Rows) -> None:
             )  # fmt: skip
 
 
+def slices(arguments: argparse.Namespace, rows: Rows) -> None:
+    """Fewest cards for services on MIG slices."""
+    [folder] = arguments.files
+    min_servers(mig(folder))  # kernels are compiled
+    for load in range(1, 7):
+        for times in (1, 10, 50):
+            given = mig(folder, load=load)
+            more = [replace(service, rate=service.rate * times) for service in given.services]
+            begin = time.process_time()
+            found = min_servers(given.replace(services=more), time_limit=arguments.time_limit)
+            rows.add(
+                "fewest cards", load=load, rates=times, proved=found.bound,
+                servers=found.solution and found.solution.servers, by=found.certificate["bound_by"],
+                cpu=time.process_time() - begin,
+            )  # fmt: skip
+
+
 def prices(arguments: argparse.Namespace, rows: Rows) -> None:
     """Least cost of clusters whose servers have prices, and the fewest moves at about that cost."""
     nodes, limit = arguments.nodes, arguments.time_limit
@@ -267,7 +291,7 @@ def prices(arguments: argparse.Namespace, rows: Rows) -> None:
 def main() -> None:
     """Parse and run."""
     command = parser(__doc__)
-    command.add_argument("what", choices=["servers", "game", "clusters", "vpsolver"])
+    command.add_argument("what", choices=["servers", "game", "clusters", "vpsolver", "mig"])
     command.add_argument("--files", nargs="*", type=Path, default=[])
     command.add_argument("--optima", type=Path)
     command.add_argument("--peers", default="cp-sat,vpsolver")
@@ -283,6 +307,7 @@ def main() -> None:
     arguments = command.parse_args()
     arguments.nodes = arguments.nodes or (300 if arguments.what == "game" else 500)
     runs = {"servers": servers, "game": game, "clusters": clusters, "vpsolver": vpsolver}
+    runs["mig"] = slices
     run = prices if arguments.prices else runs[arguments.what]
     run(arguments, Rows(arguments.json))
 

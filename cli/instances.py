@@ -155,6 +155,7 @@ def convert(
     from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, read, write
     from ..instances.problem.csv_headers import plain_form, plain_forms, unread
+    from ..instances.problem.option_types import RESERVED_IN_READERS
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.registry import resolve
 
@@ -165,7 +166,7 @@ def convert(
     if form not in formats and form not in own:
         raise UnknownName("format", form, [*formats, "csv", *own])
     function = own[form] if form in own else resolve(formats[form])
-    options = parse_options(function, option or [], f"format {form!r}")
+    options = parse_options(function, option or [], f"format {form!r}", RESERVED_IN_READERS)
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))
     if parted is None:

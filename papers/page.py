@@ -270,6 +270,7 @@ _GUIDES = {
     "parvagpu": "Guide: [GPUs](../howto/cards.md#mig-slices).",
     "pop": "Guide: [accelerators](../accelerators.md).",
     "gavel": "Guide: [accelerators](../accelerators.md).",
+    "fgd": "Guide: [packing](../packing.md#vms-that-arrive-on-servers-with-cards).",
     "beyond": "Tables that no paper has. Guide: [NUMA](../numa.md).",
 }
 

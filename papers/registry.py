@@ -274,6 +274,8 @@ PAPERS: dict[str, str] = {
     "Allocation Problems Efficiently with POP (2021)",
     "Narayanan et al. (OSDI 2020)": "Narayanan et al., Heterogeneity-Aware Cluster Scheduling "
     "Policies for Deep Learning Workloads (Gavel, 2020)",
+    "Weng et al. (ATC 2023)": "Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing "
+    "Workloads with Fragmentation Gradient Descent (2023)",
 }
 """How an experiment's source begins -> the paper in full."""
 
@@ -282,6 +284,16 @@ BEYOND = "Beyond the papers"
 P3ARSEC = "speedup/p3arsec_speedup.csv"
 GAVEL = ("throughputs", "gpu/pop/simulation_throughputs.json.gz")
 POP_JOBS = ("jobs", "gpu/pop/jobs_2048.json")
+_OPENB = "gpu/fgd/openb_{}.csv.gz"
+OPENB = (
+    ("nodes", _OPENB.format("node_list_gpu_node")),
+    ("published", "gpu/fgd/published_allocation.csv"),
+    *(
+        (workload, _OPENB.format(f"pod_list_{workload}"))
+        for workload in "default cpu050 cpu200 gpushare40 gpushare100 gpuspec10 gpuspec33 "
+        "multigpu20 multigpu50".split()
+    ),
+)
 LPC = "traces/LPC-EGEE-2004-1.2-cln.swf.gz"
 
 
@@ -309,6 +321,7 @@ _fuga = partial(_experiment, "packing", "Xu and Yu (2014)", "fuga")
 _parvagpu = partial(_experiment, "packing", "ParvaGPU", "parvagpu")
 _pop = partial(_experiment, "accelerators", "Narayanan et al. (SOSP 2021)", "gavel")
 _gavel = partial(_experiment, "accelerators", "Narayanan et al. (OSDI 2020)", "gavel")
+_gpus = partial(_experiment, "packing", "Weng et al. (ATC 2023)", "fgd")
 _market = partial(_experiment, "market", "thesis", "thesis_market")
 
 # fmt: off
@@ -436,6 +449,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _parvagpu("mig-deployments", "the six deployments of its repository", "deployments:deployments",
         "cards of the published deployments beside the fewest, and whether they give their rates",
         data=(("rates", "gpu/parva/SLO_req_rate.txt"),)),
+    _gpus("fgd-allocation", "abstract, section 6, figs. 9 and 11 to 14", "allocation:allocation",
+        "cards allocated on the Alibaba trace of 2023 by policy, beside the most that any "
+        "placement could have", data=OPENB),
     _market("section-3.1.2", "section 3.1.2", "mechanisms:section_3_1_2",
         "Alice and Bob under a work-conserving policy"),
     _market("section-3.3.2", "section 3.3.2", "incentives:section_3_3_2",
@@ -514,6 +530,10 @@ NOT_DETERMINED: tuple[tuple[str, str], ...] = (
      "users"),
     ("Xu and Yu (2014) figs. 6 and 7, their values",
      "driven by the Google trace of 2011, in a form the text does not determine"),
+    ("Weng et al. (ATC 2023) fig. 7",
+     "fragments by cause while pods arrive; packing-fgd-allocation has the allocation at the end"),
+    ("Weng et al. (ATC 2023), the clustering policy",
+     "it needs the affinity of pods, which the lists do not have"),
 )
 # fmt: on
 """Figures and tables that their papers' text does not determine: (place, reason)."""

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.measured import DATA, needs_data
 from support.messages import refused
 from support.oracles.card_policies import played
 from support.seeds import ranges
 
+import cotenant
 from cotenant.baselines.packing import arrivals as policies
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.alibaba_cards import drawn
@@ -24,6 +26,7 @@ from cotenant.instances.problem.errors import (
     InvalidOption,
     NoSolution,
 )
+from cotenant.instances.problem.tables import CsvTable
 
 ORDERED = {
     "BEST": policies.best_fit_cards,
@@ -221,8 +224,9 @@ def test_pods_come_in_the_order_of_the_list_on_cards_of_the_models_they_ask_for(
     assert found.capacity.tolist() == [[32000, 1000], [8000, 500], [9000, 500]]
     assert (found.server_count.tolist(), found.cards.tolist()) == ([2, 1, 1], [2, 0, 8])
     assert found.card_model == ("T4", "", "G2")
+    assert found.class_names == ("32000m 1000MiB 2 T4", "8000m 500MiB", "9000m 500MiB 8 G2")
     assert found.names == (
-        "4000m 100MiB 460/1000 card", "4000m 100MiB 1 cards T4", "9000m 100MiB 8 cards G2",
+        "4000m 100MiB 460/1000 card", "4000m 100MiB 1 card T4", "9000m 100MiB 8 cards G2",
         "1000m 100MiB", "4000m 100MiB 460/1000 card T4|V100",
     )  # fmt: skip
     assert found.card_demand.tolist() == [0, 1, 8, 0, 0]
@@ -285,3 +289,55 @@ def test_drawn_pods_are_shuffled_and_end_at_the_demand(lists):
     found = lists(demand=3.0, seed=3)
     assert len(found.arrival) > 5
     assert found.arrival.tolist() == lists(demand=3.0, seed=3).arrival.tolist()
+
+
+PUBLISHED = (
+    "workload,policy,mean_allocated_percent\ndefault,06-FGD,80\ndefault,01-Random,0\n"
+    "default,02-DotProd,80\n"
+)
+
+
+def test_the_experiment_sets_means_and_bounds_beside_the_published_ones(lists, tmp_path):
+    from cotenant.papers.fgd.allocation import allocation
+
+    pods = PODS.replace("u,9500,100,8,1000,G2\n", "")
+    instance = [lists(pods, demand=1.3, seed=seed) for seed in (42, 43, 44)]
+    (tmp_path / "published.csv").write_text(PUBLISHED)
+    paths = {name: str(tmp_path / f"{name}.csv") for name in ("nodes", "published")}
+    given = {**paths, "default": str(tmp_path / "pods.csv")}
+    *found, picture = allocation(**given, draws=3, seconds=5.0)
+    rows = {row.what: row for row in found}
+    most = [cotenant.solve(one, "max-gpus").objective for one in instance]
+    random = rows["default, random: cards allocated"]
+    assert (random.paper, random.verdict) == ("0.00 %", "differs")
+    assert rows["default, best fit: cards allocated"].verdict == "not in the paper"
+    gap = rows["default: of the cards that FGD leaves, what no policy could have won"]
+    assert f"at most {np.mean(most):.3f} % by proved bounds, {np.mean(most):.3f} %" in gap.note
+    assert [one.name for one in picture.series] == ["random", "best fit", "FGD", "no policy beyond"]
+    assert picture.series[3].y == (round(float(np.mean(most)), 3),)
+    with refused(InvalidOption):
+        allocation(**paths)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", ["default", "gpushare100", "gpuspec33", "multigpu50"])
+def test_the_published_means_come_out(workload):
+    folder = DATA / "gpu" / "fgd"
+    rows = CsvTable(folder / "published_allocation.csv", "workload", "policy")
+    theirs = {
+        (row["workload"], row["policy"]): float(row["mean_allocated_percent"]) for row in rows
+    }
+    found = {name: [] for name in ("06-FGD", "05-BestFit", "01-Random")}
+    for seed in range(42, 46):
+        given = alibaba_openb(
+            folder / f"openb_pod_list_{workload}.csv.gz",
+            nodes=str(folder / "openb_node_list_gpu_node.csv.gz"), cards=True, demand=1.3, seed=seed,
+        )  # fmt: skip
+        for label, method in (
+            ("06-FGD", "FGD"), ("05-BestFit", "best-fit-cards"), ("01-Random", "random-card"),
+        ):  # fmt: skip
+            result = cotenant.solve(given, method, seed=seed)
+            found[label].append(result.objective)
+    for label, percent in found.items():
+        assert np.mean(percent) == pytest.approx(theirs[workload, label], abs=0.8)

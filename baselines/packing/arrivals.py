@@ -224,7 +224,7 @@ def _require_arrivals(instance: Packing) -> None:
         return
     if instance.cards is None:
         raise InvalidInstance(
-            "cards", None, "how many a server of each class has",
+            "cards", "not given", "how many a server of each class has",
             "Give them, or ask a policy for servers without cards (FFD, first-fit, ...)",
         )  # fmt: skip
     for name, values in (("servers", instance.server_count), ("request", instance.requested)):

@@ -80,6 +80,7 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
     """Readers of foreign files and generators, of every problem."""
     from cotenant.analysis.report.table import Column, Table
     from cotenant.instances.problem import PROBLEM_NAMES, problem_named
+    from cotenant.instances.problem.option_types import RESERVED_IN_READERS
     from cotenant.instances.problem.options import option_names
     from cotenant.instances.problem.registry import resolve
 
@@ -87,7 +88,8 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
     for problem in PROBLEM_NAMES:
         for key, path in getattr(problem_named(problem), name).items():
             function = resolve(path)
-            rows.append((problem, key, _summary(function), ", ".join(option_names(function))))
+            options = ", ".join(option_names(function, RESERVED_IN_READERS))
+            rows.append((problem, key, _summary(function), options))
     return Table(
         name, "", tuple(map(Column, ("problem", "name", "what", "options"))), tuple(rows)
     ).markdown()

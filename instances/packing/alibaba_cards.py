@@ -55,7 +55,8 @@ class Pod(NamedTuple):
     @property
     def name(self) -> str:
         """Its request in short."""
-        asked = f" {self.cards} cards" if self.cards else f" {self.share}/{UNITS} card"
+        whole = f" {self.cards} card" + "s" * (self.cards > 1)
+        asked = whole if self.cards else f" {self.share}/{UNITS} card"
         words = f"{self.cpu}m {self.memory}MiB{asked if self.units else ''}"
         return " ".join((words, *self.models[:1])) + "".join(f"|{one}" for one in self.models[1:])
 
@@ -97,6 +98,10 @@ def on_cards(
         partial=True,
         resources=("CPU [millicores]", "memory [MiB]"),
         names=tuple(pod.name for pod in kinds),
+        class_names=tuple(
+            f"{cpu}m {memory}MiB" + (f" {cards} {model}" if cards else "")
+            for cpu, memory, cards, model in classes
+        ),
         allowed=[[pod.takes(model) for *_, model in classes] for pod in kinds]  # type: ignore[arg-type]
         if any(pod.models for pod in kinds)
         else None,

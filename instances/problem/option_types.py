@@ -300,6 +300,9 @@ generators and readers. `limits` of a method are the numbers that steer its sear
 it in Python.
 """
 
+RESERVED_IN_READERS = RESERVED_PARAMETERS - {"seed"}
+"""The same of readers, one of which draws by a seed of its own."""
+
 
 def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Range | None]]:
     origin = typing.get_origin(hint)

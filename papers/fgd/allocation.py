@@ -145,8 +145,8 @@ def _allocated(path: str, nodes: str, seed: int, draws: int, seconds: float) -> 
     return Allocated(cards, means, means.pop("bound"), means.pop("reached"))
 
 
-def _percent(instance: Packing, answer: Placement | None) -> float:
-    assert answer is not None
+def _percent(instance: Packing, answer: object) -> float:
+    assert isinstance(answer, Placement)
     return metrics(instance, answer)["cards_allocated"]
 
 
@@ -168,7 +168,7 @@ def _compared(
             yield addition(what, f"{mean:.2f} %", f"mean of {draws} draws")
         else:
             yield compare(what, f"{printed:.2f} %", f"{mean:.2f} %", abs(mean - printed) <= NEAR,
-                f"means of ten draws and of {draws}, of other random numbers")  # fmt: skip
+                f"means of {draws} draws of other random numbers than theirs")  # fmt: skip
 
 
 def _claims(found: Mapping[str, Allocated]) -> Iterator[Finding]:

@@ -164,7 +164,8 @@ METHODS: tuple[Method, ...] = (
     Method("stable", "colocation", "solvers.colocation.stable:stable", "exact", "blocking_pairs",
            f"{_COOPER} III.B", ("penalty",), proof_producer="solvers.proofs.colocation:stable",
            unproved="over types, or with an alpha: bounds of more than 30 blocking pairs, and the "
-           "penalty then; answers with the option uncertainty, which are about intervals",
+           "penalty then; bounds of agents that do not follow from those of pairs; answers with "
+           "the option uncertainty, which are about intervals",
            objective_overrides=(("objective", "agents", "blocking_agents"),
                     ("objective", "minimax", "most_blocking"),
                     ("uncertainty", "certain", "certain_blocking_pairs"),
@@ -176,11 +177,15 @@ METHODS: tuple[Method, ...] = (
                objective_overrides=(("slack", ANY, "penalty"),)),
     Method("egalitarian", "colocation", "solvers.colocation.stable_choices:egalitarian", "exact",
            "blocking_pairs", "Gusfield and Irving (1989) 3.6", ("penalty",), no_starts=_STABLE,
+           proof_producer="solvers.proofs.colocation:egalitarian",
+           unproved="that no pairing is stable, which a proof of stable shows",
            precondition="solvers.colocation.stable_choices:may_be_stable",
            precondition_text="preference lists with a stable pairing"),
     Method("minimum-regret", "colocation", "solvers.colocation.stable_choices:least_regret",
            "exact", "blocking_pairs", "Gusfield and Irving (1989) 4.4.3", ("worst_penalty",),
            no_starts=_STABLE, precondition="solvers.colocation.stable_choices:has_stable",
+           proof_producer="solvers.proofs.colocation:minimum_regret",
+           unproved="the worst penalty where an agent is without partner",
            precondition_text="preference lists without ties, with a stable pairing"),
     Method("sex-equal", "colocation", "solvers.colocation.stable_choices:sex_equal", "exact",
            "blocking_pairs", "Gusfield and Irving (1989) 5.2.1", ("side_gap",), no_starts=_STABLE,
@@ -428,6 +433,8 @@ ANALYSES: dict[str, dict[str, str]] = {
     "colocation": {
         "frontier": "cotenant.analysis.colocation.frontier maps an instance to many answers",
         "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
+        "stable-pairings": "cotenant.analysis.colocation.stable_pairings counts and lists them; "
+        "cotenant matchings",
         "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
         "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from support.oracles.preferences import Everything, drawn_lists
 from support.seeds import numbers, seeds
 
 import cotenant
+from cotenant import catalog
 from cotenant.analysis.colocation.metrics import metrics
+from cotenant.analysis.run.proving import prove
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.lists import (
@@ -36,6 +39,8 @@ from cotenant.solvers.roommates.stable_matchings import (
     count_stable_matchings,
     stable_matchings,
 )
+from cotenant.verify.methods import verify
+from cotenant.verify.reading import Refused
 
 LISTS = {"ann": ["bob", ["cat", "dan"]], "bob": ["cat", "ann"], "cat": [["ann", "bob"]], "dan": []}
 
@@ -254,3 +259,44 @@ def test_twenty_types_are_decided(objective: str) -> None:
     assert (
         again.objective_name == {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
     )
+
+
+PROVED: list[tuple[str, dict[str, Any], str]] = [
+    ("egalitarian", {}, "egalitarian"),
+    ("minimum-regret", {}, "minimum-regret"),
+    ("stable", {"objective": "agents"}, "stable-agents"),
+    ("stable", {"objective": "minimax"}, "stable-minimax"),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "name"), PROVED, ids=lambda given: str(given))
+@pytest.mark.parametrize("number", numbers(300, 4))
+def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(
+    method: str, options: dict[str, Any], name: str, number: int, tmp_path: Path
+) -> None:
+    refusals = 0
+    for seed in range(number):
+        instance = from_lists(drawn_lists(np.random.default_rng([13, seed]), 6))
+        if not catalog.find("colocation", method).applies_to(instance):
+            continue
+        file, out = tmp_path / "i.json", tmp_path / "p.json"
+        cotenant.write(instance, file)
+        result = cotenant.solve(instance, method, **options)
+        made = prove(instance, file, result, out, 60.0, 60.0)
+        content = json.loads(out.read_text())
+        assert content["method"] == name
+        assert name in verify(file.read_bytes(), out.read_bytes())
+        alone = instance.unpaired is not None and any(result.solution.single)
+        assert made.covered[0]
+        assert made.covered == (True, True) or alone or name.startswith("stable")
+        # a bound a little too good, with the same steps
+        claims = [content["claim"], *(level["claim"] for level in content["levels"])]
+        for claim in claims:
+            if claim["bound"] is not None:
+                claim["bound"], claim["claim_kind"] = str(Fraction(claim["bound"]) + 1), "gap"
+                claim["value"] = None if claim is claims[-1] else claim["value"]
+                with pytest.raises(Refused):
+                    verify(file.read_bytes(), json.dumps(content).encode())
+                refusals += 1
+                break
+    assert refusals

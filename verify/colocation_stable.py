@@ -30,21 +30,46 @@ class Gains:
         base -= old if mode == "relative-throughput" else 0
         return old - self.alpha.numerator * base // self.alpha.denominator - 1
 
+    def tempted(self) -> list[tuple[int, int, list[int]]]:
+        """The answer's agents by type a and penalty: a, how many, and by whom they would gain."""
+        given = self.given
+        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
+        found = []
+        for a, old, number in given.beside() + alone:
+            charge(given.size)
+            most, row = self.most(old), given.penalty[a]
+            better = [c for c, new in enumerate(row) if new is not None and new <= most]
+            found.append((a, number, better))
+        return found
+
+    def willing(self) -> list[list[int]]:
+        """W[a][c], how many a-agents of the answer would gain by a c-agent."""
+        willing = [[0] * self.given.size for _ in range(self.given.size)]
+        for a, number, better in self.tempted():
+            for c in better:
+                willing[a][c] += number
+        return willing
+
+    def by_agent(self) -> tuple[Fraction, Fraction]:
+        """How many agents of the answer are in a blocking pair, and in how many one is at most.
+
+        An a-agent that gains by c is in one with each of the W[c][a] who gain by a; of its own type
+        it is one of these itself.
+        """
+        agents, most, willing = 0, 0, self.willing()
+        for a, number, better in self.tempted():
+            pairs = sum(willing[c][a] - (c == a) for c in better)
+            agents += number if pairs else 0
+            most = max(most, pairs)
+        return Fraction(agents), Fraction(most)
+
     def blocking(self) -> Fraction | None:
         """The number of blocking pairs of the answer.
 
         W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
         W (W - 1) / 2 among the agents of one type.
         """
-        given, size = self.given, self.given.size
-        willing = [[0] * size for _ in range(size)]
-        alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
-        for a, old, number in given.beside() + alone:
-            charge(size)
-            most, row = self.most(old), willing[a]
-            for c, new in enumerate(given.penalty[a]):
-                if new is not None and new <= most:
-                    row[c] += number
+        given, size, willing = self.given, self.given.size, self.willing()
         both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
         own = sum(willing[a][a] for a in range(size))
         return Fraction(both - own, 2) if given.answered else None
@@ -283,6 +308,73 @@ def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
     return levels[: len(case.steps)]
 
 
+def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
+    """Fewest agents in blocking pairs, or least number of those that one agent is in; then least
+    mean penalty.
+
+    The steps of the first level prove that there are k blocking pairs. Among so many agents v there
+    are v (v - 1) / 2 pairs; and of n agents one is in 2 k / n or more.
+    """
+    pairs = colocation_stable(ProofCase(case.document, case.options, case.witness, case.steps[:1]))
+    if pairs[0].infeasible or case.witness is None:
+        raise Refused("an answer is expected")
+    given = Colocation(case)
+    value = Gains(given, case.options).by_agent()[0 if agents else 1]
+    least = int(pairs[0].bound or 0)
+    few = next(v for v in range(2 * least + 1) if v * (v - 1) // 2 >= least)
+    bound = few if agents else -(-2 * least // given.agents)
+    levels = [CheckedLevel(value, Fraction(bound))]
+    levels.append(CheckedLevel(given.mean()))
+    for _, step in case.each(1, dual="over prices rent sets"):
+        levels[1].at_least(mean_bound(given, step))
+    return levels[: len(case.steps)]
+
+
+def blocking_agents(case: ProofCase) -> list[CheckedLevel]:
+    """See `by_agent`."""
+    return by_agent(case, True)
+
+
+def most_blocking(case: ProofCase) -> list[CheckedLevel]:
+    """See `by_agent`."""
+    return by_agent(case, False)
+
+
+def minimum_regret(case: ProofCase) -> list[CheckedLevel]:
+    """Of the answers without blocking pair the least worst penalty of an agent.
+
+    In an answer without blocking pair whose penalties are all less than this one's worst, w,
+    everyone has a partner if being alone is no better than w. It is an answer too, and without
+    blocking pair, where pairs may not share in which a penalty is w or more. The step proves that
+    there every answer has one.
+    """
+    given = Colocation(case)
+    gains = Gains(given, {})
+    levels = [CheckedLevel(gains.blocking(), Fraction(0))]
+    if levels[0].value != 0:
+        raise Refused("an answer without blocking pairs is expected")
+    list(case.each(0, witness=""))
+    borne = [old for _, old, _ in given.beside()] + [given.single] * any(given.singles)
+    worst = max(borne)
+    levels.append(CheckedLevel(Fraction(worst, given.unit)))
+    for _, step in case.each(1, deletions="least tree"):
+        if given.alone and (not given.left or given.single < worst):
+            raise Refused("somebody may be alone at less than the worst penalty")
+        short = Colocation(case)
+        short.left, short.alone, size = False, 0, range(given.size)
+        dear = [[p is None or p >= worst for p in row] for row in given.penalty]
+        short.penalty = [
+            [None if dear[a][b] or dear[b][a] else given.penalty[a][b] for b in size] for a in size
+        ]
+        Deletions(short, Gains(short, {})).bound(step)
+        levels[1].at_least(Fraction(worst, given.unit))
+    return levels[: len(case.steps)]
+
+
 METHODS: Methods = {
-    "stable": ("alpha alpha_mode", "blocking_pairs min, penalty min", colocation_stable)
+    "stable": ("alpha alpha_mode", "blocking_pairs min, penalty min", colocation_stable),
+    "egalitarian": ("", "blocking_pairs min, penalty min", colocation_stable),
+    "stable-agents": ("alpha alpha_mode", "blocking_agents min, penalty min", blocking_agents),
+    "stable-minimax": ("alpha alpha_mode", "most_blocking min, penalty min", most_blocking),
+    "minimum-regret": ("", "blocking_pairs min, worst_penalty min", minimum_regret),
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ...instances.colocation.objective import agent_penalties
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.proof import multipliers as proof_multipliers
 from ...models.colocation import fair_program
@@ -26,6 +27,7 @@ from ..colocation.matching import Multipliers, least_penalty_matching, multiplie
 from ..colocation.to_roommates import lists_of_agents
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status
+from ..roommates.ranks import UNRANKED
 from . import Claimed, Task, checked_proof, patience
 from .deletions import deletions_step
 from .rounding import on_grid, option
@@ -69,15 +71,42 @@ def stable(task: Task) -> Proof:
     gains = Gains(given, options)
     steps: list[list[dict[str, Any]]] = [[], []]
     value = int(gains.blocking() or 0)
+    objective = task.options.get("objective", "pairs")
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
         steps[0] = [{"kind": "witness"}] if value == 0 else _few_blocking(task, gains)
         if value > 0 and not steps[0]:
             steps[0] = _too_few(task, given, gains, value)
-        if value <= MOST_FEW:
+        if value <= MOST_FEW and objective == "pairs":
             steps[1] = _cheap_among_few(task, given, gains, value)
         if not any(step["below"] == _cost(given) for step in steps[1]):
             steps[1] += _least_mean(task, given)
-    return checked_proof(task, *steps, options=options)
+    method = "" if objective == "pairs" else f"stable-{objective}"
+    return checked_proof(task, *steps, method=method, options=options)
+
+
+def egalitarian(task: Task) -> Proof:
+    """Of `egalitarian`: as of `stable`, whose pairing without blocking pairs it is."""
+    _require_stable(task)
+    return stable(task)
+
+
+def minimum_regret(task: Task) -> Proof:
+    """Of `minimum-regret`: a stable partition of the lists that end before the worst penalty."""
+    _require_stable(task)
+    instance, answer = task.instance, cast("Pairing", task.outcome.solution)
+    _, borne, _ = agent_penalties(instance, answer)
+    kept = instance.allowed & (instance.penalty < borne.max())
+    lists = lists_of_agents(instance)
+    step = None
+    if lists is not None and lists.strict and not answer.single.any():
+        rank = np.where(kept & kept.T, lists.place, UNRANKED).astype(np.int32)
+        step = deletions_step(rank, "perfect", 1, task.clock)
+    return checked_proof(task, [{"kind": "witness"}], [] if step is None else [step])
+
+
+def _require_stable(task: Task) -> None:
+    if task.outcome.solution is None:
+        raise Claimed("that no pairing is stable is proved of the method stable: one blocking pair")
 
 
 def _too_few(
@@ -152,7 +181,10 @@ def _few_blocking(task: Task, gains: Gains) -> list[dict[str, Any]]:
     if lists is None or not lists.strict:
         return []
     goal: Goal = "perfect" if instance.unpaired is None else "any"
-    step = deletions_step(lists.place, goal, int(task.outcome.bound or 0), task.clock)
+    least = int(task.outcome.bound or 0)
+    if task.options.get("objective", "pairs") != "pairs":  # its bound is of agents
+        least = 1
+    step = deletions_step(lists.place, goal, least, task.clock)
     return [] if step is None else [step]
 
 

@@ -1,0 +1,140 @@
+"""All stable pairings of agents with strict preference lists: how many there are, and each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any
+
+import numpy as np
+
+from ...instances.colocation import Colocation, Pairing
+from ...instances.colocation.lists import matching, require_lists
+from ...instances.colocation.objective import agent_penalties, mean_penalty
+from ...instances.problem.option_types import AtLeast, validate_options
+from ...solvers.colocation.stable_choices import side_gap
+from ...solvers.colocation.to_roommates import lists_of_agents
+from ...solvers.roommates.stable_matchings import (
+    StableCount,
+    count_stable_matchings,
+    stable_matchings,
+)
+from ..report.table import Column, Table
+
+
+@dataclass(frozen=True)
+class StablePairings:
+    """The first stable pairings of an instance, and how many there are.
+
+    Attributes
+    ----------
+    name : of the instance.
+    count : how many, exactly or at least.
+    listed : of each listed one the partner of every agent by name, None for none.
+    measured : of each its mean penalty, its worst, and the difference of two sides, if there are
+        two.
+    """
+
+    name: str
+    count: StableCount
+    listed: tuple[Mapping[str, str | None], ...]
+    measured: tuple[Mapping[str, float], ...]
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, in words."""
+        number = self.count.number
+        words = "1 stable pairing" if number == 1 else f"{number} stable pairings"
+        return words if self.count.exact else f"at least {words}: the time to count was up"
+
+    def document(self) -> dict[str, Any]:
+        """For a program."""
+        pairings = [
+            {"partners": dict(partners), **metrics}
+            for partners, metrics in zip(self.listed, self.measured, strict=True)
+        ]
+        return {"count": self.count.number, "exact": self.count.exact, "pairings": pairings}
+
+    @property
+    def table(self) -> Table:
+        """A row for each that is listed."""
+        rows = []
+        for place, (partners, metrics) in enumerate(
+            zip(self.listed, self.measured, strict=True), start=1
+        ):
+            order = {who: at for at, who in enumerate(partners)}
+            pairs = [f"{who} {other}" for who, other in partners.items()
+                     if other is not None and order[who] < order[other]]  # fmt: skip
+            rows.append((place, *(metrics.get(name) for name in _MEASURED), ", ".join(pairs)))
+        columns = [Column("number", numeric=True)]
+        for name, heading in _MEASURED.items():
+            shown = name != "side_gap" or any(name in metrics for metrics in self.measured)
+            columns.append(Column(heading, _figure, numeric=True, key=name, people=shown))
+        columns.append(Column("pairs"))
+        notes = () if len(rows) == self.count.number else (f"the first {len(rows)} are listed",)
+        return Table("stable-pairings", self.name, tuple(columns), tuple(rows), self.sentence,
+                     notes)  # fmt: skip
+
+
+_MEASURED = {"penalty": "mean penalty", "worst_penalty": "worst", "side_gap": "side gap"}
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+@validate_options
+def stable_pairings(
+    instance: Colocation,
+    most: Annotated[int, AtLeast(0, "pairings to list")] = 100,
+    *,
+    time_limit: float | None = None,
+) -> StablePairings:
+    """Count the stable pairings of an instance of strict preference lists, and list the first.
+
+    Parameters
+    ----------
+    instance : of strict preference lists (`has_strict_lists`).
+    most : how many to list at most.
+    time_limit : seconds for the counting, which is #P-hard.
+
+    Raises
+    ------
+    InvalidOption
+        It is none of preference lists, or a list has a tie.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> found = stable_pairings(cotenant.read("colocation/two-sides-6"))
+    >>> found.sentence, found.listed[0]["alpha"]
+    ('3 stable pairings', 'C')
+    """
+    require_lists(instance, "the list of all stable pairings", strict=True)
+    lists = lists_of_agents(instance)
+    assert lists is not None  # `require_lists`
+    possible = stable_matchings(lists.place)
+    if instance.unpaired is None:  # an agent that is alone in one is alone in all
+        possible = (one for one in possible if (one >= 0).all())
+    listed = list(islice(_pairings(instance, possible), max(most, 1)))
+    count = StableCount(0, True)
+    if listed:
+        count = count_stable_matchings(lists.place, time_limit=time_limit)
+    listed = listed[:most]
+    return StablePairings(
+        instance.name, count, tuple(matching(instance, one) for one in listed),
+        tuple(_measured(instance, one) for one in listed),
+    )  # fmt: skip
+
+
+def _pairings(instance: Colocation, possible: Iterator[Any]) -> Iterator[Pairing]:
+    for partner in possible:
+        yield Pairing.from_partners(np.arange(instance.types), partner, instance.types)
+
+
+def _measured(instance: Colocation, pairing: Pairing) -> dict[str, float]:
+    worst = float(agent_penalties(instance, pairing)[1].max())
+    found = {"penalty": mean_penalty(instance, pairing), "worst_penalty": worst}
+    gap = side_gap(instance, pairing)
+    return found if gap is None else {**found, "side_gap": gap}

@@ -1,0 +1,48 @@
+"""The command `matchings`: all stable pairings of preference lists."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..analysis.report.console import Form, print_json, print_tables
+from .arguments import As, Json, TimeLimit, Width, require_latex
+from .completion import instances
+
+
+def matchings(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An instance of colocation with preference lists, or a bundled one.",
+            autocompletion=instances,
+        ),
+    ],
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many to list.")] = 20,
+    time_limit: TimeLimit = None,
+    width: Width = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Count the stable pairings of strict preference lists, and list the first of them.
+
+    The time limit is one for the counting, which can take long where there are very many.
+    """
+    from ..analysis.colocation.stable_pairings import stable_pairings
+    from ..instances.colocation import Colocation
+    from ..instances.problem import InvalidOption, read
+
+    require_latex(width, form)
+    instance = read(file)
+    if not isinstance(instance, Colocation):
+        raise InvalidOption(
+            f"{file} is an instance of {instance.problem}; expected one of colocation. `cotenant "
+            "convert LISTS.json --from preferences` makes it of preference lists"
+        )
+    found = stable_pairings(instance, limit, time_limit=time_limit)
+    if as_json:
+        print_json(found.document())
+    else:
+        print_tables([found.table], form, width=width)

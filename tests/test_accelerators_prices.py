@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.lotteries import best_exactly, exact_errors
 from support.messages import refused
 from support.proved import Document, proved
 from support.seeds import seeds
@@ -23,55 +23,6 @@ from cotenant.solvers.accelerators.simplices import NoPath, follow_path
 from cotenant.verify.accelerators_prices import best_within
 
 TOLERANCE = 1e-8
-
-
-def best_exactly(value: list[Fraction], cost: list[Fraction], budget: Fraction) -> Fraction:
-    """The most of value x with x >= 0, sum x <= 1 and cost x <= budget: the best of all basic
-    solutions, which are those of at most two kinds.
-    """
-    best = Fraction(0)
-    for one, price in zip(value, cost, strict=True):
-        part = min(Fraction(1), budget / price) if price else Fraction(1)
-        best = max(best, part * one)
-    for a, b in itertools.permutations(range(len(value)), 2):
-        if cost[a] != cost[b]:  # both rows hold with equality
-            part = (budget - cost[b]) / (cost[a] - cost[b])
-            if 0 <= part <= 1:
-                best = max(best, part * value[a] + (1 - part) * value[b])
-    return best
-
-
-def exact_errors(
-    instance: Accelerators, solution: TimeShares, budget: str
-) -> tuple[Fraction, Fraction, Fraction]:
-    """Clearing, overspending and regret by their definition."""
-    assert solution.price is not None
-    price = [Fraction(p) for p in solution.price.tolist()]
-    used = [Fraction(0)] * len(price)
-    spent = [Fraction(0)] * instance.types
-    reached = [Fraction(0)] * instance.types
-    for i, j, d, share in zip(
-        solution.first.tolist(), solution.second.tolist(), solution.device.tolist(),
-        map(Fraction, solution.share.tolist()), strict=True,
-    ):  # fmt: skip
-        assert j < 0
-        used[d] += int(instance.workers[i]) * share
-        spent[i] += int(instance.workers[i]) * share * price[d]
-        reached[i] += Fraction(float(instance.alone[i, d])) * share
-    clearing = overspending = regret = Fraction(0)
-    for p, u, n in zip(price, used, instance.devices.tolist(), strict=True):
-        if p and n:
-            clearing = max(clearing, 1 - u / n)
-    for i, n in enumerate(instance.count.tolist()):
-        if n:
-            money = Fraction(1 if budget == "equal" else float(instance.weight[i]))
-            workers = int(instance.workers[i])
-            overspending = max(overspending, spent[i] / (n * money) - 1)
-            usable = [d for d in range(len(price)) if instance.alone[i, d] > 0]
-            value = [Fraction(float(instance.alone[i, d])) for d in usable]
-            cost = [workers * price[d] for d in usable]
-            regret = max(regret, 1 - reached[i] / n / best_exactly(value, cost, money))
-    return clearing, overspending, regret
 
 
 @pytest.mark.parametrize("seed", seeds(40, 4))

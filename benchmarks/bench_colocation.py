@@ -8,6 +8,7 @@ The first call of each is a warm-up, so imports are not counted. Targets stand i
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 from form import Rows, parser, timed
@@ -21,6 +22,9 @@ from cotenant.solvers.colocation import find_stable, optimal
 from cotenant.solvers.colocation.stable import stable
 
 REPEATS = 3
+
+SIZES, PEERS_UP_TO = (500, 1_000, 2_000), 1_000
+"""Agents of `pairing`, and of those that peers are given, which take minutes for more."""
 
 
 def types_with_counts(types: int, agents: int, seed: int = 0) -> Colocation:
@@ -88,30 +92,54 @@ def penalty(rows: Rows) -> None:
         )
 
 
+def by_pymatching(weight: np.ndarray) -> None:
+    """A least-weight matching by PyMatching, its graph of all pairs included."""
+    import pymatching  # type: ignore[import-not-found]
+
+    graph = pymatching.Matching()
+    for a in range(len(weight)):
+        for b in range(a):
+            graph.add_edge(a, b, weight=weight[a, b])
+    graph.decode_to_edges_array(np.ones(len(weight), dtype=np.uint8))
+
+
+def by_rustworkx(weight: np.ndarray) -> None:
+    """The same by rustworkx, which takes whole numbers: six decimals."""
+    import rustworkx  # type: ignore[import-not-found]
+
+    whole = np.round((weight.max() - weight) * 1e6).astype(int)
+    graph = rustworkx.PyGraph()
+    graph.add_nodes_from(range(len(weight)))
+    graph.add_edges_from([(a, b, int(whole[a, b])) for a in range(len(weight)) for b in range(a)])
+    rustworkx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
+
+
+MATCHERS = {"pymatching": by_pymatching, "rustworkx": by_rustworkx}
+
+
+def pair_weights(made: Colocation) -> np.ndarray:
+    """(n, n) what pairs cost, all raised alike: peers take none below 0."""
+    weight: np.ndarray = made.penalty + made.penalty.T + 4.0
+    return weight
+
+
 def pairing(rows: Rows) -> None:
-    """Different agents, with PyMatching where it is installed: its time includes the graph."""
-    try:
-        import pymatching  # type: ignore[import-not-found]
-    except ImportError:
-        pymatching = None
-    for agents in (500, 1_000):
+    """Different agents, with PyMatching and rustworkx where they are installed: their times include
+    the graph.
+    """
+    for agents in SIZES:
         for family in ("uniform", "plane", "scores"):
             made = different(agents, family)
-            weight = made.penalty + made.penalty.T + 4.0  # a peer takes none below 0
-
-            def matched(weight: np.ndarray = weight) -> None:
-                graph = pymatching.Matching()
-                for a in range(len(weight)):
-                    for b in range(a):
-                        graph.add_edge(a, b, weight=weight[a, b])
-                graph.decode_to_edges_array(np.ones(len(weight), dtype=np.uint8))
-
             optimal(made)
             found, _, cpu = timed(partial(optimal, made), REPEATS)
-            peer = None if pymatching is None else timed(matched, REPEATS).cpu
+            peers: dict[str, float | None] = {}
+            for name, matched in MATCHERS.items():
+                there = find_spec(name) is not None and agents <= PEERS_UP_TO
+                run = partial(matched, pair_weights(made))
+                peers[name] = timed(run, REPEATS).cpu if there else None
             rows.add(
                 "pairing", instance=f"{agents} different, {family}", status=found.status.value,
-                cpu=cpu, pymatching=peer,
+                cpu=cpu, **peers,
             )  # fmt: skip
 
 

@@ -16,10 +16,12 @@ from support.proof_cases import case_of
 from support.proved import content_of
 
 from cotenant.instances.colocation import Colocation, check
+from cotenant.instances.colocation.generators import score_preferences
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.instances.problem import InvalidInstance, NoSolution
+from cotenant.solvers.colocation import blossom_kernels as kernels
 from cotenant.solvers.colocation import feasible_pairing, optimal
-from cotenant.solvers.colocation.blossom import Blossoms
+from cotenant.solvers.colocation.blossom import MATCHED_FROM, Blossoms, relaxed_prices
 from cotenant.solvers.colocation.matching import MatchingLimits, Multipliers
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.outcome import Clock, Status, Stop
@@ -238,6 +240,32 @@ def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None)
             assert found.bound == pytest.approx(expected.bound, abs=1e-9), seed
             proved += 1
     assert proved > 15
+
+
+def test_agents_that_all_want_the_same_partners_are_matched_by_blossoms() -> None:
+    """Prices of single rows match hardly anybody here; those of a relaxed matching nearly all."""
+    instance = score_preferences(agents=MATCHED_FROM, noise=0.15, rng=np.random.default_rng(0))
+    found = optimal(instance)
+    assert found.certificate["engine"] == "blossoms"
+    by_program = optimal(instance, limits=OptimalLimits(matching=MatchingLimits(blossoms=None)))
+    assert found.status is Status.OPTIMAL
+    assert found.bound == pytest.approx(by_program.bound, abs=1e-9)
+
+
+@pytest.mark.parametrize("unpaired", [None, 0.4])
+def test_relaxed_prices_are_those_of_a_fractional_matching(unpaired: float | None) -> None:
+    instance = score_preferences(agents=60, noise=0.15, rng=np.random.default_rng(1))
+    instance = instance.replace(penalty=instance.penalty * 0.4, unpaired=unpaired)
+    search = Blossoms(instance, feasible_pairing(instance), Clock())
+    cost, cap = search._costs()
+    price = relaxed_prices(cost, np.zeros(60, dtype=np.int64), cap)
+    assert (price <= cap).all()
+    for part in (1, 2, 2, 1):
+        kernels.raise_prices(cost, price, cap, part)
+    pairs = ~np.eye(60, dtype=bool)
+    assert ((price[:, None] + price)[pairs] <= cost[pairs]).all()
+    least = optimal(instance).bound
+    assert 0.97 * least < price.sum() / (2 * search.unit * 60) <= least * (1 + 1e-9)
 
 
 def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:

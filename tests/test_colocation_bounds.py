@@ -17,6 +17,7 @@ from cotenant.instances.colocation.instance import Booleans
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fair, optimal
+from cotenant.solvers.colocation.blossom import MATCHED_FROM
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
@@ -151,6 +152,17 @@ def test_the_quick_bound_on_the_penalty_is_one(
     bound = least_penalty_bound(instance)
     assert bound <= found.bound + 1e-9
     assert bound > 0 or machines is not None
+
+
+def test_a_large_matching_of_different_agents_bounds_the_penalty_by_its_least() -> None:
+    penalty = np.random.default_rng(0).random((MATCHED_FROM, MATCHED_FROM)).round(4)
+    instance = Colocation(penalty, np.ones(MATCHED_FROM, dtype=int))
+    one = np.arange(0, MATCHED_FROM, 2)
+    start = Pairing(one, one + 1, np.ones(len(one), dtype=int), np.zeros(MATCHED_FROM, dtype=int))
+    bound = least_penalty_bound(instance, start=start)
+    assert bound == pytest.approx(optimal(instance).bound, abs=1e-12)
+    assert bound >= least_penalty_bound(instance) > 0.9 * bound
+    assert least_penalty_bound(instance, 0.0, start=start) < bound
 
 
 @pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 1), (Status.UNKNOWN, 0)])

@@ -47,6 +47,44 @@ def test_without_a_folder_for_them_it_says_why(cache: Path) -> None:
     approved(done.stderr)
 
 
+CONTAINER = Path(__file__).parents[1] / "Containerfile"
+
+
+def steps() -> list[tuple[str, str]]:
+    """The instructions of the container's file with their arguments."""
+    text = CONTAINER.read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split()[0], line.partition(" ")[2]) for line in lines]
+
+
+def test_the_container_builds_from_what_a_checkout_holds() -> None:
+    """No engine is needed to see that names, files and commands in it exist."""
+    known = {"FROM", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT"}
+    assert {name for name, _ in steps()} == known
+    for name, given in steps():
+        if name == "COPY" and not given.startswith("--from"):
+            assert (CONTAINER.parent / given.split()[0]).exists()
+    order = [given for name, given in steps() if name in ("ENV", "USER", "RUN")]
+    assert order.index("cotenant warm") > order.index("10001")  # who runs it later compiles it
+    assert run("warm", "--help").returncode == 0
+
+
+def test_kernels_of_the_container_are_of_no_one_processor() -> None:
+    given = dict(
+        part.split("=") for name, text in steps() if name == "ENV" for part in text.split()
+    )
+    assert given["XDG_CACHE_HOME"] == "/var/cache/cotenant"
+    look = (
+        "from numba.core.registry import cpu_target; "
+        "print(cpu_target.target_context.codegen().magic_tuple()[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look], env={**os.environ, **given}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "('generic', '')"
+
+
 def test_what_it_runs_is_of_every_problem() -> None:
     from cotenant.instances.problem import PROBLEM_NAMES
 

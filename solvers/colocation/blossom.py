@@ -20,13 +20,25 @@ from ..incumbent import Incumbent
 from ..outcome import Clock
 
 if TYPE_CHECKING:
-    from .blossom_kernels import Edges
+    from .blossom_kernels import Edges, Forest
+
+MATCHED_FROM = 200
+"""Agents from which blossoms are looked for: with fewer other ways are quick too, and nothing needs
+to be compiled.
+"""
 
 NEAREST, JOINING = 8, 4
 """Pairs of each agent that are looked at first, and that join after a pricing."""
 
-HALVINGS = 8
-"""Times that each price is raised by half of its least slack before the first search."""
+HALVINGS, ENTROPIES, SCALINGS = 8, (0.3, 0.1, 0.03, 0.01, 0.003), 16
+"""Times that each price is raised by half of its least slack before the first search; weights of
+the entropy in `relaxed_prices`, as shares of what half a pair costs at most, and rounds at each.
+"""
+
+FEW = 0.75
+"""The share of agents that is matched at first prices of single rows, or other prices are begun
+with.
+"""
 
 STEPS = 2_000_000
 """Arcs looked at between two looks at the clock: some hundredths of a second."""
@@ -54,6 +66,11 @@ class TotalPenalty(Incumbent[Pairing, float]):
         self.begin(start)
 
 
+def blossoms_suit(instance: Colocation) -> bool:
+    """Whether all agents differ, and nobody may be alone or everybody."""
+    return instance.distinct and instance.singles_allowed in (0, instance.agents)
+
+
 class Blossoms(TotalPenalty):
     """The pairing of least total penalty so far, and the bound that multipliers prove.
 
@@ -61,9 +78,7 @@ class Blossoms(TotalPenalty):
     ----------
     suited : False where another way is quicker or the only one: some but not all agents may be
         alone, hardly anybody can be matched at the first prices, or numbers grow too long.
-    prices, sets : the multipliers in whole numbers: (n,) of the agents; those of sets of an odd
-        number of agents, at least 0 each.
-    over : how many of those parts penalties of 1 are.
+    over : how many of the parts in which multipliers are counted penalties of 1 are.
     most_free : the share of agents that may be without partner at the first prices.
     """
 
@@ -72,9 +87,9 @@ class Blossoms(TotalPenalty):
     def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
         super().__init__(instance, start, clock)
         agents = self.agents = instance.agents
-        self.suited = instance.distinct and instance.singles_allowed in (0, agents)
-        self.prices: Integers = np.zeros(agents, dtype=np.int64)
-        self.sets: list[tuple[int, Booleans]] = []
+        self.suited = blossoms_suit(instance)
+        nothing = np.zeros(0, dtype=np.int64)
+        self._proof = np.zeros(agents, dtype=np.int64), nothing, nothing, nothing, nothing
         self.over = 1
         self.rounds = 0
 
@@ -88,23 +103,15 @@ class Blossoms(TotalPenalty):
         price = np.minimum(cost.min(axis=1) // 2, cap)
         for part in [2] * HALVINGS + [1]:
             kernels.raise_prices(cost, price, cap, part)
-        size = agents + agents // 2 + 1
-        nodes = np.arange(size)
-        cursor = np.zeros(8, dtype=np.int64)
-        cursor[kernels.SPARE] = size - agents
-        nothing = [np.zeros(size, dtype=np.int64) for _ in range(12)]
-        forest = self.forest = kernels.Forest._make((
-            cursor, np.full(agents, kernels.FREE), price, nodes[:agents].copy(),
-            np.zeros(agents, dtype=np.int64), nodes.copy(), nodes.copy(), nothing[0],
-            np.full(size, -1), nodes.copy(), *nothing[1:11], nodes[agents:].copy(), nothing[11],
-        ))  # fmt: skip
+        forest, edges, pairs, free = self._begun(cost, cap, price)
+        if free > (1 - FEW) * agents:
+            price = relaxed_prices(cost, price, cap)
+            for part in (1, 2, 2, 1):
+                kernels.raise_prices(cost, price, cap, part)
+            forest, edges, pairs, free = self._begun(cost, cap, price)
+        self.forest = forest
         worst = np.empty((2, agents, JOINING), dtype=np.int64)
-        first = np.empty((2, agents, NEAREST), dtype=np.int64)
-        kernels.nearest(cost, price, *first)
-        pairs = self._with(self.best.first * agents + self.best.second, first[0])
-        edges = self._edges(cost, pairs)
-        kernels.match_tight(forest, edges, cap)
-        if np.count_nonzero(forest.mate == kernels.FREE) > self.most_free * agents:
+        if free > self.most_free * agents:
             self.suited = False
             return
         self._prove()
@@ -125,6 +132,32 @@ class Blossoms(TotalPenalty):
                 return
             pairs = self._with(pairs, worst[0])
             edges = self._edges(cost, pairs)
+
+    def _begun(
+        self, cost: Integers, cap: int, price: Integers
+    ) -> tuple[Forest, Edges, Integers, int]:
+        """The forest at first prices, with pairs of slack 0 matched; the first pairs, as edges and
+        as numbers; and how many agents are without partner.
+        """
+        from . import blossom_kernels as kernels
+
+        agents = self.agents
+        size = agents + agents // 2 + 1
+        nodes = np.arange(size)
+        cursor = np.zeros(8, dtype=np.int64)
+        cursor[kernels.SPARE] = size - agents
+        nothing = [np.zeros(size, dtype=np.int64) for _ in range(12)]
+        forest = kernels.Forest._make((
+            cursor, np.full(agents, kernels.FREE), price, nodes[:agents].copy(),
+            np.zeros(agents, dtype=np.int64), nodes.copy(), nodes.copy(), nothing[0],
+            np.full(size, -1), nodes.copy(), *nothing[1:11], nodes[agents:].copy(), nothing[11],
+        ))  # fmt: skip
+        first = np.empty((2, agents, NEAREST), dtype=np.int64)
+        kernels.nearest(cost, price, *first)
+        pairs = self._with(self.best.first * agents + self.best.second, first[0])
+        edges = self._edges(cost, pairs)
+        kernels.match_tight(forest, edges, cap)
+        return forest, edges, pairs, int(np.count_nonzero(forest.mate == kernels.FREE))
 
     def _costs(self) -> tuple[Integers, int]:
         """(n, n) what pairs cost, doubled, and what being alone does; in `unit`s."""
@@ -166,25 +199,52 @@ class Blossoms(TotalPenalty):
 
     def _prove(self) -> None:
         """Take the prices, which hold for all pairs, as multipliers if they prove more."""
-        from .blossom_kernels import SPARE
+        from . import blossom_kernels as kernels
 
-        forest, sets = self.forest, []
-        spare = set(forest.spare[: forest.cursor[SPARE]].tolist())
-        price = forest.price.copy()
-        for node in range(self.agents, len(forest.weight)):
-            if node not in spare and (weight := int(forest.weight[node])) > 0:
-                inside = np.zeros(self.agents, dtype=bool)
-                agent = forest.first[node]
-                while not inside[agent]:
-                    inside[agent] = True
-                    agent = agent if agent == forest.last[node] else forest.leaf[agent]
-                price[inside] -= weight
-                sets.append((weight, inside))
+        forest = self.forest
+        size = np.zeros(len(forest.weight), dtype=np.int64)
+        kernels.count_agents(forest, size)
+        node = np.flatnonzero(size)
+        weights = zip(forest.weight[node].tolist(), size[node].tolist(), strict=True)
         over = 2 * int(self.unit)
-        total = (sum(price.tolist()) + sum(weight for weight, _ in sets)) / over
+        total = (
+            sum(forest.price.tolist()) - sum(weight * (number - 1) for weight, number in weights)
+        ) / over
         if total > self.bound:
-            self.prices, self.sets, self.over = price, sets, over
+            self._proof = (
+                forest.price.copy(), forest.weight[node], forest.first[node], forest.last[node],
+                forest.leaf.copy(),
+            )  # fmt: skip
+            self.over = over
             self.raise_bound(total, "pricing")
+
+    @property
+    def odd(self) -> int:
+        """How many sets there are."""
+        return len(self._proof[1])
+
+    @property
+    def sets(self) -> list[tuple[int, Booleans]]:
+        """The multipliers of sets of an odd number of agents, at least 0 each, and who is in
+        them.
+        """
+        _, weights, first, last, leaf = self._proof
+        sets = []
+        for weight, agent, end in zip(weights.tolist(), first, last, strict=True):
+            inside = np.zeros(self.agents, dtype=bool)
+            while not inside[agent]:
+                inside[agent] = True
+                agent = agent if agent == end else leaf[agent]
+            sets.append((weight, inside))
+        return sets
+
+    @property
+    def prices(self) -> Integers:
+        """(n,) the multipliers of the agents, beside those of the sets."""
+        price: Integers = self._proof[0].copy()
+        for weight, inside in self.sets:
+            price[inside] -= weight
+        return price
 
     def _whole(self, mate: Integers) -> Pairing:
         """The pairing, made whole along the best one: who has no partner gets the one there, whose
@@ -203,3 +263,33 @@ class Blossoms(TotalPenalty):
                 agent = left
         partner = np.maximum(np.array(agents), -1)
         return Pairing.from_partners(np.arange(self.agents), partner, self.agents)
+
+
+def relaxed_prices(cost: Integers, price: Integers, cap: int) -> Integers:
+    """Prices near those of a least-weight fractional matching, from other prices.
+
+    With a weight times the matching's entropy taken off its cost, prices are the logarithms of a
+    scaling that makes rows of exp(-cost / weight) sum to 1 (Sinkhorn 1967; symmetric, so that each
+    round takes the square root). The weight falls step by step. Prices of single rows end at the
+    first ridge of the sum of prices, and this sum has many where all want the same partners. The
+    prices need not hold for any pair.
+    """
+    from .blossom_kernels import FORBIDDEN
+
+    unit = float(np.abs(cost[cost < FORBIDDEN]).max(initial=0)) / 2 or 1.0
+    single = np.float32(min(cap / unit, 1e30))
+    scaled = (cost / unit).astype(np.float32)
+    scaled[cost >= FORBIDDEN] = np.inf
+    level = (price / unit).astype(np.float32)
+    for weight in np.array(ENTROPIES, dtype=np.float32):
+        share = level[:, None] - scaled
+        share += level
+        share /= weight
+        np.exp(np.minimum(share, 50, out=share), out=share)
+        alone = np.exp(np.minimum((level - single) / weight, 50))
+        factor = np.ones(len(price), dtype=np.float32)
+        for _ in range(SCALINGS):
+            whole = np.einsum("ab,b->a", share, factor) + alone
+            factor = np.sqrt(factor / np.maximum(whole, np.float32(1e-30)))
+        level = np.clip(level + weight * np.log(factor), -3, 3)
+    return np.minimum(np.floor(level * unit), cap).astype(np.int64)

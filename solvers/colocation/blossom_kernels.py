@@ -560,6 +560,21 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
 
 
 @compiled
+def count_agents(forest: Forest, size: Ints) -> None:
+    """How many agents are in each blossom of weight above 0; 0 for other nodes."""
+    for node in range(len(forest.mate), len(size)):
+        if forest.weight[node] > 0:
+            size[node] = 1
+    for i in range(forest.cursor[SPARE]):
+        size[forest.spare[i]] = 0
+    for node in range(len(forest.mate), len(size)):
+        agent = forest.first[node]
+        while size[node] > 0 and agent != forest.last[node]:
+            size[node] += 1
+            agent = forest.leaf[agent]
+
+
+@compiled
 def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
     """The least number of decimals of all penalties, more than `most` where that is not enough."""
     digits, power = 0, 1.0

@@ -1,12 +1,14 @@
-"""A bound on the mean penalty that needs no program: every agent beside a partner of its own
-choice.
+"""A bound on the mean penalty that needs no program: multipliers of a least-weight matching, or
+every agent beside a partner of its own choice.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, blocks
+from ...instances.colocation.instance import Colocation, Floats, Pairing, blocks
+from ..outcome import Clock
+from .blossom import MATCHED_FROM, Blossoms, blossoms_suit
 from .common import PROGRAM_LIMITS, ProgramLimits
 
 FRACTIONAL_UP_TO = 2000
@@ -16,7 +18,10 @@ cube.
 
 
 def least_penalty_bound(
-    instance: Colocation, seconds: float | None = None, limits: ProgramLimits = PROGRAM_LIMITS
+    instance: Colocation,
+    seconds: float | None = None,
+    limits: ProgramLimits = PROGRAM_LIMITS,
+    start: Pairing | None = None,
 ) -> float:
     """A bound on the mean penalty of any pairing at all, stable or not.
 
@@ -24,7 +29,15 @@ def least_penalty_bound(
     ----------
     seconds : what it may take; a fractional matching, which looks at no clock, is left out where it
         could take more.
+    start : a pairing of the agents, from which large numbers of different ones are matched; their
+        bound is then the least penalty itself.
     """
+    large = start is not None and instance.agents >= MATCHED_FROM and blossoms_suit(instance)
+    if start is not None and large and (seconds is None or seconds > 0):
+        search = Blossoms(instance, start, Clock(seconds))
+        search.search()
+        if search.suited and np.isfinite(search.bound):
+            return search.bound / instance.agents
     present = instance.count > 0
     matched = instance.distinct and instance.singles_allowed == 0
     in_time = seconds is None or limits.agent_cubed * instance.types**3 <= seconds

@@ -178,7 +178,7 @@ class _ByAgent(Incumbent[Pairing, int]):
         """The checked outcome, with both levels in its certificate."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         if bound is None:
-            bound = least_penalty_bound(self.instance, self.clock.left)
+            bound = least_penalty_bound(self.instance, self.clock.left, start=self.best)
         met = self.proved and agree(penalty, bound, scale(self.instance, "penalty"))
         name = COUNTED_BY_AGENT[self.objective]
         levels = [

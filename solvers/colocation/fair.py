@@ -279,7 +279,7 @@ class _Search:
             self.clock = Clock(self.limits.penalty_seconds)
         if self.too_large:
             self.penalty_bound = least_penalty_bound(
-                self.instance, whole.left, self.limits.programs
+                self.instance, whole.left, self.limits.programs, self.best
             )
             self._improve(slack, self.clock.left)
         else:

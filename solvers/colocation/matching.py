@@ -29,7 +29,7 @@ from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
-from .blossom import Blossoms, TotalPenalty
+from .blossom import MATCHED_FROM, Blossoms, TotalPenalty, blossoms_suit
 
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
 _CUT = 1e-4  # an odd set is cut off when it is violated by more
@@ -47,7 +47,6 @@ class MatchingLimits:
     most_pairs : pairs in the largest integer program.
     odd_sets : whether odd sets are cut off.
     blossoms : from how many agents on, if all differ, they are matched by blossoms; None for never.
-        With fewer the linear program is quick too, and nothing needs to be compiled.
     """
 
     nearest: int = 6
@@ -55,7 +54,7 @@ class MatchingLimits:
     first_pairs: float = 8.0
     most_pairs: int = 400_000
     odd_sets: bool = True
-    blossoms: int | None = 200
+    blossoms: int | None = MATCHED_FROM
 
 
 MATCHING_LIMITS = MatchingLimits()
@@ -84,9 +83,10 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
     None when time is up first.
     """
-    quick = Blossoms(instance, start, clock)
-    quick.search()
-    if quick.suited:
+    quick = Blossoms(instance, start, clock) if blossoms_suit(instance) else None
+    if quick:
+        quick.search()
+    if quick and quick.suited:
         proved = np.isfinite(quick.bound)
         return Multipliers(quick.prices, 0.0, quick.sets, quick.over) if proved else None
     search = Matching(instance, start, clock)
@@ -111,15 +111,16 @@ def least_penalty_matching(
     By blossoms where agents differ and that is quicker. Ctrl-C or the end of the time gives the
     best pairing so far with the bound reached.
     """
-    quick = Blossoms(instance, start, clock)
-    quick.suited &= limits.blossoms is not None and instance.agents >= limits.blossoms
-    with quick.keeping_best():
-        quick.search()
-    if quick.suited:
+    large = limits.blossoms is not None and instance.agents >= limits.blossoms
+    quick = Blossoms(instance, start, clock) if large and blossoms_suit(instance) else None
+    if quick:
+        with quick.keeping_best():
+            quick.search()
+    if quick and quick.suited:
         quick.certificate = {
             "proof": "multipliers of a least-weight matching, priced over all pairs",
             "pricing_rounds": quick.rounds,
-            "odd_sets": len(quick.sets),
+            "odd_sets": quick.odd,
             "engine": "blossoms",
         }
         return quick

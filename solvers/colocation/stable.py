@@ -657,7 +657,9 @@ class _Search(Incumbent[Pairing, int]):
     def _levels(self) -> list[dict[str, Any]]:
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         if bound is None:
-            bound = least_penalty_bound(self.instance, self.clock.left, self.limits.programs)
+            bound = least_penalty_bound(
+                self.instance, self.clock.left, self.limits.programs, self.best
+            )
         met = self.proved and agree(penalty, bound, scale(self.instance, "penalty"))
         counted = COUNTED[self.counted.uncertainty]
         return [

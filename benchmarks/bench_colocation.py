@@ -23,8 +23,8 @@ from cotenant.solvers.colocation.stable import stable
 
 REPEATS = 3
 
-SIZES, PEERS_UP_TO = (500, 1_000, 2_000), 1_000
-"""Agents of `pairing`, and of those that peers are given, which take minutes for more."""
+SIZES = (500, 1_000, 2_000)
+"""Agents of `pairing`."""
 
 
 def types_with_counts(types: int, agents: int, seed: int = 0) -> Colocation:
@@ -114,7 +114,10 @@ def by_rustworkx(weight: np.ndarray) -> None:
     rustworkx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
 
 
-MATCHERS = {"pymatching": by_pymatching, "rustworkx": by_rustworkx}
+MATCHERS = {"pymatching": (by_pymatching, 1_000), "rustworkx": (by_rustworkx, 500)}
+"""Each peer's function, and the agents that it is given at most: for more it takes ten seconds or
+minutes.
+"""
 
 
 def pair_weights(made: Colocation) -> np.ndarray:
@@ -133,8 +136,8 @@ def pairing(rows: Rows) -> None:
             optimal(made)
             found, _, cpu = timed(partial(optimal, made), REPEATS)
             peers: dict[str, float | None] = {}
-            for name, matched in MATCHERS.items():
-                there = find_spec(name) is not None and agents <= PEERS_UP_TO
+            for name, (matched, most) in MATCHERS.items():
+                there = find_spec(name) is not None and agents <= most
                 run = partial(matched, pair_weights(made))
                 peers[name] = timed(run, REPEATS).cpu if there else None
             rows.add(

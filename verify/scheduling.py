@@ -11,6 +11,9 @@ from fractions import Fraction
 from .frame import CheckedLevel, Methods, ProofCase
 from .reading import MOST_PRICE, Refused, Step, charge, fields, rationals, refuse_if, whole, wholes
 
+MOST_ORGANIZATIONS = 16
+"""Organizations whose coalitions are played; what their play costs is counted beside."""
+
 
 class Scheduling:
     """An instance and its answer; `queues`: each organization's jobs as they start."""
@@ -133,7 +136,9 @@ class Shapley:
         self.given, self.later = given, later
         self.past: dict[int, list[tuple[int, list[int]]]] = {}
         self.start = list[int]()
-        refuse_if(len(given.machines) > 13, "so many coalitions would take too long")
+        refuse_if(
+            len(given.machines) > MOST_ORGANIZATIONS, "so many coalitions would take too long"
+        )
         for coalition in range(1, 1 << len(given.machines)):
             self.past[coalition] = []
             self.start = self.play(coalition)
@@ -164,7 +169,7 @@ class Shapley:
 
     def play(self, coalition: int) -> list[int]:
         """The start of each job for a coalition, -1 for none; its worth goes to `past`."""
-        given, members = self.given, [u for u in range(13) if coalition >> u & 1]
+        given, members = self.given, [u for u in range(MOST_ORGANIZATIONS) if coalition >> u & 1]
         start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
         past, running = self.past[coalition], list[tuple[int, int]]()
         own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)

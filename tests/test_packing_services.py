@@ -17,6 +17,7 @@ from support.proved import Document, case_of, has_point, proved, put
 from support.seeds import ranges
 
 import cotenant
+from cotenant import catalog
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.mig import cards, layout, mig
 from cotenant.instances.packing.services import Service, covers
@@ -124,6 +125,22 @@ def test_a_hand_worked_instance_with_its_metrics_and_words() -> None:
     assert set(frame["VM"]) == {"web 3g", "search 4g"}
     assert TWO.summary()["services"] == "2, each of a rate"
     assert {row["method"] for row in cotenant.compare([TWO]).rows} == {"min-servers", "min-cost"}
+
+
+@pytest.mark.parametrize(
+    "name", [m.name for m in catalog.methods("packing") if m.name not in METHODS]
+)
+def test_a_method_that_does_not_know_services_refuses_them(name: str) -> None:
+    few = TWO.replace(servers=[3])
+    method = catalog.find("packing", name)
+    assert not method.applies_to(few)
+    with pytest.raises(InvalidInstance):
+        method.resolve()(few)
+
+
+def test_the_refusal_names_services() -> None:
+    with refused(InvalidInstance):
+        cotenant.solve(TWO.replace(servers=[3]), "DRF")
 
 
 def test_an_answer_below_a_rate_is_refused() -> None:

@@ -392,6 +392,7 @@ class Packing(Instance["Placement"]):
                 f"{finite.sum():.0f}, and {self.types - len(finite)} types elastic"
             )
         if self.services:
+            facts["VMs wanted"] = f"{finite.sum():.0f}, and what services need"
             facts["services"] = f"{len(self.services)}, each of a rate"
         if self.partial:
             facts["requests"] = "may be served in part"

@@ -35,7 +35,7 @@ class Profile:
 
     compute: int
     memory: int
-    starts: tuple[int, ...]
+    starts: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,7 @@ def cards() -> Mapping[str, Card]:
         name: Card(
             card["compute"],
             card["memory"],
-            {
-                profile: Profile(entry["compute"], entry["memory"], tuple(entry["starts"]))
-                for profile, entry in card["profiles"].items()
-            },
+            {profile: Profile(**entry) for profile, entry in card["profiles"].items()},
         )
         for name, card in given.items()
     }
@@ -167,10 +164,16 @@ def mig(
     rates, latencies = (_load(folder, f"SLO_{name}", load, list(tables)) for name in _LOADS)
     measured: list[tuple[str, Fraction, dict[str, tuple[Fraction, str]]]] = []
     for name, rate in rates.items():
-        if rate is not None:
-            where = f"SLO_latency of {path}, load {load}: {name}"
-            most = _latency(where, rate, latencies[name])
-            measured.append((name, rate, _best(tables[name], where, most, card, processes, share)))
+        where, latency = f"SLO_latency of {path}, load {load}: {name}", latencies[name]
+        if rate is None:
+            continue
+        if latency is None:
+            raise InvalidFile(
+                f"{where} has no latency, and a rate of {float(rate):g}; expected milliseconds. "
+                "Give the latency, or write N/A as the rate"
+            )
+        best = _best(tables[name], where, latency, card, processes, share)
+        measured.append((name, rate, best))
     if not measured:
         raise InvalidFile(
             f"SLO_req_rate of {path}, load {load}: N/A for every service; expected one"
@@ -200,16 +203,6 @@ def mig(
         source=f"load {load} of {Path(path).name}; rates in {per} a second; a batch in "
         f"less than {share:g} of the latency; at most {processes} processes in a slice",
     )
-
-
-def _latency(where: str, rate: Fraction, latency: Fraction | None) -> Fraction:
-    """The latency that a service asks for [ms]."""
-    if latency is None:
-        raise InvalidFile(
-            f"{where} has no latency, and a rate of {float(rate):g}; expected milliseconds. Give "
-            "the latency, or write N/A as the rate"
-        )
-    return latency
 
 
 def _best(
@@ -250,10 +243,10 @@ def _load(folder: Path, name: str, load: int, services: list[str]) -> dict[str, 
             f"{folder} has no {name}.csv; expected one, with a line for each load and a number for "
             "each service"
         )
-    lines = read_text(file).split()
+    lines = [line for line in read_text(file).splitlines() if line.strip()]
     if load > len(lines):
         raise InvalidOption(f"load is {load}; {file} has {len(lines)} loads, from 1 on")
-    words = lines[load - 1].split(",")
+    words = [word.strip() for word in lines[load - 1].split(",")]
     if len(words) != len(services):
         raise InvalidFile(
             f"{file}, line {load}: {len(words)} values; expected one for each service, in the "

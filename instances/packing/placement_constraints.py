@@ -93,8 +93,13 @@ def given_rules(instance: Any, names: Iterable[str] = RULES) -> list[str]:
 
 def refuse_rules(instance: Any, known: tuple[str, ...] = ()) -> None:
     """Raise InvalidInstance where an instance has rules, for a method that does not know them, or
-    only some.
+    only some; or services, which these methods do not know.
     """
+    if instance.services:
+        raise InvalidInstance(
+            "services", "given", "requests: this method does not know services",
+            "Ask min-servers or min-cost",
+        )  # fmt: skip
     if given := given_rules(instance, [name for name in RULES if name not in known]):
         raise InvalidInstance(
             given[0], "given", "nothing: this method does not know rules on where VMs may run",

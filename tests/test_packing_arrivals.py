@@ -60,20 +60,14 @@ def arriving(seed: int) -> Packing:
 def test_policies_place_as_their_plain_form_does(seeds, policy):
     for seed in seeds:
         given = arriving(seed)
-        scored = 1 + seed % 2 * (policy != "PACKING")
-        options = {} if policy == "PACKING" else {"scored": scored}
         order = np.random.default_rng(seed).permutation(len(given.server_class))
         popular = {"popular": 0.7} if policy == "FGD" else {}
-        found = ORDERED[policy](given, rng=np.random.default_rng(seed), **options, **popular)
+        found = ORDERED[policy](given, rng=np.random.default_rng(seed), **popular)
         check(given, found)
         typical = Counter(
-            dict(
-                zip(
-                    *map(np.ndarray.tolist, policies.typical_types(given, scored, 0.7)), strict=True
-                )
-            )
+            dict(zip(*map(np.ndarray.tolist, policies.typical_types(given, 0.7)), strict=True))
         )
-        hosts = played(given, policy, order.tolist(), typical, scored)
+        hosts = played(given, policy, order.tolist(), typical)
         count = np.zeros((len(order), given.types), dtype=int)
         for host, i in zip(hosts, given.arrival.tolist(), strict=True):
             if host >= 0:
@@ -135,12 +129,12 @@ def test_fragments_of_worked_cases(free, room, fragments):
     from cotenant.baselines.packing import arrival_kernels as kernels
 
     given = one_server(9)
-    typical, times = policies.typical_types(given, 1, 1.0)
+    typical, times = policies.typical_types(given, 1.0)
     cluster = kernels.Cluster(
         demand=np.array(given.demand), cards=np.array(given.card_demand),
         share=np.array(given.card_share), allowed=np.ones((4, 1), dtype=bool),
         kind=np.zeros(1, dtype=np.int64), order=np.zeros(1, dtype=np.int64),
-        installed=np.array([2]), largest=np.array([9]), most=20,
+        installed=np.array([2]), largest=9, most=20,
         typical=typical, times=times, units=10,
     )  # fmt: skip
     assert kernels.fragments(cluster, 0, np.array([free]), np.array(room)) == fragments
@@ -153,11 +147,8 @@ def test_typical_types_are_the_most_wanted_without_what_is_not_scored():
         capacity=[[9, 9]], demand=[[2, 1], [2, 5], [1, 1], [3, 1]], request=[3, 2, 4, 1],
         servers=[9], partial=True, cards=[2], card_units=10, card_share=[4, 4, 4, 4],
     )  # fmt: skip
-    assert [part.tolist() for part in policies.typical_types(given, 1, 0.9)] == [[0, 2], [5, 4]]
-    assert [part.tolist() for part in policies.typical_types(given, 2, 0.8)] == [
-        [2, 0, 1],
-        [4, 3, 2],
-    ]
+    assert [part.tolist() for part in policies.typical_types(given, 0.9)] == [[0, 2], [5, 4]]
+    assert [part.tolist() for part in policies.typical_types(given, 0.4)] == [[0], [5]]
 
 
 def test_a_gradient_fills_the_card_that_is_broken_already():

@@ -27,7 +27,7 @@ class Cluster(NamedTuple):
     allowed : (s, p) whether a type may run on a class.
     kind, order : (n,) class of each server, and the servers in the order that decides ties.
     installed : (n,) cards of each server.
-    largest, most : (w,) the most that a server has of each scored resource, and of units of cards.
+    largest, most : the most that a server has of the first resource, and of units of cards.
     typical, times : (t,) types by which fragments are measured, and how often each is wanted.
     units : of a card.
     """
@@ -39,7 +39,7 @@ class Cluster(NamedTuple):
     kind: Array
     order: Array
     installed: Array
-    largest: Array
+    largest: int
     most: int
     typical: Array
     times: Array
@@ -103,10 +103,8 @@ def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Arr
         return -1
     if room.max() < cluster.share[i] or (room == cluster.units).sum() < cluster.cards[i]:
         return -1
-    if policy == BEST:
-        return best_fit(cluster, i, free, room)
-    if policy == DOT:
-        return dot_product(cluster, i, free, room)
+    if policy in (BEST, DOT):
+        return by_volume(policy, cluster, i, free, room)
     if policy == PACKING:
         return packing(cluster, i, m, room)
     if policy == FGD:
@@ -115,26 +113,18 @@ def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Arr
 
 
 @compiled
-def best_fit(cluster: Cluster, i: int, free: Array, room: Array) -> int:
-    """100 less the mean share of the largest server that is left, in percent."""
-    weight = 1.0 / (len(cluster.largest) + 1)
-    left = 0.0
-    for j in range(len(cluster.largest)):
-        left += (free[j] - cluster.demand[i, j]) / cluster.largest[j] * weight
+def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -> int:
+    """100 less, in percent of the largest server, the mean over the first resource and the cards of
+    what is left (`BEST`) or of the product of what is free and wanted (`DOT`).
+    """
     wanted = cluster.cards[i] * cluster.units + cluster.share[i]
-    left += (room.sum() - wanted) / cluster.most * weight
-    return int((1.0 - left) * 100.0)
-
-
-@compiled
-def dot_product(cluster: Cluster, i: int, free: Array, room: Array) -> int:
-    """100 less the mean product of what is free and wanted, in shares of the largest server."""
-    product = 0.0
-    for j in range(len(cluster.largest)):
-        product += free[j] / cluster.largest[j] * (cluster.demand[i, j] / cluster.largest[j])
-    wanted = cluster.cards[i] * cluster.units + cluster.share[i]
+    if policy == BEST:
+        left = (free[0] - cluster.demand[i, 0]) / cluster.largest * 0.5
+        left += (room.sum() - wanted) / cluster.most * 0.5
+        return int((1.0 - left) * 100.0)
+    product = free[0] / cluster.largest * (cluster.demand[i, 0] / cluster.largest)
     product += room.sum() / cluster.most * (wanted / cluster.most)
-    return int(100.0 * (1.0 - product / (len(cluster.largest) + 1)))
+    return int(100.0 * (1.0 - product / 2))
 
 
 @compiled
@@ -204,9 +194,7 @@ def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
     for place in range(len(cluster.typical)):
         i = cluster.typical[place]
         lost = total
-        fits = cluster.allowed[i, kind]
-        for j in range(len(cluster.largest)):
-            fits = fits and cluster.demand[i, j] <= free[j]
+        fits = cluster.allowed[i, kind] and cluster.demand[i, 0] <= free[0]
         if fits and 0 < cluster.cards[i] <= whole:
             lost = total - whole * cluster.units
         elif fits and cluster.share[i] > 0:

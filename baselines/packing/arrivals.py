@@ -11,17 +11,15 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.packing.instance import Integers, Packing, Placement, takes_arrivals
-from ...instances.packing.placement_constraints import given_rules
+from ...instances.packing.instance import Integers, Packing, Placement
+from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.problem.errors import InvalidInstance, NoSolution
 from ...instances.problem.fields import raise_first_invalid
-from ...instances.problem.option_types import Above, AtLeast, validate_options
+from ...instances.problem.option_types import Above, validate_options
 from .elastic import require_time
 
 A_SERVER = 2e-8
 """Seconds that a policy takes for a server at the arrival of a VM."""
-
-Scored = Annotated[int, AtLeast(0)]
 
 
 @validate_options
@@ -52,22 +50,14 @@ def random_card(
 
 @validate_options
 def best_fit_cards(
-    instance: Packing,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    scored: Scored = 1,
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """best-fit-cards: each VM on the server that is left with the least of its resources and cards.
+    """best-fit-cards: each VM on the server that is left with the least of resource and cards.
 
-    What is left is measured in shares of the largest server, the mean over the scored resources and
-    the cards, in whole percent; ties go to the server that comes first in an order drawn once. A
-    share goes on the card with the least room. See `random_card` for arrivals and errors.
-
-    Parameters
-    ----------
-    scored : how many of the resources, the first ones, are scored beside the cards. The others must
-        fit. (The publication scores the CPU.)
+    What is left is measured in shares of the largest server, the mean over the first resource (the
+    CPU in the publication; others must fit) and the cards, in whole percent; ties go to the server
+    that comes first in an order drawn once. A share goes on the card with the least room. See
+    `random_card` for arrivals and errors.
 
     Examples
     --------
@@ -76,27 +66,18 @@ def best_fit_cards(
     >>> print(result.status)
     feasible
     """
-    return _placed(instance, "BEST", rng, time_limit, scored)
+    return _placed(instance, "BEST", rng, time_limit)
 
 
 @validate_options
 def dot_product_cards(
-    instance: Packing,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    scored: Scored = 1,
+    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
     """dot-cards: each VM on the server where what is free has the least dot product with what it
     wants.
 
     The simulator of the publication takes the least product, where Tetris, which it cites, takes
     the largest. Products, ties, cards, arrivals and errors as for `best_fit_cards`.
-
-    Parameters
-    ----------
-    scored : how many of the resources, the first ones, are scored beside the cards, as in
-        `best_fit_cards`.
 
     Examples
     --------
@@ -105,7 +86,7 @@ def dot_product_cards(
     >>> print(result.status)
     feasible
     """
-    return _placed(instance, "DOT", rng, time_limit, scored)
+    return _placed(instance, "DOT", rng, time_limit)
 
 
 @validate_options
@@ -134,7 +115,6 @@ def fragmentation_gradient(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    scored: Scored = 1,
     popular: Annotated[float, Above(0, "a share of the VMs", most=1)] = 0.95,
 ) -> Placement:
     """FGD: fragmentation gradient descent, each VM where it makes the fewest fragments of cards.
@@ -148,8 +128,6 @@ def fragmentation_gradient(
 
     Parameters
     ----------
-    scored : how many of the resources, the first ones, say whether a typical VM fits. (The
-        publication looks at the CPU.)
     popular : typical types are the most wanted ones that make up this share of all VMs. The policy
         knows how often each is wanted, of the whole instance.
 
@@ -160,7 +138,7 @@ def fragmentation_gradient(
     >>> print(result.status)
     feasible
     """
-    return _placed(instance, "FGD", rng, time_limit, scored, popular)
+    return _placed(instance, "FGD", rng, time_limit, popular)
 
 
 def _placed(
@@ -168,26 +146,31 @@ def _placed(
     policy: str,
     rng: np.random.Generator | None,
     time_limit: float | None,
-    scored: int = 1,
     popular: float = 1.0,
 ) -> Placement:
     """VMs in the order of arrival on servers scored by a policy of `arrival_kernels`."""
     from . import arrival_kernels as kernels
 
     generator = rng or np.random.default_rng(0)
-    _require_arrivals(instance)
+    if instance.cards is None:
+        raise InvalidInstance(
+            "cards", "not given", "how many a server of each class has",
+            "Give them, or ask a policy for servers without cards (FFD, first-fit, ...)",
+        )  # fmt: skip
+    refuse_rules(instance, known=("allowed", "cards"))
+    for name, values in (("servers", instance.server_count), ("request", instance.requested)):
+        raise_first_invalid(name, values, np.isinf(values), "a number", "Write how many there are")
     wanted, number = instance.requested.astype(np.int64), float(instance.server_count.sum())
     require_time(float(wanted.sum()), A_SERVER * number, time_limit)
     kind = instance.server_class
     arrival = instance.arrival
     if arrival is None:
         arrival = generator.permutation(np.repeat(np.arange(instance.types), wanted))
-    assert instance.cards is not None
     assert instance.card_demand is not None
     assert instance.card_share is not None
     installed = instance.cards[kind]
     slots = np.arange(max(int(installed.max()), 1))
-    typical, times = typical_types(instance, scored, popular)
+    typical, times = typical_types(instance, popular)
     # copies are of one type to the compiler, whatever the instance was made of
     cluster = kernels.Cluster(
         np.array(instance.demand),
@@ -197,7 +180,7 @@ def _placed(
         kind,
         generator.permutation(len(kind)),
         installed,
-        np.maximum(instance.capacity.max(axis=0), 1)[:scored],
+        int(max(instance.capacity[:, 0].max(), 1)),
         len(slots) * instance.card_units,
         typical,
         times,
@@ -218,31 +201,13 @@ def _placed(
     return Placement(count, kind)
 
 
-def _require_arrivals(instance: Packing) -> None:
-    """Raise InvalidInstance unless VMs can be placed one at a time on servers with cards."""
-    if takes_arrivals(instance):
-        return
-    if instance.cards is None:
-        raise InvalidInstance(
-            "cards", "not given", "how many a server of each class has",
-            "Give them, or ask a policy for servers without cards (FFD, first-fit, ...)",
-        )  # fmt: skip
-    for name, values in (("servers", instance.server_count), ("request", instance.requested)):
-        raise_first_invalid(name, values, np.isinf(values), "a number", "Write how many there are")
-    rule = next(rule for rule in given_rules(instance) if rule not in ("allowed", "cards"))
-    raise InvalidInstance(
-        rule, "given", "no rules but the classes that are allowed, as VMs are placed on cards one "
-        "at a time", "Drop it, or ask a method that knows it",
-    )  # fmt: skip
-
-
-def typical_types(instance: Packing, scored: int, popular: float) -> tuple[Integers, Integers]:
+def typical_types(instance: Packing, popular: float) -> tuple[Integers, Integers]:
     """A type for each kind of VM that fragments are measured by, and how often the kind is wanted.
 
-    Types that differ in resources that are not scored only are one kind. The kinds are the most
-    wanted ones that make up a share `popular` of the VMs; of those wanted alike the larger first.
+    Types that differ in further resources only are one kind. The kinds are the most wanted ones
+    that make up a share `popular` of the VMs; of those wanted alike the larger first.
     """
-    asked = (instance.demand[:, :scored], instance.card_share, instance.card_demand)
+    asked = (instance.demand[:, :1], instance.card_share, instance.card_demand)
     columns = np.column_stack([np.asarray(one) for one in (*asked, instance.rules.allowed)])
     kinds, first, member = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     times = np.bincount(member.reshape(-1), instance.requested, len(kinds)).astype(np.int64)

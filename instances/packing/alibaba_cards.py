@@ -41,17 +41,6 @@ class Pod(NamedTuple):
         """Units of cards that it takes."""
         return self.cards * UNITS + self.share
 
-    def takes(self, model: str) -> bool:
-        """Whether it may run on cards of a model."""
-        return not self.models or model in self.models
-
-    def fits(self, node: Node) -> bool:
-        """Whether a node that is free has room for it."""
-        cpu, memory, cards, model = node
-        needed = self.cards + (self.share > 0)
-        room = self.cpu <= cpu and self.memory <= memory and needed <= cards
-        return room and self.takes(model)
-
     @property
     def name(self) -> str:
         """Its request in short."""
@@ -83,7 +72,12 @@ def on_cards(
         there = sum(cards * number for (_, _, cards, _), number in classes.items())
         units = np.array([pod.units for pod in kinds], dtype=np.int64)
         arrival = drawn(arrival, units, demand * there * UNITS, np.random.default_rng(seed))
-    able = np.array([any(pod.fits(node) for node in classes) for pod in kinds])
+    allowed = np.array(
+        [[not pod.models or node[3] in pod.models for node in classes] for pod in kinds]
+    )
+    size = np.array([(*pod[:2], pod.cards + (pod.share > 0)) for pod in kinds])
+    room = (size[:, None] <= np.array([node[:3] for node in classes])).all(axis=2) & allowed
+    able = room.any(axis=1)
     lost = int((~able[arrival]).sum())
     if lost == len(arrival):
         raise InvalidOption(f"nodes is {os.fspath(nodes)}; no pod of {Path(path).name} fits one")
@@ -102,9 +96,7 @@ def on_cards(
             f"{cpu}m {memory}MiB" + (f" {cards} {model}" if cards else "")
             for cpu, memory, cards, model in classes
         ),
-        allowed=[[pod.takes(model) for *_, model in classes] for pod in kinds]  # type: ignore[arg-type]
-        if any(pod.models for pod in kinds)
-        else None,
+        allowed=None if allowed.all() else allowed[able],
         cards=[cards for _, _, cards, _ in classes],  # type: ignore[arg-type]
         card_model=tuple(model for *_, model in classes),
         card_units=UNITS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from ...instances.packing.formats import alibaba_openb
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, AtLeast, validate_options
-from ...instances.problem.settings import with_settings
 from ...instances.problem.tables import CsvTable
 from ...solvers.packing.cards import max_gpus
 from ..charts import chart
@@ -43,27 +41,6 @@ NEAR = 0.5
 """Percent of all cards by which two means of ten draws may differ and are called the same."""
 
 
-@dataclass(frozen=True)
-class Lists:
-    """The lists of pods, by workload.
-
-    Attributes
-    ----------
-    default, cpu050, cpu200, gpushare40, gpushare100 : paths.
-    gpuspec10, gpuspec33, multigpu20, multigpu50 : paths.
-    """
-
-    default: str = ""
-    cpu050: str = ""
-    cpu200: str = ""
-    gpushare40: str = ""
-    gpushare100: str = ""
-    gpuspec10: str = ""
-    gpuspec33: str = ""
-    multigpu20: str = ""
-    multigpu50: str = ""
-
-
 class Allocated(NamedTuple):
     """Percent of all cards allocated in a workload, means of its draws.
 
@@ -80,7 +57,6 @@ class Allocated(NamedTuple):
     reached: float
 
 
-@with_settings()
 @validate_options
 @experiment
 def allocation(
@@ -90,7 +66,7 @@ def allocation(
     published: str = "",
     draws: Annotated[int, AtLeast(1)] = 10,
     seconds: Annotated[float, Above(0, "seconds")] = 10.0,
-    lists: Lists = Lists(),
+    **lists: str,
 ) -> Iterator[Finding | Picture]:
     """Cards allocated on 1,213 nodes once pods that want 1.3 times their cards have come.
 
@@ -101,17 +77,16 @@ def allocation(
         policy, once all pods have come (its figures 11 to 14 show when pods of 100 % have come).
     draws : of the arrivals, with seeds 42, 43, ...
     seconds : for the bound of each draw and a placement that comes near it.
-    lists : of pods.
+    **lists : path of the list of pods of each workload.
     """
-    given = {field.name: path for field in fields(lists) if (path := getattr(lists, field.name))}
-    if not (nodes and published and given):
+    if not (nodes and published and lists):
         raise InvalidOption(
             "nodes, published or every list of pods is missing; expected paths of the trace's "
             "files. Give --data DATA, where DATA/gpu/fgd holds them"
         )
     theirs = _published(published)
     found = {}
-    for workload, path in given.items():
+    for workload, path in lists.items():
         found[workload] = _allocated(path, nodes, seed, draws, seconds)
         yield from _compared(workload, found[workload], theirs, draws)
     yield from _claims(found)

@@ -42,7 +42,7 @@ class Server:
             found.cards[card] -= int(self.instance.card_share[i]) or self.instance.card_units
         return found
 
-    def fragments(self, typical: Counter[int], scored: int) -> int:
+    def fragments(self, typical: Counter[int]) -> int:
         """Units that typical VMs cannot take, added up (Weng et al. 2023, section 3)."""
         found = 0
         for i, times in typical.items():
@@ -52,7 +52,7 @@ class Server:
             fits = (
                 (share or need)
                 and self.instance.rules.allowed[i, self.kind]
-                and all(self.instance.demand[i, j] <= self.free[j] for j in range(scored))
+                and self.instance.demand[i, 0] <= self.free[0]
                 and len(usable) >= max(need, 1)
             )
             found += times * (sum(self.cards) - (sum(usable) if fits else 0))
@@ -60,27 +60,27 @@ class Server:
 
 
 def scores(
-    server: Server, i: int, policy: str, typical: Counter[int], scored: int
+    server: Server, i: int, policy: str, typical: Counter[int]
 ) -> dict[tuple[int, ...], int]:
     """The score of each choice of cards."""
     units = server.instance.card_units
     choices = server.choices(i)
     if policy == "FGD":
         scale = float(sum(typical.values()) * units)
-        before = server.fragments(typical, scored)
-        gains = {tuple(c): before - server.after(i, c).fragments(typical, scored) for c in choices}
+        before = server.fragments(typical)
+        gains = {tuple(c): before - server.after(i, c).fragments(typical) for c in choices}
         return {c: int(100 / (1 + math.exp(-gain / scale))) for c, gain in gains.items()}
     tight = sorted(choices, key=lambda c: server.cards[c[0]] if c else 0)[:1]
-    return {tuple(c): _score(server, i, c, policy, scored) for c in tight}
+    return {tuple(c): _score(server, i, c, policy) for c in tight}
 
 
-def _score(server: Server, i: int, cards: list[int], policy: str, scored: int) -> int:
+def _score(server: Server, i: int, cards: list[int], policy: str) -> int:
     given, units = server.instance, server.instance.card_units
-    largest = [max(1, int(amount)) for amount in given.capacity.max(axis=0)[:scored]]
+    largest = [max(1, int(amount)) for amount in given.capacity.max(axis=0)[:1]]
     largest.append(units * max(1, int(given.cards.max())))
-    free = [*server.free[:scored], sum(server.cards)]
+    free = [*server.free[:1], sum(server.cards)]
     asked = int(given.card_demand[i]) * units + int(given.card_share[i])
-    wanted = [*given.demand[i, :scored].tolist(), asked]
+    wanted = [*given.demand[i, :1].tolist(), asked]
     if policy == "BEST":
         parts = [(f - w) / n for f, w, n in zip(free, wanted, largest, strict=True)]
         left = 0.0
@@ -104,7 +104,7 @@ def _score(server: Server, i: int, cards: list[int], policy: str, scored: int) -
 
 
 def played(
-    instance: Packing, policy: str, order: Sequence[int], typical: Counter[int], scored: int = 1
+    instance: Packing, policy: str, order: Sequence[int], typical: Counter[int]
 ) -> list[int]:
     """The server of each VM of `arrival`, -1 where none takes it; ties in the order of servers."""
     servers = [Server(instance, int(kind)) for kind in instance.server_class]
@@ -112,7 +112,7 @@ def played(
     for i in np.asarray(instance.arrival).tolist():
         best, host, cards = -1, -1, ()
         for m in order:
-            for chosen, score in scores(servers[m], i, policy, typical, scored).items():
+            for chosen, score in scores(servers[m], i, policy, typical).items():
                 if score > best:
                     best, host, cards = score, m, chosen
         if host >= 0:

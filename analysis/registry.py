@@ -32,6 +32,7 @@ class Analysis:
     claims_at : f(instance, checks): notes in a `ClaimChecks` what of a stored result is borne out.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
+    answer_picture_at : f(instance, solution) -> the picture of the answer itself.
     frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of fairness' price.
     predicted_at : f(instance, share, rng) -> the instance as predicted from a share of it.
     rounds_at : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole
@@ -43,6 +44,7 @@ class Analysis:
     claims_at: str | None = None
     record_at: str | None = None
     pictures_at: str | None = None
+    answer_picture_at: str | None = None
     frontiers_at: str | None = None
     predicted_at: str | None = None
     rounds_at: str | None = None
@@ -56,6 +58,7 @@ class Analysis:
             claims_at=f"analysis.{problem}.claims:claims",
             record_at=f"analysis.{problem}.pictures:record",
             pictures_at=f"analysis.{problem}.pictures:pictures",
+            answer_picture_at=f"analysis.{problem}.pictures:answer_picture",
             frontiers_at=f"analysis.{problem}.frontier:price_frontiers",
             **more,
         )
@@ -91,6 +94,11 @@ class Analysis:
     def pictures(self) -> Function | None:
         """What draws the report's pictures."""
         return _named(self.pictures_at)
+
+    @property
+    def answer_picture(self) -> Function | None:
+        """What draws an answer itself."""
+        return _named(self.answer_picture_at)
 
     @property
     def frontiers(self) -> Callable[..., Sequence[PriceFrontier]] | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.picture import MOST_ROWS, answer_blocks
 from cotenant.analysis.report.plots import pictures_of
 from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
@@ -48,6 +49,28 @@ def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) 
     assert cotenant.plot(instance, result.solution, names[-1]).picture.name == names[-1]
     with refused(UnknownName):
         cotenant.plot(instance, result, "xyz")
+
+
+def test_an_answer_is_drawn_as_it_is() -> None:
+    tiny = cotenant.read("scheduling/tiny")
+    schedule = cotenant.solve(tiny, "FIFO").solution
+    drawn = cotenant.plot(tiny, schedule).picture
+    starts = sorted(float(start) for start in schedule.start if start >= 0)
+    assert sorted(block.begin for block in drawn.blocks) == starts
+    packing = cotenant.read("packing/cluster-12-40")
+    placed = cotenant.solve(packing, "FF").solution
+    blocks = cotenant.plot(packing, placed).picture.blocks
+    used = (placed.count @ packing.demand).sum(axis=0)
+    assert sum(block.end - block.begin for block in blocks) in used.tolist()
+    assert len({block.row for block in blocks}) == int((placed.count.sum(axis=1) > 0).sum())
+
+
+def test_of_many_rows_the_first_are_drawn_and_the_others_counted() -> None:
+    parts = [(f"server {number}", "a", 1.0) for number in range(MOST_ROWS + 2)]
+    drawn = answer_blocks("Which", "cores", "server", parts, [f"server {MOST_ROWS + 1}"])
+    assert len(drawn.blocks) == MOST_ROWS
+    assert drawn.blocks[0].row == f"server {MOST_ROWS + 1}", "in the order that is given"
+    approved(drawn.note)
 
 
 def test_what_cannot_be_drawn_is_told() -> None:

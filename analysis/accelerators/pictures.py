@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.answer_table import answer_table
 from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import entitlements, throughputs
+from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import distribution
-from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.picture import Blocks, Chart, HeatMap, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -133,3 +135,14 @@ def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
         f"; it waits for {100 * float(np.mean(idle)):.3g} % of it on average over types.",
         note=f"{note} {more}".strip(),
     )
+
+
+def answer_picture(instance: Accelerators, shares: TimeShares) -> Blocks:
+    """Which jobs hold the devices of each kind, alone or beside whom."""
+    parts = (
+        (device, job if beside == "alone" else f"{job} + {beside}", float(share))
+        for job, beside, device, share in answer_table(instance, shares).rows
+    )
+    kinds = labels("device", instance.device_names, len(instance.devices))
+    label = "jobs or pairs at a time"
+    return answer_blocks("Which jobs hold the devices", label, "device", parts, kinds)

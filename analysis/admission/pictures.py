@@ -15,9 +15,11 @@ from ...instances.admission import (
     speeds_on,
     total_speed,
 )
+from ...instances.admission.answer_table import answer_table
+from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves
-from ..report.picture import Chart, Picture, Series
+from ..report.picture import Blocks, Chart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     evenly,
@@ -146,3 +148,14 @@ def _sorted(values: np.ndarray) -> list[float]:
 
 def _fill(used: np.ndarray, there: np.ndarray) -> list[float]:
     return rounded(np.where(there > 0, used / np.maximum(there, 1), -1.0), 3)
+
+
+def answer_picture(instance: Admission, assignment: Assignment) -> Blocks:
+    """Which jobs run on which VM, by the cores that they hold."""
+    parts = (
+        (machine, job, float(sum(cores)))
+        for job, machine, _, *cores in answer_table(instance, assignment).rows
+        if machine is not None
+    )
+    machines = labels("VM", instance.machine_names, instance.machines)
+    return answer_blocks("Which jobs run on which VM", "cores", "VM", parts, machines)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
+from ...instances.colocation.answer_table import answer_table
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import blocking_by_alpha, distribution, map_by_method, sorted_curves
-from ..report.picture import Picture, Series
+from ..report.picture import Blocks, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -157,3 +158,13 @@ def _distribution(found: Records) -> Picture:
         "Sorted penalties of all agents, one curve per method. Worst penalty",
         (Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
     )  # fmt: skip
+
+
+def answer_picture(instance: Colocation, pairing: Pairing) -> Blocks:
+    """Who runs beside whom: a row for each kind of pair, the most frequent first."""
+    table = answer_table(instance, pairing)
+    parts = []
+    for number, (job, beside, machines, *_) in enumerate(table.rows, start=1):
+        row = f"{number}: {machines} x"
+        parts += [(row, str(name), 1.0) for name in (job, beside) if name is not None]
+    return answer_blocks("Who runs beside whom", "seats of a processor", "pair", parts)

@@ -10,9 +10,10 @@ import numpy as np
 from ...instances.groups.instance import UNIT, Grouping, Groups
 from ...instances.groups.penalties import pressures
 from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
+from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import blocking_by_alpha, distribution, sorted_curves
-from ..report.picture import Picture
+from ..report.picture import Blocks, Picture, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -131,3 +132,14 @@ def _jobs(found: Records) -> Picture:
         ("share of the jobs", "penalty not exceeded by that share"), found, "quantiles",
         "Sorted penalties of all jobs, one curve per method. Worst penalty",
     )  # fmt: skip
+
+
+def answer_picture(instance: Groups, grouping: Grouping) -> Blocks:
+    """Who runs together: a row for each kind of group, the most frequent first."""
+    names = labels("type", instance.names, instance.types)
+    parts = []
+    for number, at in enumerate(np.argsort(-grouping.number, kind="stable").tolist(), start=1):
+        row = f"{number}: {grouping.number[at]} x"
+        members = grouping.members[at]
+        parts += [(row, names[kind], 1.0) for kind in members[members >= 0].tolist()]
+    return answer_blocks("Who runs together", "seats of a machine", "group", parts)

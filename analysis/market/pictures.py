@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ...instances.market.answer_table import answer_table
 from ...instances.market.envy import MOST_PAIRS, envy_matrix, pairs_on_servers, user_envy
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
+from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import sorted_curves
-from ..report.picture import HeatMap, Picture, Series
+from ..report.picture import Blocks, HeatMap, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Record,
@@ -202,3 +204,11 @@ def _most_envious(index: np.ndarray, whom: Integers, active: np.ndarray) -> Inte
     order = np.flatnonzero(active)[np.argsort(index[active], kind="stable")]
     pairs = np.column_stack([order, whom[order]]).ravel().tolist()
     return np.array(sorted(list(dict.fromkeys([*pairs, *order.tolist()]))[:MOST_USERS]))
+
+
+def answer_picture(instance: Market, allocation: Allocation) -> Blocks:
+    """Whose cores there are on each server."""
+    rows = answer_table(instance, allocation).rows
+    parts = ((server, user, cores) for user, server, _, cores, *_ in rows)
+    servers = labels("server", instance.server_names, instance.servers)
+    return answer_blocks("Whose cores there are on each server", "cores", "server", parts, servers)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...instances.numa.answer import CURVE, Flow, Simulation
+from ...instances.numa.answer_table import answer_table
 from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
-from ..report.picture import Chart, Picture, Series
+from ..report.picture import Blocks, Chart, Picture, Series, answer_blocks
 from ..report.picture_data import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
 from .metrics import link_power
@@ -185,3 +186,16 @@ def _seeds(by_method: Records) -> str:
     return (
         "; means over the seeds" if any(len(records) > 1 for records in by_method.values()) else ""
     )
+
+
+def answer_picture(instance: Numa, solution: Simulation | Flow) -> Blocks:
+    """How far from their data the tasks of each class run."""
+    table = answer_table(instance, solution)
+    parts = (
+        (str(kind), distance, float(share))
+        for kind, _, *shares in table.rows
+        for distance, share in zip(table.columns[2:], shares, strict=True)
+        if share
+    )
+    title = "How far from their data tasks run"
+    return answer_blocks(title, "share of the tasks", "class", parts)

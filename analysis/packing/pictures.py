@@ -10,11 +10,12 @@ import numpy as np
 
 from ...instances.packing import Packing, Placement
 from ...instances.packing.game import FairShare
+from ...instances.problem.answer_table import labels
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
-from ..report.picture import Chart, Drawing, Picture, Series
+from ..report.picture import Blocks, Chart, Drawing, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     alike,
@@ -285,3 +286,22 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
         "chooses there; red: what is played.",
         numbers=table,
     )
+
+
+def answer_picture(instance: Packing, placement: Placement) -> Blocks:
+    """Which VMs run on which server, by the resource that is used most."""
+    names = labels("VM", instance.names, instance.types)
+    used = placement.count @ instance.demand
+    there = instance.initial[placement.server_class]
+    most = int(np.argmax(used.sum(axis=0) / np.maximum(there.sum(axis=0), 1)))
+    resources = instance.resources or tuple(map(str, range(instance.demand.shape[1])))
+    parts = (
+        (
+            f"server {server}",
+            f"{placement.count[server, kind]} x {names[kind]}",
+            float(placement.count[server, kind] * instance.demand[kind, most]),
+        )
+        for server, kind in np.argwhere(placement.count).tolist()
+    )
+    label = f"{resources[most]} in use"
+    return answer_blocks("Which VMs run on which server", label, "server", parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -163,7 +163,96 @@ class Drawing:
         return self.numbers
 
 
-Picture = Chart | HeatMap | Drawing
+@dataclass(frozen=True)
+class Block:
+    """A part of a row of `Blocks`.
+
+    Attributes
+    ----------
+    row, label : what it is on (a server), and what it is (its VMs).
+    begin, end : along the row.
+    kind : blocks of one kind have one color; the label when "".
+    """
+
+    row: str
+    label: str
+    begin: float
+    end: float
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An answer as it is: rows (servers, machines) and what each holds, as blocks along it.
+
+    Attributes
+    ----------
+    name, title, x_label, y_label, alt, command, note : as of a Chart.
+    blocks : of the rows, in the order in which rows are drawn.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    blocks: tuple[Block, ...]
+    alt: str
+    command: str = ""
+    note: str = ""
+
+    def table(self) -> Table:
+        """Its numbers."""
+        columns = (
+            Column(self.y_label), Column("what"), Column(f"{self.x_label}, from", _short, True),
+            Column("to", _short, True),
+        )  # fmt: skip
+        rows = [(each.row, each.label, each.begin, each.end) for each in self.blocks]
+        return Table(self.name, self.title, columns, tuple(rows))
+
+
+MOST_ROWS = 40
+"""Rows of an answer that are drawn: a page's height."""
+
+
+def answer_blocks(
+    title: str,
+    x_label: str,
+    y_label: str,
+    parts: Iterable[tuple[str, str, float]],
+    order: Iterable[str] = (),
+) -> Blocks:
+    """The picture of an answer whose rows hold their parts one behind the other.
+
+    Parameters
+    ----------
+    parts : row, what it holds, and how much of it; in any order.
+    order : of the rows; as they come when not given. Rows that hold nothing are left out.
+    """
+    rows: dict[str, list[Block]] = {row: [] for row in order}
+    for row, label, amount in parts:
+        blocks = rows.setdefault(row, [])
+        begin = blocks[-1].end if blocks else 0.0
+        blocks.append(Block(row, label, begin, begin + amount))
+    return answer_rows(title, x_label, y_label, rows)
+
+
+def answer_rows(
+    title: str, x_label: str, y_label: str, rows: Mapping[str, Sequence[Block]]
+) -> Blocks:
+    """The picture of an answer by its rows, the first ones where there are many."""
+    filled = [row for row in rows.values() if row]
+    shown = filled[:MOST_ROWS]
+    left = len(filled) - len(shown)
+    first = shown[0] if shown else ()
+    words = ", ".join(each.label for each in first[:6]) or "nothing"
+    return Blocks(
+        "answer", title, x_label, y_label, tuple(block for row in shown for block in row),
+        f"{title}, a row for each {y_label}. On {first[0].row if first else 'the first'}: {words}.",
+        note=f"{left} more rows are not drawn." if left else "",
+    )  # fmt: skip
+
+
+Picture = Chart | HeatMap | Drawing | Blocks
 
 LONGEST_CAPTION = 180
 """Letters: two lines on a page."""

@@ -85,7 +85,8 @@ def plot(
     ----------
     instance : what was given.
     answer : a feasible solution of it, or a result that has one.
-    name : which picture; the problem's first when None. One that is none lists them.
+    name : which picture: the answer itself ("answer") when None, or one of its statistics. One that
+        is none lists them.
     options : of the problem's pictures, as of its metrics (`alpha`).
 
     Raises
@@ -103,7 +104,7 @@ def plot(
     >>> tiny = cotenant.read("packing/tiny")
     >>> shown = cotenant.plot(tiny, cotenant.solve(tiny, "min-servers"))
     >>> shown.picture.title
-    'How full the servers are: CPU'
+    'Which VMs run on which server'
     """
     found = {picture.name: picture for picture in pictures_of(instance, answer, **options)}
     if not found:
@@ -138,8 +139,8 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
     for key, function in takers.items():
         own = accepted(function, options)
         row[key] = function(instance, solution, **own)
-    drawn: list[Picture] = analysis.pictures([row])
-    return drawn
+    draw = analysis.answer_picture
+    return [*([] if draw is None else [draw(instance, solution)]), *analysis.pictures([row])]
 
 
 @validate_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...instances.problem.text import sanitize_for_terminal
 from .label_places import label_places
-from .picture import Chart, HeatMap, Scale, Series
+from .picture import Blocks, Chart, HeatMap, Scale, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -477,3 +477,44 @@ def _fit_across(drawn: Figure, axes: Axes, columns: int, letters: int) -> bool:
     """Whether texts of so many letters fit into the columns of a heat map side by side."""
     drawn.draw_without_rendering()
     return axes.get_window_extent().width / columns * 72 / drawn.dpi >= letters * _LETTER + 3
+
+
+def blocks_figure(chart: Blocks, width: float | None = None) -> Figure:
+    """Rows of blocks, each with its label where it has room; a legend of few kinds."""
+    from matplotlib.figure import Figure
+
+    across = width or _SIZE[0]
+    rows = list(dict.fromkeys(each.row for each in chart.blocks))
+    kinds = list(dict.fromkeys(each.kind or each.label for each in chart.blocks))
+    named = 1 < len(kinds) <= len(COLOURS)
+    columns = max(1, int(72 * across / _SIZE[0]) // (max(map(len, kinds), default=0) + 6))
+    deep = -(-len(kinds) // columns) if named else 0
+    drawn = Figure(figsize=(across, 1.0 + 0.26 * len(rows) + 0.2 * deep), layout="constrained")
+    axes = drawn.add_subplot()
+    end = max((each.end for each in chart.blocks), default=1.0)
+    axes.set(xlim=(0, end or 1.0), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_yticks(range(len(rows)), list(map(_said, rows)))
+    axes.yaxis.grid(False)
+    axes.set_xlabel(_said(chart.x_label))
+    axes.set_ylabel(_said(chart.y_label))
+    drawn.draw_without_rendering()
+    letter = _LETTER * drawn.dpi / 72
+    for place, kind in enumerate(kinds):
+        mine = [each for each in chart.blocks if (each.kind or each.label) == kind]
+        axes.barh(
+            [rows.index(each.row) for each in mine], [each.end - each.begin for each in mine],
+            0.8, [each.begin for each in mine], color=COLOURS[place % len(COLOURS)], alpha=0.5,
+            edgecolor=INK, linewidth=0.4, label=_said(kind),
+        )  # fmt: skip
+    room = axes.get_window_extent().width / (end or 1.0)
+    for each in chart.blocks:
+        if (each.end - each.begin) * room >= len(each.label) * letter:
+            axes.text(
+                (each.begin + each.end) / 2, rows.index(each.row), _said(each.label),
+                ha="center", va="center",
+            )  # fmt: skip
+    if named:
+        drawn.legend(loc="outside upper center", ncols=columns)
+    _scale(axes, "x", "linear", [each.end for each in chart.blocks])
+    _clear_ticks(drawn, axes, "y")
+    return drawn

@@ -10,13 +10,14 @@ import numpy as np
 
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling.answer_table import answer_table
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..report.by_method import first_drawn, map_by_method
-from ..report.picture import Chart, HeatMap, Picture, Series
+from ..report.picture import Block, Blocks, Chart, HeatMap, Picture, Series, answer_rows
 from ..report.picture_data import (
     Record,
     Records,
@@ -309,3 +310,15 @@ def _unit(values: Iterable[float]) -> tuple[float, str]:
     largest = max((abs(value) for value in values), default=0.0)
     power = 3 * ((len(f"{largest:.0f}") - 1) // 3) if largest >= LARGE else 0
     return (10.0**power, f"10^{power} unit-time") if power else (1.0, "unit-time")
+
+
+def answer_picture(instance: Scheduling, schedule: Schedule) -> Blocks:
+    """Whose job runs when on which machine."""
+    rows: dict[int, list[Block]] = {}
+    for job, owner, machine, _, start, end, *others in answer_table(instance, schedule).rows:
+        places = map(int, others[0].split()) if others and others[0] else [machine]
+        for place in places if start is not None else ():
+            block = Block(f"machine {place}", str(job), float(start), float(end), str(owner))
+            rows.setdefault(int(place), []).append(block)
+    by_name = {f"machine {place}": rows[place] for place in sorted(rows)}
+    return answer_rows("Whose job runs when", "time", "machine", by_name)

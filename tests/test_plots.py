@@ -13,9 +13,11 @@ from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.picture import MOST_ROWS, answer_blocks
 from cotenant.analysis.report.plots import pictures_of
 from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
+from cotenant.instances.problem.files import bundled
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
 
 DRAWN = [name for name in PROBLEM_NAMES if analysis_of(name).pictures is not None]
+BUNDLED = set(bundled())
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
 
@@ -23,7 +25,8 @@ EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
     method: catalog.Method,
 ) -> None:
-    given = [f"{method.problem}/tiny", "packing/paper-example", "packing/cluster-12-40"]
+    small = ("tiny", "two-sides-6", "cards", "paper-example", "cluster-12-40")
+    given = [f"{method.problem}/{name}" for name in small if f"{method.problem}/{name}" in BUNDLED]
     instance = next(found for found in map(cotenant.read, given) if method.applies_to(found))
     result = cotenant.solve(instance, method.name, time_limit=20)
     assert result.trace[-1][1:] == (result.objective, result.bound)

@@ -13,8 +13,8 @@ from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.picture import MOST_ROWS, answer_blocks
 from cotenant.analysis.report.plots import pictures_of
 from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
-from cotenant.instances.problem.files import bundled
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
+from cotenant.instances.problem.files import bundled
 
 DRAWN = [name for name in PROBLEM_NAMES if analysis_of(name).pictures is not None]
 BUNDLED = set(bundled())

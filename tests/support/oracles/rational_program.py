@@ -2,70 +2,93 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import count
 
 Row = Sequence[Fraction]
+
+STEEPEST = 100
+"""Steps with the column of least reduced cost, of which fewer are needed, before Bland's rule."""
 
 
 def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fraction]] | None:
     """The minimum of cost x such that rows x = right and x >= 0, and where; None if there is no
     such x.
 
-    The simplex method in two phases with Bland's rule, which never cycles. The minimum must exist.
+    The simplex method in two phases, after some steps with Bland's rule, which never cycles. The
+    minimum must exist.
     """
-    number, width = len(rows), len(cost)
-    table = []
-    for row, value in zip(rows, right, strict=True):
-        sign = -1 if value < 0 else 1
-        table.append([sign * entry for entry in row] + [Fraction(0)] * number + [sign * value])
-    for place in range(number):
-        table[place][width + place] = Fraction(1)
-    basis = list(range(width, width + number))
-    _pivot_to_the_end(table, basis, [Fraction(0)] * width + [Fraction(1)] * number, width + number)
-    if sum((table[place][-1] for place in range(number) if basis[place] >= width), Fraction(0)) > 0:
+    table, width = _Table(rows, right), len(cost)
+    table.minimize([0] * width + [1] * len(rows), width + len(rows))
+    if any(row[-1] for row, column in zip(table.rows, table.basis, strict=True) if column >= width):
         return None
-    for place in range(number):  # artificial columns leave, or their row is a copy of others
-        if basis[place] >= width:
-            entering = next((column for column in range(width) if table[place][column]), None)
-            if entering is not None:
-                _pivot(table, basis, place, entering)
-    _pivot_to_the_end(table, basis, [*cost, *[Fraction(0)] * number], width)
+    for place, column in enumerate(table.basis):  # artificial columns leave, or their row is a copy
+        row = table.rows[place]
+        entering = next((j for j in range(width) if row[j]), None)
+        if column >= width and entering is not None:
+            table.pivot(place, entering)
+    unit = math.lcm(*(price.denominator for price in cost))
+    table.minimize([int(price * unit) for price in cost] + [0] * len(rows), width)
     point = [Fraction(0)] * width
-    for place, column in enumerate(basis):
+    for place, column in enumerate(table.basis):
         if column < width:
-            point[column] = table[place][-1]
+            point[column] = Fraction(table.rows[place][-1], table.over)
     return sum(
         (price * value for price, value in zip(cost, point, strict=True)), Fraction(0)
     ), point
 
 
-def _pivot_to_the_end(table: list[list[Fraction]], basis: list[int], cost: Row, width: int) -> None:
-    while True:
-        for entering in range(width):
-            reduced = cost[entering] - sum(
-                (cost[basis[place]] * row[entering] for place, row in enumerate(table)), Fraction(0)
-            )
-            if reduced < 0:
-                break
-        else:
-            return
-        ratios = [
-            (row[-1] / row[entering], basis[place], place)
-            for place, row in enumerate(table)
-            if row[entering] > 0
-        ]
-        assert ratios, "the minimum does not exist"
-        _pivot(table, basis, min(ratios)[2], entering)
+class _Table:
+    """A tableau in whole numbers over one denominator (Edmonds: every division leaves no rest)."""
 
+    def __init__(self, rows: Sequence[Row], right: Row) -> None:
+        self.over, number = 1, len(rows)
+        self.rows: list[list[int]] = []
+        for place, (row, value) in enumerate(zip(rows, right, strict=True)):
+            unit = math.lcm(value.denominator, *(entry.denominator for entry in row))
+            unit = -unit if value < 0 else unit
+            own = [int(other == place) for other in range(number)]
+            self.rows.append([*(int(entry * unit) for entry in row), *own, int(value * unit)])
+        width = len(self.rows[0]) - 1 - number if rows else 0
+        self.basis = list(range(width, width + number))
 
-def _pivot(table: list[list[Fraction]], basis: list[int], place: int, entering: int) -> None:
-    scale = table[place][entering]
-    table[place] = [entry / scale for entry in table[place]]
-    for other, row in enumerate(table):
-        if other != place and row[entering]:
-            factor = row[entering]
-            table[other] = [
-                entry - factor * pivot for entry, pivot in zip(row, table[place], strict=True)
+    def minimize(self, cost: list[int], width: int) -> None:
+        """Pivot, in the first columns, until no reduced cost is below 0."""
+        reduced = [price * self.over for price in [*cost, 0]]
+        for row, column in zip(self.rows, self.basis, strict=True):
+            if price := cost[column]:
+                reduced = [r - price * entry for r, entry in zip(reduced, row, strict=True)]
+        self.rows.append(reduced)  # pivots keep it as it should be
+        for step in count():
+            reduced = self.rows[-1]
+            if step < STEEPEST:
+                entering = min(range(width), key=reduced.__getitem__, default=0)
+            else:
+                entering = next((column for column in range(width) if reduced[column] < 0), 0)
+            if reduced[entering] >= 0:
+                self.rows.pop()
+                return
+            ratios = [
+                (Fraction(row[-1], row[entering]), self.basis[place], place)
+                for place, row in enumerate(self.rows[:-1])
+                if row[entering] > 0
             ]
-    basis[place] = entering
+            assert ratios, "the minimum does not exist"
+            self.pivot(min(ratios)[2], entering)
+
+    def pivot(self, place: int, entering: int) -> None:
+        """Make a column basic in a row."""
+        if self.rows[place][entering] < 0:
+            self.rows[place] = [-entry for entry in self.rows[place]]
+        chosen, over = self.rows[place], self.over
+        scale = chosen[entering]
+        for other, row in enumerate(self.rows):
+            if other != place:
+                factor = row[entering]
+                self.rows[other] = [
+                    (entry * scale - factor * own) // over
+                    for entry, own in zip(row, chosen, strict=True)
+                ]
+        self.basis[place], self.over = entering, scale

@@ -62,6 +62,41 @@ FAULTS = r"""
 - np.argsort(-threads, kind="stable")
 + np.argsort(threads, kind="stable")
 
+@ solvers/accelerators/prices.py: prices stay below what a placement is worth
+? proofs_accelerators::test_covering_prices_are_accepted_exactly_and_round_to_no_smaller_bound
+- np.where(short > 0, (short / (1 + same) + job[first]), 0.0)
++ np.where(short > 0, (short / 2 + job[first]), 0.0)
+
+@ instances/accelerators/feasible.py: a pair is one job of its type
+? accelerators::test_what_does_not_fit_is_refused
+- jobs[second] += exact
++ jobs[second] += 0 * exact
+
+@ solvers/accelerators/leximin.py: all stay where the first are at their most
+? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job
+- stopped = rising & most & (weight > 0)
++ stopped = rising
+
+@ solvers/accelerators/max_min.py: a ratio is ruled out by half of what it asks for
+? accelerators::test_the_optima_equal_the_programs_of_every_job
+- math.fsum(each / left) >= worth
++ 2 * math.fsum(each / left) >= worth
+
+@ instances/accelerators/measures.py: a job of two workers is due as much as one of one
+? accelerators::test_the_optima_equal_the_programs_of_every_job
+- return proportional_throughputs(instance) * instance.weight / instance.workers
++ return proportional_throughputs(instance) * instance.weight
+
+@ verify/accelerators.py: a pair pays for the time of one job
+? proofs_accelerators::test_prices_are_refused_where_a_placement_is_worth_more_and_nowhere_else
+- uses.append((rates[0] * worth[i] + rates[1] * worth[j], job[i] + job[j]))
++ uses.append((rates[0] * worth[i] + rates[1] * worth[j], 2 * job[i] + 2 * job[j]))
+
+@ verify/accelerators.py: an answer may use twice the devices
+? proofs_accelerators::test_answers_that_do_not_fit_are_refused
+- any(s > over * n for s, n in zip(spent, there, strict=True))
++ any(s > 2 * over * n for s, n in zip(spent, there, strict=True))
+
 @ instances/scheduling/feasibility.py: jobs may overlap on a machine by one unit of time
 ? scheduling_instance::test_a_broken_rule_is_named
 - schedule.start[second] < schedule.start[first] + length[first]

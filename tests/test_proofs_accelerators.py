@@ -19,7 +19,11 @@ from support.small_accelerators import drawn
 
 import cotenant
 from cotenant.instances.accelerators import Accelerators
-from cotenant.verify.accelerators import finish_time, max_min
+from cotenant.instances.problem.proof import multipliers
+from cotenant.models.accelerators import Prices
+from cotenant.solvers.accelerators.prices import covering, most_worth
+from cotenant.solvers.proofs.rounding import over_common
+from cotenant.verify.accelerators import Shares, finish_time, max_min
 from cotenant.verify.reading import Refused
 
 QUESTIONS: tuple[tuple[str, dict[str, float]], ...] = (
@@ -86,6 +90,65 @@ def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
         assert level.bound is not None
         assert level.bound >= best
     assert passed > 3
+
+
+def test_prices_are_refused_where_a_placement_is_worth_more_and_nowhere_else() -> None:
+    rng, seen = np.random.default_rng(0), {True: 0, False: 0}
+    for seed in range(12):
+        instance = drawn(seed)
+        jobs = Jobs(instance)
+        for _ in range(15):
+            worth = rng.integers(0, 5, instance.types).tolist()
+            device = rng.integers(0, 20, len(instance.devices)).tolist()
+            time = rng.integers(0, 12, instance.types).tolist()
+            fits = all(
+                sum(rate * worth[jobs.type[job]] for job, rate in rates.items())
+                <= device[kind] * int(instance.workers[jobs.type[next(iter(rates))]])
+                + sum(time[jobs.type[job]] for job in rates)
+                for kind, rates in jobs.placements
+            )
+            step = {"worth": multipliers(worth, 1), "prices": multipliers(device + time, 1)}
+            seen[fits] += 1
+            if fits:
+                assert Shares(case_of(instance)).worth(step)
+            else:
+                with pytest.raises(Refused):
+                    Shares(case_of(instance)).worth(step)
+    assert min(seen.values()) > 10
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        [[0, -1, 0, 2]],
+        [[0, -1, 0, 1], [1, -1, 0, 1]],
+        [[0, 0, 0, 1], [0, -1, 1, 1]],
+        [[0, 1, 1, 1], [0, -1, 0, 1], [0, 1, 0, 1]],
+        [[0, 0, 1, 1]],
+        [[0, -1, 2, 1]],
+        [[2, -1, 0, 1]],
+        [[0, -2, 0, 1]],
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(shares: list[list[int]]) -> None:
+    with refused(Refused):
+        max_min(case_of(tiny(), {"over": 1, "shares": shares}, {}, []))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_covering_prices_are_accepted_exactly_and_round_to_no_smaller_bound(seed: int) -> None:
+    """Whatever prices a solver may end with: floats are exact numbers, and the verifier exact."""
+    instance, rng = drawn(seed, 12), np.random.default_rng(seed)
+    money = float(seed % 2)
+    for _ in range(5):
+        sizes = (instance.types, len(instance.devices), instance.types)
+        raw = Prices(*(rng.random(size) * (rng.random(size) < 0.7) for size in sizes))
+        covered = covering(instance, raw, money)
+        parts = [[Fraction(value) for value in values.tolist()] for values in covered]
+        (worth, unit), (price, over) = over_common(parts[0]), over_common(parts[1] + parts[2])
+        step = {"worth": multipliers(worth, unit), "prices": multipliers(price, over)}
+        _, total = Shares(case_of(instance)).worth(step, int(money))
+        assert total <= Fraction(most_worth(instance, covered)) <= total * (1 + Fraction(1, 10**13))
 
 
 def test_a_ratio_that_can_be_had_is_not_ruled_out() -> None:

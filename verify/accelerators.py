@@ -98,7 +98,8 @@ class Shares:
         for row in listed(answer["shares"], "shares"):
             charge(50)
             i, j, d, share = wholes(row, "shares", 4, -1)
-            refuse_if(min(i, d, share) < 0 or max(i, j) >= len(busy) or d >= len(used), "no place")
+            known = min(i, d, share) >= 0 and max(i, j) < len(busy) and d < len(used)
+            refuse_if(not known, "the answer names what there is not")
             rates = self.pair(i, j, d) if j >= 0 else (self.alone[i][d], 0)
             if rates is None or not self.fits(i, d):
                 raise Refused(f"types {i} and {j} may not run on devices of kind {d}")

@@ -123,9 +123,11 @@ def test_gandiva_does_not_pack_where_there_are_devices_for_all() -> None:
 
 
 def test_no_pair_has_more_than_all_of_its_time() -> None:
-    instance = shared().replace(devices=[4, 3])
+    instance = shared().replace(devices=[4, 3], workers=[1, 2])
     answer = gandiva(instance, rng=np.random.default_rng(1))
-    assert answer.share.sum() == pytest.approx(4)  # of four pairs, though there are seven devices
+    # four pairs have a quarter of seven devices each: too much for those of one worker
+    assert answer.share[answer.first == 0].sum() == pytest.approx(2)
+    assert answer.share[answer.first == 1].sum() == pytest.approx(2 * 7 / 4 / 2)
 
 
 def test_pairs_that_lose_are_drawn_again() -> None:

@@ -94,6 +94,19 @@ def test_a_mixture_of_a_cheap_and_a_dear_kind_spends_the_budget() -> None:
     assert reply.value.tolist() == [pytest.approx(5 / 3)]
 
 
+def test_devices_left_idle_money_overspent_and_worse_shares_are_measured() -> None:
+    shares = TimeShares([0, 1], [-1, -1], [0, 0], [0.2, 0.3], price=[2.0])
+    found = residuals(one_device(), shares)
+    assert found is not None
+    assert found.clearing == pytest.approx(0.5)
+    assert found.overspending == 0
+    assert found.regret == pytest.approx(1 - 0.2 / 0.5)
+    dear = residuals(one_device(), shares.replace(price=[5.0]))
+    assert dear is not None
+    assert dear.overspending == pytest.approx(0.5)
+    assert residuals(one_device(), shares.replace(price=None)) is None
+
+
 def many(jobs: int) -> Accelerators:
     """Every job a type of its own, on three kinds that are not enough for all."""
     rng = np.random.default_rng(0)

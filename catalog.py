@@ -120,7 +120,10 @@ class Method:
 
 _COOPER = "Cooper (HPCA 2017)"
 _MARKET = "thesis (Duke 2017)"
-_TOLD_APART = "rules on where VMs may run, if the bound needs many servers to be told apart"
+_TOLD_APART = (
+    "rules on where VMs may run, if the bound needs many servers to be told apart, or "
+    "cards and which shares fill them, beyond functions of their sizes"
+)
 _HINES = "Hines and Romano, Matching Theory and VMs"
 _FUGA = "Xu and Yu (2014)"
 _FGD = "Weng et al. (ATC 2023)"

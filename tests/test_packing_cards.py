@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import refused
 from support.oracles.packing import most_cards, on_some_cards, random_cards
+from support.oracles.placement import best, state, with_cards
+from support.proved import proved
 from support.seeds import ranges, seeds
 
 import cotenant
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.cards import fillings, on_cards, units_taken, units_there
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance, NoSolution
 from cotenant.models.packing.cards import cards_model, cards_program
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.packing.cards import card_packing, max_gpus
+from cotenant.solvers.packing import cards
+from cotenant.solvers.packing.cards import CardLimits, card_packing, max_gpus, valid_prices
 
 TWO = Packing(
     capacity=[[16, 64], [32, 128]], demand=[[4, 8], [2, 4], [1, 1], [3, 3]], request=[3, 6, 4, 2],
@@ -150,3 +155,115 @@ def test_middle_instances_end_as_the_program_by_servers_does(seed):
     assert taken >= -other.objective - 1e-6
     assert -other.bound >= taken - 1e-6
     assert found.bound >= 100 * -other.objective / there - 1e-9
+
+
+@pytest.mark.parametrize("drawn", ranges(3000, 4, 100), ids=str)
+def test_servers_cost_and_moves_with_cards_are_those_of_all_placements(drawn):
+    for seed in drawn:
+        try:
+            given = with_cards(state(50_000 + seed), seed)
+        except InvalidInstance:
+            continue
+        least = best(given)
+        wanted = (None,) * 3 if least is None else (least.servers, least.cost, least.moves)
+        methods = ("min-servers", "min-cost", "fewest-moves")
+        for method, value in zip(methods, wanted, strict=True):
+            result = cotenant.solve(given, method)
+            assert result.status == ("infeasible" if value is None else "optimal"), (seed, method)
+            assert result.objective == result.bound == value, (seed, method)
+        for policy in ("FF", "FFD", "BFD", "dot", "L2", "random-fit", "cp-sat"):
+            with contextlib.suppress(NoSolution):
+                solution = cotenant.solve(given, policy).solution
+                assert (solution is None) == (least is None) or policy != "cp-sat"
+                if solution is not None:
+                    check(given, solution)
+
+
+@pytest.mark.parametrize("drawn", ranges(600, 2, 100), ids=str)
+def test_what_is_proved_with_cards_is_no_more_than_the_least(drawn):
+    for seed in drawn:
+        try:
+            given = with_cards(state(60_000 + seed), seed)
+        except InvalidInstance:
+            continue
+        if (least := best(given)) is None:
+            continue
+        for method, value in (("min-servers", least.servers), ("fewest-moves", least.moves)):
+            [level] = proved(given, method).proof.levels
+            assert level.value == value, (seed, method)
+            assert level.bound is None or level.bound <= value, (seed, method)
+
+
+WASTE = Packing(
+    capacity=[[32, 256], [64, 512]], servers=[2, 2], cards=[2, 4], card_units=100, partial=True,
+    demand=[[4, 24], [2, 8], [3, 16], [8, 32], [6, 48], [16, 128], [32, 256]],
+    request=[2, 1, 5, 7, 1, 1, 1], card_share=[25, 30, 47, 81, 0, 0, 0],
+    card_demand=[0, 0, 0, 0, 1, 2, 4], allowed=[[1, 1]] * 4 + [[0, 1], [1, 1], [0, 1]],
+)  # fmt: skip
+"""Twelve cards that cannot all be full: .81 beside nothing, .47 twice."""
+
+
+def _cheaper(place: int) -> Any:
+    def change(proof: Any) -> None:
+        step = proof["steps"][0]
+        for name in ("prices", "card"):
+            step[name] = [price * place // 100 for price in step[name]]
+        step["shares"] = [[price * place // 100 for price in row] for row in step["shares"]]
+
+    return change
+
+
+def test_a_forged_price_of_a_card_proves_nothing():
+    made = proved(WASTE, "max-gpus")
+    [level] = made.proof.levels
+    assert level.value < level.bound < 100
+    assert level.bound == Fraction(100 * 1150, 1200)
+    made.refuses(_cheaper(99))
+    made.refuses(lambda p: p["steps"][0]["card"].__setitem__(0, p["steps"][0]["card"][0] - 1))
+    made.refuses(lambda p: p["steps"][0]["shares"][1].__setitem__(0, 0))
+    made.refuses(lambda p: p["steps"][0]["prices"].__setitem__(4, 0))
+    made.refuses(lambda p: p["steps"][0]["shares"].pop())
+    made.refuses(lambda p: p["steps"][0].update(over=p["steps"][0]["over"] + 1))
+    made.refuses(lambda p: p["claim"].update(bound="9583/100"))
+    made.refuses(lambda p: p["witness"]["count"][0].__setitem__(3, 3))
+
+
+def test_an_answer_with_too_few_cards_is_no_witness():
+    made = proved(TWO.replace(partial=False, request=[1, 1, 2, 1]), "min-servers")
+    assert made.proof.complete
+    # .6, .6 and .4 on the two cards of one server: .6 with .4, and no room for a whole one
+    made.refuses(
+        lambda p: p["witness"].update(count=[[0, 1, 2, 1], [1, 0, 0, 0]], server_class=[0, 1])
+    )
+
+
+def test_prices_of_any_multipliers_bound_every_answer():
+    rng = np.random.default_rng(5)
+    problem, *_ = card_packing(WASTE)
+    rows = cards_program(problem).program.rows
+    best = int(max_gpus(WASTE).solution.totals(WASTE.types) @ units_taken(WASTE))
+    for _ in range(50):
+        prices = valid_prices(problem, rng.normal(size=rows) * rng.integers(1, 200))
+        assert prices.bound(problem) >= best
+
+
+QUICK = CardLimits(columns=0)
+"""Without the program by single servers."""
+
+
+@pytest.mark.parametrize("most", [3, 8, 12])
+def test_shares_that_are_rounded_down_keep_bound_and_answer(monkeypatch, most):
+    fine = max_gpus(WASTE)
+    monkeypatch.setattr(cards, "MOST_FILLINGS", most)
+    coarse = max_gpus(WASTE, limits=QUICK)
+    check(WASTE, coarse.solution)
+    assert coarse.bound >= fine.bound
+
+
+def test_an_interrupt_keeps_the_best_answer_so_far():
+    def stopping(*_):
+        raise KeyboardInterrupt
+
+    found = max_gpus(WASTE, report=stopping)
+    assert found.stop is Stop.INTERRUPTED
+    check(WASTE, found.solution)

@@ -150,6 +150,24 @@ class Packing:
         )
         for n, share in zip(self.card_demand, self.card_share, strict=True):
             refuse_if(share >= self.units or (n and share), "a share is no part of a card")
+        self.wide = len(self.room[0])
+        for k in (0, 1, 2, 3) if self.cards is not None else ():
+            self._counted(self.cards or [], k)
+
+    def _counted(self, cards: list[int], k: int) -> None:
+        """Units of cards as a resource (k = 0), or for k above 0 what follows from them.
+
+        Theorem (Fekete and Schepers 2001). Let a share x of a card count x if x (k + 1) is whole,
+        and floor(x (k + 1)) / k if not. Shares on one card count 1 at most: of those that are not
+        whole the floors are less than k + 1 less the others' x (k + 1), a whole number m, so k - m
+        at most; together (k - m) / k + m / (k + 1).
+        """
+        for room, n in zip(self.room, cards, strict=True):
+            room.append(n * self.units * max(k, 1))
+        for size, n, share in zip(self.size, self.card_demand, self.card_share, strict=True):
+            parts = (k + 1) * share
+            counted = k * share if parts % self.units == 0 else parts // self.units * self.units
+            size.append(n * self.units * max(k, 1) + (counted if k else share))
 
     def _rules(self, document: Step) -> None:
         types, kinds, no_limit = len(self.size), len(self.room), MOST_PRICE**2

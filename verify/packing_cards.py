@@ -53,18 +53,18 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
         )
         rates, shares = (listed(step[name], name, len(servers)) for name in ("rates", "shares"))
         for c, (number, room) in enumerate(zip(servers, given.room, strict=True)):
-            rate = wholes(rates[c], "rates", len(room), 0, MOST_PRICE)
+            rate = wholes(rates[c], "rates", given.wide, 0, MOST_PRICE)
             share = wholes(shares[c], "shares", len(sizes), 0, MOST_PRICE)
             charge((10 + 3 * len(room)) * len(taken))
             if dearest_filling(sizes, share, given.units) > card_prices[c]:
                 raise Refused(f"shares on a card of class {c} are worth more than it costs")
             for i, (units, size) in enumerate(zip(taken, given.size, strict=True)):
-                paid = prices[i] + sum(u * d for u, d in zip(rate, size, strict=True))
+                paid = prices[i] + sum(u * d for u, d in zip(rate, size, strict=False))
                 paid += card_prices[c] * given.card_demand[i]
                 paid += share[place[given.card_share[i]]] if given.card_share[i] else 0
                 if given.allowed[i][c] and paid < over * units:
                     raise Refused(f"type {i} takes more on class {c} than it is priced there")
-            server = sum(u * r for u, r in zip(rate, room, strict=True))
+            server = sum(u * r for u, r in zip(rate, room, strict=False))
             most += number * (server + card_prices[c] * given.cards[c])
         level.at_most(percent * (most // over))
     refuse_if(not given.partial and any(given.request), "a request is no cap")

@@ -20,6 +20,9 @@ Integers = npt.NDArray[np.int64]
 Filling = tuple[int, ...]
 """How many shares of each size one card holds."""
 
+STEPS = (1, 2, 3)
+"""Steps k of the functions of shares in `card_amounts`."""
+
 
 def set_cards(instance: Any) -> None:
     """Raise InvalidInstance unless the fields about cards go together; fill those not given."""
@@ -66,10 +69,13 @@ def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
 
 
 def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int]]:
-    """The units of all cards, and of all that is wanted of them, by the field that is large."""
-    whole = _product(servers, instance.cards) * instance.card_units
-    taken = _product(wanted, instance.card_demand) * instance.card_units
-    return [("cards", whole), ("card_demand", taken + _product(wanted, instance.card_share))]
+    """The largest totals of `card_amounts`, by the field that is large."""
+    units = STEPS[-1] * instance.card_units
+    taken = _product(wanted, instance.card_demand) * units
+    return [
+        ("cards", _product(servers, instance.cards) * units),
+        ("card_demand", taken + STEPS[-1] * _product(wanted, instance.card_share)),
+    ]
 
 
 def _product(numbers: Any, amounts: Integers) -> int:
@@ -82,6 +88,24 @@ def units_taken(instance: Any) -> Integers:
     """(s,) units of cards that a VM of each type takes, whole cards and shares alike."""
     taken: Integers = instance.card_demand * instance.card_units + instance.card_share
     return taken
+
+
+def card_amounts(instance: Any) -> tuple[Integers, Integers]:
+    """(p, q) and (s, q) what cards come to as resources: a server that holds VMs has enough.
+
+    First units of cards. Then for each k of `STEPS` a share x of a card counts x if x (k + 1) is
+    whole and floor(x (k + 1)) / k if not: shares on one card count 1 together at most (the
+    functions u(k) of Fekete and Schepers 2001), times k units to be whole.
+    """
+    units, taken = instance.card_units, units_taken(instance)
+    there, share = instance.cards * units, instance.card_share
+    room, demand = [there], [taken]
+    for k in STEPS:
+        parts = (k + 1) * share
+        counted = np.where(parts % units == 0, k * share, parts // units * units)
+        room.append(k * there)
+        demand.append(k * instance.card_demand * units + counted)
+    return np.stack(room, axis=1), np.stack(demand, axis=1)
 
 
 def units_there(instance: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def assignment_model(
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
     if rules is not None:
-        _keep(model, count, kind, rules)
+        _keep(model, count, demand, capacity, kind, rules)
     # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
         if kind[m] == kind[m - 1] and not named:
@@ -116,9 +117,36 @@ def assignment_model(
     return AssignmentModel(model, index.reshape(servers, types), where, np.asarray(kind))
 
 
-def _keep(
-    model: cp_model.CpModel, count: list[list[Any]], kind: Integers, rules: RulesOnServers
+def _on_cards(
+    model: cp_model.CpModel, row: list[Any], demand: Integers, room: int, rules: RulesOnServers
 ) -> None:
+    """Shares on the cards that whole ones leave: of each size so many are on each card."""
+    units = rules.card_units
+    taken = demand[:, rules.card_column].tolist()
+    pairs = [(n, entry) for n, entry in zip(taken, row, strict=True) if n and entry is not None]
+    if not pairs:
+        return
+    whole = [n // units * entry for n, entry in pairs if n >= units]
+    by_size: dict[int, list[Any]] = {}
+    for n, entry in pairs:
+        if n % units:
+            by_size.setdefault(n % units, []).append(entry)
+    cards = room // units
+    shared = [model.new_bool_var("") for _ in range(cards if by_size else 0)]
+    model.add(sum(whole) + sum(shared) <= cards)
+    for one, another in pairwise(shared):
+        model.add(one >= another)
+    on = {size: [model.new_int_var(0, units // size, "") for _ in shared] for size in by_size}
+    for size, entries in by_size.items():
+        model.add(sum(on[size]) == sum(entries))
+    for card, flag in enumerate(shared):
+        model.add(sum(size * numbers[card] for size, numbers in on.items()) <= units * flag)
+
+
+def _keep(
+    model: cp_model.CpModel, count: list[list[Any]], demand: Integers, capacity: Integers,
+    kind: Integers, rules: RulesOnServers,
+) -> None:  # fmt: skip
     """The rules on where VMs may run."""
     servers = range(len(kind))
 
@@ -139,6 +167,9 @@ def _keep(
                     there[m, j] = model.new_bool_var(f"there_{m}_{j}")
                     model.add(count[m][j] == 0).only_enforce_if(there[m, j].negated())
             model.add_at_most_one(there[m, i], there[m, other])
+    if rules.card_column >= 0:
+        for m in servers:
+            _on_cards(model, count[m], demand, int(capacity[kind[m], rules.card_column]), rules)
     within = [np.flatnonzero(rules.zone[kind] == z).tolist() for z in range(rules.zones)]
     for group, most in rules.zone_limits:
         for where in within:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ class RulesOnServers:
     spreads : groups of types, their largest skew, and the zones that count.
     zone : (p,) zone of each class, -1 for none.
     zones : how many there are.
+    card_column, card_units : the column of demand and capacity that counts units of cards, -1 for
+        none, and the units of one.
     """
 
     most: Integers
@@ -37,6 +39,8 @@ class RulesOnServers:
     spreads: Spreads
     zone: Integers
     zones: int
+    card_column: int = field(default=-1, kw_only=True)
+    card_units: int = field(default=1, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,8 @@ class CardLimits:
     steps : of the search between two looks at the clock.
     pause : seconds between two answers that are checked.
     in_vain : steps for each server without a better answer after which it ends.
-    columns : of the program by single servers up to which it is solved.
+    columns, seconds : of the program by single servers: up to which it is solved at all, and for
+        how long where time is not limited.
     """
 
     noise: float = 0.02
@@ -48,6 +49,7 @@ class CardLimits:
     pause: float = 0.5
     in_vain: int = 500
     columns: int = 20_000
+    seconds: float = 30.0
 
 
 LIMITS = CardLimits()
@@ -386,7 +388,9 @@ class CardSearch(Incumbent[Placement, int]):
             cards=problem.cards[kind], servers=np.ones_like(kind),
         )  # fmt: skip
         built = cards_program(alone, integer=True)
-        answer = solve_program(built.program, time_limit=self.clock.left)
+        left = self.clock.left
+        seconds = self.limits.seconds if left is None else left
+        answer = solve_program(built.program, time_limit=seconds)
         raise_if_interrupted(answer.stop)
         if answer.point is not None:
             count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.packing.cards import card_amounts, on_cards
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placement_constraints import Rules
 from ...instances.problem.errors import InfeasibleSolution
@@ -56,9 +57,24 @@ class Ruled(Reduced, RulesOnServers):
     def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
         """As for `Reduced`, within the rules: where some are on zones, in the same one."""
         fits = super().able(count, kind) & (count[:, :, None] <= self.most[None]).all(axis=1)
+        if self.card_column >= 0:
+            fits &= self._on_cards(count)
         if self.zone_limits or self.spreads:
             fits &= self.zone[kind][:, None] == self.zone[None]
         return fits
+
+    def _on_cards(self, count: Integers) -> npt.NDArray[np.bool_]:
+        """(n, p) whether the cards of a server of each class hold VMs (n, s)."""
+        whole, share = np.divmod(self.demand[:, self.card_column], self.card_units)
+        sizes = np.unique(share[share > 0])[::-1].tolist()
+        free = self.capacity[:, self.card_column] // self.card_units - (count @ whole)[:, None]
+        number = [count[:, share == size].sum(axis=1) for size in sizes]
+        found = free >= 0
+        for row, c in np.argwhere(found).tolist():
+            wanted = [int(each[row]) for each in number]
+            cards = int(free[row, c])
+            found[row, c] = on_cards(sizes, wanted, cards, self.card_units) is not None
+        return found
 
     @cached_property
     def pooled(self) -> Pooled:
@@ -174,7 +190,7 @@ class Ruled(Reduced, RulesOnServers):
         """The rules as the kernels read them."""
         return rule_arrays(
             self.demand, self.capacity, self.most, self.limits, self.zone_limits, self.apart,
-            self.spreads, self.zone, self.zones,
+            self.spreads, self.zone, self.zones, self.card_column, self.card_units,
         )  # fmt: skip
 
 
@@ -193,6 +209,10 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     """
     require_whole(instance)
     rules = instance.rules
+    sizes, rooms = instance.demand, instance.capacity
+    if instance.cards is not None:  # as resources; the kernels and CP-SAT look at single cards
+        there, taken = card_amounts(instance)
+        sizes, rooms = np.hstack([sizes, taken]), np.hstack([rooms, there])
     wanted = instance.requested.astype(np.int64)
     rules_that_bind = _binding(rules, wanted)
     limits, zone_limits, spreads = rules_that_bind
@@ -201,12 +221,12 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     kinds = _alike(
         (c for c in range(instance.classes) if instance.server_count[c] > 0),
         lambda c: (
-            instance.capacity[c].tobytes(), int(price[c]), int(rules.zone[c]),
+            rooms[c].tobytes(), int(price[c]), int(rules.zone[c]),
             rules.allowed[:, c].tobytes(),
         ),
     )  # fmt: skip
     first = [members[0] for members in kinds]
-    capacity = instance.capacity[first]
+    capacity = rooms[first]
     # types that nothing tells apart
     others: list[set[int]] = [set() for _ in range(instance.types)]
     for i, other in rules.apart:
@@ -221,16 +241,16 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     members = _alike(
         np.flatnonzero(wanted).tolist(),
         lambda i: (
-            instance.demand[i].tobytes(), rules.allowed[i].tobytes(), tuple(sorted(others[i])),
+            sizes[i].tobytes(), rules.allowed[i].tobytes(), tuple(sorted(others[i])),
             tuple(inside[i]), None if merge else i,
         ),
     )  # fmt: skip
-    size = (instance.demand / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)
+    size = (sizes / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)
     members = sorted(members, key=lambda group: (-size[group[0]], group[0]))
     merged = {i: place for place, group in enumerate(members) for i in group}
     own = [group[0] for group in members]
     request = np.array([wanted[list(group)].sum() for group in members], dtype=np.int64)
-    demand = instance.demand[own]
+    demand = sizes[own]
     # how many of a type one server holds
     most = np.where(rules.allowed[np.ix_(own, first)], request[:, None], 0)
     for j in range(demand.shape[1]):
@@ -269,6 +289,8 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         spreads=tuple((renumbered(group), skew, zones) for group, skew, zones in spreads),
         zone=rules.zone[first],
         zones=len(rules.zones),
+        card_column=-1 if instance.cards is None else instance.demand.shape[1],
+        card_units=instance.card_units,
     )
 
 

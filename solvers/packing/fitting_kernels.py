@@ -42,7 +42,35 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
         if room.vms[m, rules.apart_item[place]] > 0:
             return False
+    if rules.card_column >= 0 and not on_cards(rules, room, i, m):
+        return False
     return in_zone(rules, room, i, rules.zone[c])
+
+
+@compiled
+def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
+    """Whether the VMs of server m and one more of type i find room on its cards, by first fit
+    decreasing: where it says no, another order may fit.
+    """
+    column, units = rules.card_column, rules.card_units
+    if rules.demand[i, column] == 0:
+        return True
+    cards = rules.capacity[room.kind[m], column] // units
+    for t in range(len(rules.demand)):
+        cards -= (room.vms[m, t] + (t == i)) * (rules.demand[t, column] // units)
+    if cards < 0:
+        return False
+    left = np.full(cards, units)
+    for t in rules.card_order:
+        share = rules.demand[t, column] % units
+        card = 0
+        for _ in range(room.vms[m, t] + (t == i)):
+            while card < cards and left[card] < share:
+                card += 1
+            if card == cards:
+                return False
+            left[card] -= share
+    return True
 
 
 @compiled

@@ -23,6 +23,8 @@ class RuleArrays(NamedTuple):
     from `group_start[i]` to `group_start[i + 1]`; types apart from i, and rows (limits within a
     zone, spreads over zones) that i is in, likewise. Of a row: `row_cap` most VMs by zone,
     `row_skew` and the zones `row_counted` for it; the last zone is "none".
+    Cards are in the column `card_column` of demand and capacity (-1: there are none), as units of
+    `card_units` a card; `card_order` are the types that take a part of one, the largest first.
     """
 
     demand: Array
@@ -39,6 +41,9 @@ class RuleArrays(NamedTuple):
     row_cap: Array
     row_skew: Array
     row_counted: Array
+    card_column: int
+    card_units: int
+    card_order: Array
 
 
 class Room(NamedTuple):
@@ -64,6 +69,8 @@ def rule_arrays(
     spreads: Spreads = (),
     zone: Integers | None = None,
     zones: int = 0,
+    card_column: int = -1,
+    card_units: int = 1,
 ) -> RuleArrays:
     """The rules of `Ruled` as arrays; without any, those of servers that only have to be large
     enough.
@@ -75,6 +82,7 @@ def rule_arrays(
     for i, other in apart:
         pairs[i].append(other)
         pairs[other].append(i)
+    share = demand[:, card_column] % card_units if card_column >= 0 else np.zeros(0, dtype=np.int64)
     columns = zones + 1  # the last: servers in no zone
     cap = np.full((len(rows), columns), NO_CAP)
     skew = np.full(len(rows), NO_CAP)
@@ -99,6 +107,9 @@ def rule_arrays(
         row_cap=cap,
         row_skew=skew,
         row_counted=counted,
+        card_column=card_column,
+        card_units=card_units,
+        card_order=np.argsort(-share, kind="stable")[: int((share > 0).sum())],
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placement_constraints import Limit, Spread
+from support.oracles.packing import carded
 
 WEB = Packing(
     capacity=[[8], [8], [8]], demand=[[3], [2], [1]], request=[3, 2, 2], servers=[1, 1, 2],
@@ -77,6 +78,18 @@ def state(seed: int) -> Packing:
         name=f"state-{seed}",
         **fields,
     )
+
+
+def with_cards(instance: Packing, seed: int) -> Packing:
+    """The same with cards inside its servers, of which VMs take whole ones or a part of one."""
+    rng = np.random.default_rng([seed, 1])
+    types, units = instance.types, int(rng.integers(2, 11))
+    kind = rng.integers(0, 4, types)  # a whole card, shares, none
+    return instance.replace(
+        cards=rng.integers(1, 4, instance.classes), card_units=units,
+        card_demand=np.where(kind == 0, 1, 0),
+        card_share=np.where((kind == 1) | (kind == 2), rng.integers(1, units, types), 0),
+    )  # fmt: skip
 
 
 def odd(seed: int) -> Packing:
@@ -196,6 +209,8 @@ def _together(instance: Packing, kind: list[int], rows: tuple[tuple[int, ...], .
     for m, c in enumerate(kind):
         load = sum(row[m] * instance.demand[i] for i, row in enumerate(rows))
         if any(load > instance.capacity[c]):
+            return False
+        if instance.cards is not None and not carded(instance, c, [row[m] for row in rows]):
             return False
         for i, other in [] if instance.apart is None else instance.apart.tolist():
             if rows[i][m] and rows[other][m]:

@@ -24,7 +24,6 @@ from cotenant.models.packing.cards import cards_model, cards_program
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.packing import cards
 from cotenant.solvers.packing.cards import CardLimits, card_packing, max_gpus, valid_prices
 
 TWO = Packing(
@@ -247,15 +246,10 @@ def test_prices_of_any_multipliers_bound_every_answer():
         assert prices.bound(problem) >= best
 
 
-QUICK = CardLimits(columns=0)
-"""Without the program by single servers."""
-
-
 @pytest.mark.parametrize("most", [3, 8, 12])
-def test_shares_that_are_rounded_down_keep_bound_and_answer(monkeypatch, most):
+def test_shares_that_are_rounded_down_keep_bound_and_answer(most):
     fine = max_gpus(WASTE)
-    monkeypatch.setattr(cards, "MOST_FILLINGS", most)
-    coarse = max_gpus(WASTE, limits=QUICK)
+    coarse = max_gpus(WASTE, limits=CardLimits(fillings=most, columns=0))
     check(WASTE, coarse.solution)
     assert coarse.bound >= fine.bound
 

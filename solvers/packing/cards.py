@@ -18,8 +18,8 @@ from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, raise_if_interrupted
 
-MOST_FILLINGS, MOST_UNITS = 200_000, 5_000
-"""Ways to share a card that are listed, and units of it; beyond them shares are rounded down."""
+MOST_UNITS = 5_000
+"""Units of a card of which fillings are listed; beyond them shares are rounded down."""
 
 OVER = 10**7
 """Prices are whole multiples of one part in so many."""
@@ -36,6 +36,7 @@ class CardLimits:
     steps : of the search between two looks at the clock.
     pause : seconds between two answers that are checked.
     in_vain : steps for each server without a better answer after which it ends.
+    fillings : ways to share a card that are listed; where there are more, shares are rounded down.
     columns, seconds : of the program by single servers: up to which it is solved at all, and for
         how long where time is not limited.
     """
@@ -48,6 +49,7 @@ class CardLimits:
     steps: int = 200
     pause: float = 0.5
     in_vain: int = 500
+    fillings: int = 200_000
     columns: int = 20_000
     seconds: float = 30.0
 
@@ -171,11 +173,15 @@ def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices
     return Prices(over, vm, whole, cards, by_size)
 
 
-def card_packing(instance: Packing) -> tuple[CardPacking, Integers, int]:
+def card_packing(
+    instance: Packing, limits: CardLimits = LIMITS
+) -> tuple[CardPacking, Integers, int]:
     """What the program reads of an instance, the types (s,) of it that take cards and fit, and the
     units of a card that are one in it.
     """
     assert instance.cards is not None
+    assert instance.card_demand is not None
+    assert instance.card_share is not None
     taken = units_taken(instance)
     there = instance.server_count.astype(np.int64)
     needed = np.where(instance.card_share > 0, 1, instance.card_demand)
@@ -184,7 +190,9 @@ def card_packing(instance: Packing) -> tuple[CardPacking, Integers, int]:
     types = np.flatnonzero((taken > 0) & (instance.requested > 0) & able.any(axis=1))
     most = units_there(instance)  # each takes one at least
     share = instance.card_share[types]
-    sizes, grain, table = _listed(np.unique(share[share > 0])[::-1], instance.card_units)
+    sizes, grain, table = _listed(
+        np.unique(share[share > 0])[::-1], instance.card_units, limits.fillings
+    )
     place = {size: z for z, size in enumerate(sizes.tolist())}
     packing = CardPacking(
         demand=instance.demand[types],
@@ -203,7 +211,7 @@ def card_packing(instance: Packing) -> tuple[CardPacking, Integers, int]:
     return packing, types, grain
 
 
-def _listed(sizes: Integers, units: int) -> tuple[Integers, int, Integers]:
+def _listed(sizes: Integers, units: int, most: int) -> tuple[Integers, int, Integers]:
     """Sizes of shares, their unit, and the fillings of a card: as they are, or, where there are too
     many fillings, rounded down, which forbids none.
     """
@@ -211,7 +219,7 @@ def _listed(sizes: Integers, units: int) -> tuple[Integers, int, Integers]:
     while True:
         coarse, room = np.unique(sizes // grain)[::-1], units // grain
         coarse = coarse[coarse > 0]
-        if room <= MOST_UNITS and _ways(coarse, room) <= MOST_FILLINGS:
+        if room <= MOST_UNITS and _ways(coarse, room) <= most:
             table = list(fillings(coarse.tolist(), room)) if len(sizes) else []
             return coarse, grain, np.array(table, dtype=np.int64).reshape(len(table), len(coarse))
         grain *= 2
@@ -244,7 +252,7 @@ class CardSearch(Incumbent[Placement, int]):
         )  # fmt: skip
         self.instance, self.rng, self.limits = instance, rng, limits
         self.bound_by = "the cards there are"
-        self.problem, self.types, self.grain = card_packing(instance)
+        self.problem, self.types, self.grain = card_packing(instance, limits)
         self.kind = np.repeat(np.arange(instance.classes), self.problem.servers)
 
     def _units(self, placement: Placement) -> int:
@@ -357,7 +365,7 @@ class CardSearch(Incumbent[Placement, int]):
             else:
                 ends = np.cumsum(each) / each.sum()
                 likely[c] = np.searchsorted(ends[:-1], (np.arange(1000) + 0.5) / 1000)
-        units = self.instance.card_share[self.types]
+        units = np.asarray(self.instance.card_share)[self.types]
         group = np.where(units > 0, np.where(shared, problem.share, len(problem.sizes)), -1)
         groups = [np.flatnonzero(group == z) for z in range(len(problem.sizes) + 1)]
         return CardArrays(

@@ -88,7 +88,8 @@ def carded(instance: Packing, kind: int, counts: Sequence[int]) -> bool:
     """Whether VMs may be on a server of a class, and find room on its cards."""
     whole = int(np.dot(counts, instance.card_demand))
     each = [size for n, size in zip(counts, instance.card_share, strict=True) for _ in range(n)]
-    here = instance.allowed is None or all(instance.allowed[np.array(counts) > 0, kind])
+    allowed = instance.allowed
+    here = allowed is None or bool(allowed[np.array(counts) > 0, kind].all())
     free = int(instance.cards[kind]) - whole
     return (
         here and free >= 0 and on_some_cards([int(n) for n in each if n], free, instance.card_units)

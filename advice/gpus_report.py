@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from .answer_page import PagePart
 from .capacity import refusals_in
-from .gpus import MIG, Admission, CardUse, GpuAnswer, Slots, cards_of
+from .card_room import MIG, CardUse, Slots, cards_of
+from .gang_admission import Admission
+from .gpus import GpuAnswer, cards_together
 from .nodes_page import rows_part
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
 from .wording import plural, some
@@ -33,6 +35,9 @@ def gpus_answer(found: GpuAnswer) -> Answer:
         words += f"moves, {len(those) - now - len(planned)} do not; each is asked alone."
         rows = [(_title(one), _admitted(one)) for one in those]
         lines += [Line(words), Line("gang", rows=rows, title="Gangs that wait")]
+    if found.unasked:
+        title = "Others that wait, which were not asked about"
+        lines.append(Line("wait too, and are asked about with --gang", found.unasked, title=title))
     if advice is not None:
         lines += map(Line, (*ordering(advice), *cut_short(advice)))
     elif planned:
@@ -58,7 +63,8 @@ def gpus_answer(found: GpuAnswer) -> Answer:
 
 def _title(one: Admission) -> str:
     """A gang by name, with its pods and cards."""
-    cards = " and ".join(_number_of(name, number) for name, number in one.cards.items())
+    of = cards_together(one.state.pods[n] for n in one.pods)
+    cards = " and ".join(_number_of(name, number) for name, number in of.items())
     if len(one.pods) == 1:
         return f"pod {one.name} ({cards})"
     return f"gang {one.name} ({plural(len(one.pods), one.state.workload_noun)}, {cards})"

@@ -16,7 +16,8 @@ from support.seeds import ranges
 from support.terminal import run
 
 from cotenant.advice.emit import emit
-from cotenant.advice.gpus import Admission, GpuAnswer, all_placed, gpus
+from cotenant.advice.gang_admission import Admission, all_placed
+from cotenant.advice.gpus import MOST_GANGS, GpuAnswer, gpus
 from cotenant.advice.gpus_report import gpus_answer
 from cotenant.advice.new_pods import shape_requests
 from cotenant.advice.reading import read_state
@@ -75,7 +76,7 @@ def never_while_pinned(gang: Admission) -> bool:
 def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
     found = gpus(read_state(["state/training"]))
     gang = only(found)
-    assert (gang.name, gang.cards[CARD], len(gang.advice.targets)) == ("ml/llama", 16, 3)
+    assert (gang.name, len(gang.pods), len(gang.advice.targets)) == ("ml/llama", 2, 3)
     assert (gang.advice.moves_lower_bound, gang.advice.moves_lower_bound_pinned) == (3, 3)
     assert found.cards[0].pieces == {0: 1, 2: 2, 6: 2}
     assert [(one.now, one.after, one.most) for one in found.slots] == [
@@ -377,6 +378,15 @@ def test_several_gangs_are_told_one_by_one() -> None:
     approved(lines(found))
     assert [one.needs_moves for one in found.admissions] == [True, False, False]
     assert gpus_answer(found).advice is found.admissions[0].advice
+
+
+def test_of_many_gangs_the_largest_are_asked_about() -> None:
+    given = state(
+        *nodes(8), runs("a-1", "n0", 0), *(waits(f"c{n}-1", 1 + n % 2, f"g{n}") for n in range(23))
+    )
+    found = gpus(given, time_limit=20)
+    assert len(found.admissions) == MOST_GANGS
+    assert found.unasked == ("shop/g18", "shop/g20", "shop/g22")
 
 
 # against everything that is possible

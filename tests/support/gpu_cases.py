@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.advice.gpus import admit, count_slots, with_slots
+from cotenant.advice.card_room import count_slots, with_slots
+from cotenant.advice.gang_admission import admit
 from cotenant.advice.kubernetes import kubernetes_state
 from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.solve_budget import SolveBudget

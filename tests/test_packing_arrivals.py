@@ -169,6 +169,7 @@ def test_a_vm_that_must_be_served_and_fits_nowhere_is_named():
         {"servers": [np.inf]},
         {"request": [np.inf, 1, 1, 0]},
         {"most_per_server": [1, 1, 1, 1]},
+        {"cards": [10**10]},
     ],
     ids=str,
 )

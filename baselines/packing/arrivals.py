@@ -21,6 +21,9 @@ from .elastic import require_time
 A_SERVER = 2e-8
 """Seconds that a policy takes for a server at the arrival of a VM."""
 
+MOST_CARDS = 10**8
+"""Servers times the cards of the one that has most."""
+
 
 @validate_options
 def random_card(
@@ -169,7 +172,12 @@ def _placed(
     assert instance.card_demand is not None
     assert instance.card_share is not None
     installed = instance.cards[kind]
-    slots = np.arange(max(int(installed.max()), 1))
+    most = max(int(installed.max()), 1)
+    if most * len(kind) > MOST_CARDS:
+        raise InvalidInstance(
+            "cards", f"up to {most} on {len(kind)} servers", f"at most {MOST_CARDS:,} to be listed"
+        )
+    slots = np.arange(most)
     typical, times = typical_types(instance, popular)
     # copies are of one type to the compiler, whatever the instance was made of
     cluster = kernels.Cluster(
@@ -181,7 +189,7 @@ def _placed(
         generator.permutation(len(kind)),
         installed,
         int(max(instance.capacity[:, 0].max(), 1)),
-        len(slots) * instance.card_units,
+        most * instance.card_units,
         typical,
         times,
         instance.card_units,

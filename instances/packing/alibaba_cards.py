@@ -14,7 +14,7 @@ import numpy as np
 from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidOption
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
-from .instance import Integers, Packing
+from .instance import Integers, Packing, fits
 
 UNITS = 1000
 """Of a card, as `gpu_milli` counts them."""
@@ -76,13 +76,12 @@ def on_cards(
         [[not pod.models or node[3] in pod.models for node in classes] for pod in kinds]
     )
     size = np.array([(*pod[:2], pod.cards + (pod.share > 0)) for pod in kinds])
-    room = (size[:, None] <= np.array([node[:3] for node in classes])).all(axis=2) & allowed
-    able = room.any(axis=1)
+    able = np.any(fits(size, np.array([node[:3] for node in classes])) & allowed, axis=1)
     lost = int((~able[arrival]).sum())
     if lost == len(arrival):
         raise InvalidOption(f"nodes is {os.fspath(nodes)}; no pod of {Path(path).name} fits one")
     arrival = (np.cumsum(able) - 1)[arrival[able[arrival]]]
-    kinds = [pod for pod, fits in zip(kinds, able, strict=True) if fits]
+    kinds = [pod for pod, there in zip(kinds, able, strict=True) if there]
     name = name_of(path) if at is None else f"{name_of(path)}-at-{at:.0f}"
     return Packing(
         capacity=[node[:2] for node in classes],  # type: ignore[arg-type]

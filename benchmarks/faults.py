@@ -172,6 +172,16 @@ FAULTS = r"""
 - (energy / instance.service_mean[:, None])[:, instance.distance]
 + energy[:, instance.distance]
 
+@ instances/packing/services.py: a mix whose first type gives all but the last VM is left out
+? packing_services::test_covers_are_the_mixes_that_do_without_no_vm
+- (*mix, n)) for n in range(enough)]
++ (*mix, n)) for n in range(enough - 1)]
+
+@ verify/packing_servers.py: the same in the program of the verifier
+? packing_services::test_the_program_of_the_verifier_has_a_point_from_the_optimum_on
+- {**mix, d: n}) for n in range(last)]
++ {**mix, d: n}) for n in range(last - 1)]
+
 @ models/packing/assignment.py: a spread over zones must be more even than is asked
 ? packing_constrained::test_the_model_of_every_server_keeps_a_spread_and_asks_no_more
 - model.add(one - another <= skew)

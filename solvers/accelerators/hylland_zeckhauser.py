@@ -87,7 +87,7 @@ def hylland_zeckhauser(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "hylland-zeckhauser")
     >>> print(result.status, result.solution.price.round(3).tolist())
-    optimal [3.0, 1.0]
+    optimal [2.0, 2.0]
     """
     clock, market = Clock(time_limit, report), _Market(instance, budget)
     draw, size = rng or np.random.default_rng(0), len(market.supply)

@@ -71,7 +71,7 @@ def test_another_utility_and_too_many_organizations_stay_claimed() -> None:
     instance = read("scheduling/tiny")
     with refused(Claimed):
         proved(instance, "REF", utility="flow-time")
-    many = Scheduling([1] * 17, list(range(17)), [0] * 17, [2] * 17, 9, name="many")
+    many = Scheduling([1] * 14, list(range(14)), [0] * 14, [2] * 14, 9, name="many")
     with refused(Claimed):
         proved(many, "REF", replace(ref(instance), solution=fifo(many)))
 

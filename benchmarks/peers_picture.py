@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from bench_colocation import MATCHERS, different, pair_weights
-from form import parser
+from form import parser, timed
 from ratios import admission, numa, packing, scheduling
 
 from cotenant.instances.market.generators import population
@@ -53,7 +52,7 @@ def market() -> Runs:
     numbers = np.concatenate([made.user, made.server, made.parallel_fraction, made.work])
     return {
         "ours": lambda: fisher(made),
-        "Clarabel, one program": lambda: solve_convex(eisenberg_gale(made).problem),
+        "Clarabel (one program)": lambda: solve_convex(eisenberg_gale(made).problem),
         "limit": numbers.sum,
     }
 
@@ -69,8 +68,8 @@ CASES: dict[str, Callable[[], Runs]] = {
     "pair 500 points of a plane": partial(pairing, "plane"),
     "pair 500 jobs by scores": partial(pairing, "scores"),
     "market of 1,000 users": market,
-    "pack 300 VMs of 6 types": partial(of_ratios, packing, "CP-SAT, ended at 5 s"),
-    "admit 24 jobs to 8 machines": partial(of_ratios, admission, "HiGHS, ended at 10 s"),
+    "pack 300 VMs of 6 types": partial(of_ratios, packing, "CP-SAT (ended at 5 s)"),
+    "admit 24 jobs to 8 machines": partial(of_ratios, admission, "HiGHS (ended at 10 s)"),
     "fair schedule, 4 organizations": partial(of_ratios, scheduling, "plain Python"),
     "simulate 20,000 tasks": partial(of_ratios, numa, "simpy"),
 }
@@ -82,9 +81,7 @@ def measured(runs: Runs) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(REPEATS):
         for name, call in runs.items():
-            begin = time.process_time()
-            call()
-            seconds[name].append(time.process_time() - begin)
+            seconds[name].append(timed(call).cpu)
     return {name: statistics.median(each) for name, each in seconds.items()}
 
 
@@ -130,12 +127,16 @@ def drawn(rows: list[dict[str, Any]]) -> str:
         for value in seconds.values():
             lines.append(f'<circle class="peer" cx="{across(value)}" cy="{y}" r="6"/>')
         lines.append(f'<circle class="ours" cx="{across(ours)}" cy="{y}" r="6"/>')
-        text = "; ".join(f"{name} {value / ours:.2g} times" for name, value in seconds.items())
+        text = "; ".join(f"{name}: {_times(value / ours)}" for name, value in seconds.items())
         lines.append(
             f'<text class="soft small" x="{across(last) + 6}" y="{y + 20}" '
             f'text-anchor="end">{text}</text>'
         )
     return "\n".join([*lines, "</svg>", ""])
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
 
 
 STYLE = """<style>

@@ -14,13 +14,12 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from form import parser
+from form import parser, timed
 
 import cotenant
 
@@ -123,9 +122,7 @@ def measured(pair: Callable[[], Pair], repeats: int) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {"ours": [], "peer": []}
     for _ in range(repeats):
         for name, call in (("ours", ours), ("peer", theirs)):
-            begin = time.process_time()
-            call()
-            seconds[name].append(time.process_time() - begin)
+            seconds[name].append(timed(call).cpu)
     own, other = (statistics.median(each) for each in seconds.values())
     return {"name": pair.__name__, "peer": peer, "ours": own, "theirs": other, "ratio": other / own}
 

@@ -87,7 +87,7 @@ class Exchange:
 
     Attributes
     ----------
-    traded : (m,) servers that somebody would pay for.
+    traded : (m,) servers that somebody would pay for; moving : how many jobs move prices.
     smooth : whether all f < 1 among the jobs that move prices; straight : whether all are 1.
     linear : whether any useful job has f = 1.
     money : (m,) on each server in the last round.
@@ -99,6 +99,7 @@ class Exchange:
         self.fixed, tenants = answers.sums
         most, least, linear = answers.most
         self.priced_servers = (tenants > 0) | (self.fixed > 0)
+        self.moving = int(tenants.sum())
         self.smooth, self.straight, self.linear = most < 1, -least == 1, linear > 0
         self.money = np.zeros(len(capacity))
         self._replied: Floats | None = None

@@ -29,7 +29,8 @@ Bids = Literal["equal", "random"]
 # than they do
 _GOAL = 0.1
 _WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
-_NEAR = 0.01  # a share of each price: first rounds end when none moves by more, Newton goes on
+# a share of each price: first rounds of so many jobs end when none moves by more, Newton goes on
+_NEAR, _EARLY_FROM = 0.01, 10_000
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
@@ -71,8 +72,8 @@ def fisher(
     route : the method that follows the first rounds; "auto" tries one after the other until one
         is near enough.
     bids : first bids, "equal" money on each job or "random".
-    warm_rounds : most rounds of proportional response before Newton, which begins earlier when
-        prices hardly move.
+    warm_rounds : most rounds of proportional response before Newton, which begins earlier in a
+        large market whose prices hardly move.
     rounds : most rounds of proportional response as last resort.
     rounding : how fractions become whole cores; the answer is then no equilibrium any more, and
         its status says so.
@@ -232,7 +233,8 @@ class Ladder:
             if self.settled or clock.expired:
                 return
         by_newton = exchange.smooth and route in ("auto", "newton")
-        self._proportional(warm_rounds, _NEAR if by_newton else 0.0)
+        early = by_newton and exchange.moving >= _EARLY_FROM
+        self._proportional(warm_rounds, _NEAR if early else 0.0)
         if self.settled:
             return
         price = exchange.price

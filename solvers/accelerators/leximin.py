@@ -115,7 +115,7 @@ def hierarchical(
     >>> instance = cotenant.read("accelerators/tiny")
     >>> result = cotenant.solve(instance, "hierarchical")
     >>> print(result.status, round(result.objective, 3))
-    optimal 0.885
+    optimal 0.889
     """
     unit = entitlements(instance) / instance.weight
     filling = _Filling(instance, unit, lambda frozen: hierarchical_weights(instance, frozen))

@@ -75,7 +75,7 @@ def max_throughput(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "max-throughput", least=0.5)
     >>> print(result.status, round(result.objective, 6))
-    optimal 0.765432
+    optimal 0.75
     """
     floor = entitlements(instance) * least
     gain = np.where(instance.count > 0, instance.weight / entitlements(instance), 0.0)
@@ -131,7 +131,7 @@ def min_cost(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("accelerators/tiny"), "min-cost")
     >>> print(result.status, round(result.objective, 6))
-    optimal 1.977778
+    optimal 1.95
     """
     floor = owed_throughputs(instance, least)
     _, _, device, *_, workers = instance.placements

@@ -19,7 +19,13 @@ from support.seeds import ranges, seeds
 import cotenant
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.cards import fillings, on_cards, units_taken, units_there
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance, NoSolution
+from cotenant.instances.packing.csv_reader import vms_csv
+from cotenant.instances.problem.errors import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    NoSolution,
+)
 from cotenant.models.packing.cards import cards_model, cards_program
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import solve_program
@@ -261,3 +267,33 @@ def test_an_interrupt_keeps_the_best_answer_so_far():
     found = max_gpus(WASTE, report=stopping)
     assert found.stop is Stop.INTERRUPTED
     check(WASTE, found.solution)
+
+
+def test_an_answer_says_on_which_cards_vms_are():
+    found = max_gpus(WASTE).solution
+    frame = found.to_frame(WASTE)
+    for _, server in frame.groupby("server"):
+        taken = {}
+        for row in server.itertuples():
+            i = int(row.VM.split()[-1])
+            for card in map(int, row.cards.split(", ")):
+                taken[card] = taken.get(card, 0) + (int(WASTE.card_share[i]) or 100)
+        assert max(taken.values()) <= 100
+        assert max(taken) < WASTE.cards[int(server["class"].iloc[0].split()[-1])]
+
+
+def test_tables_say_which_cards_hosts_have_and_vms_take(tmp_path):
+    (tmp_path / "hosts.csv").write_text("name,cpu,cards,card_model\nx,16,2,T4\ny,32,4,V100\n")
+    vms = "name,cpu,card_demand,card_share,card_models\na,2,,350,\nb,4,1,,V100\nc,1,,,\n"
+    (tmp_path / "vms.csv").write_text(vms)
+    read = vms_csv(tmp_path)
+    assert (read.cards.tolist(), read.card_model) == ([2, 4], ("T4", "V100"))
+    assert (read.card_demand.tolist(), read.card_share.tolist()) == ([0, 1, 0], [350, 0, 0])
+    assert read.allowed.tolist() == [[True, True], [False, True], [True, True]]
+    (tmp_path / "vms.csv").write_text(vms.replace("V100", "V10"))
+    with refused(InvalidFile):
+        vms_csv(tmp_path)
+    (tmp_path / "vms.csv").write_text(vms)
+    (tmp_path / "hosts.csv").write_text("name,cpu\nx,16\ny,32\n")
+    with refused(InvalidFile):
+        vms_csv(tmp_path)

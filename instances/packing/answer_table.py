@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
+from .cards import card_numbers
 from .instance import Packing, Placement
 
 
 def answer_table(instance: Packing, placement: Placement, most: int | None = None) -> AnswerTable:
-    """Which VMs run on which server: a row for each server and type of VM on it."""
+    """Which VMs run on which server, and on which of its cards: a row for each server and type of
+    VM on it.
+    """
     names = labels("VM", instance.names, instance.types)
     classes = labels("class", instance.class_names, instance.classes)
     server, kind = np.nonzero(placement.count)
     shown = len(server) if most is None else min(most, len(server))
-    rows = tuple(
+    rows: tuple[tuple[object, ...], ...] = tuple(
         (
             int(server[place]),
             classes[int(placement.server_class[server[place]])],
@@ -23,6 +26,15 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
         )
         for place in range(shown)
     )
+    columns = ("server", "class", "VM", "count")
+    if instance.cards is not None:
+        columns += ("cards",)
+        on = {
+            m: card_numbers(instance, placement.count[m], int(placement.server_class[m]))
+            for m in np.unique(server[:shown]).tolist()
+        }
+        cards = (on[m].get(i, []) for m, i in zip(server.tolist(), kind.tolist(), strict=True))
+        rows = tuple((*row, ", ".join(map(str, next(cards)))) for row in rows)
     parts = []
     for number in range(min(MAX_IN_SENTENCE, placement.servers)):
         types = np.flatnonzero(placement.count[number])
@@ -33,4 +45,4 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
         where = classes[int(placement.server_class[number])]
         parts.append(f"{' + '.join([*texts, *more])} on server {number} ({where})")
     sentence = f"put {join_first(parts, placement.servers, 'servers')}" if parts else "put nothing"
-    return AnswerTable(sentence, ("server", "class", "VM", "count"), rows, len(server))
+    return AnswerTable(sentence, columns, rows, len(server))

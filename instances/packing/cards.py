@@ -81,7 +81,8 @@ def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int
 def _product(numbers: Any, amounts: Integers) -> int:
     """The sum of whole numbers times amounts, exactly."""
     pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
-    return sum((int(n) * amount for n, amount in pairs), 0)
+    total: int = sum(int(n) * amount for n, amount in pairs)
+    return total
 
 
 def units_taken(instance: Any) -> Integers:
@@ -110,7 +111,8 @@ def card_amounts(instance: Any) -> tuple[Integers, Integers]:
 
 def units_there(instance: Any) -> int:
     """Units of all cards of all servers, whose number must be finite."""
-    return int(instance.cards @ instance.server_count.astype(np.int64)) * instance.card_units
+    units: int = instance.card_units
+    return int(instance.cards @ instance.server_count.astype(np.int64)) * units
 
 
 def share_sizes(instance: Any) -> tuple[int, ...]:
@@ -194,6 +196,22 @@ def server_fillings(instance: Any, row: Integers, kind: int) -> list[Filling] | 
     free = int(instance.cards[kind]) - int(row @ instance.card_demand)
     number = [int(row[instance.card_share == size].sum()) for size in sizes]
     return on_cards(sizes, number, free, instance.card_units) if free >= 0 else None
+
+
+def card_numbers(instance: Any, row: Integers, kind: int) -> dict[int, list[int]]:
+    """By type that takes some, the cards of one server that its VMs (s,) are on, from 0: whole ones
+    first, a card for each share.
+    """
+    found, card = dict[int, list[int]](), 0
+    for i in np.flatnonzero(row * instance.card_demand).tolist():
+        number = int(row[i] * instance.card_demand[i])
+        found[i], card = list(range(card, card + number)), card + number
+    sizes, filled = share_sizes(instance), server_fillings(instance, row, kind) or []
+    for z, size in enumerate(sizes):
+        cards = (card + k for k, filling in enumerate(filled) for _ in range(filling[z]))
+        for i in np.flatnonzero(row * (instance.card_share == size)).tolist():
+            found[i] = [next(cards) for _ in range(int(row[i]))]
+    return found
 
 
 def check_cards(instance: Any, count: Integers, kind: Integers) -> None:

@@ -16,8 +16,10 @@ from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Packing
 
 _ELASTIC = {"inf": np.inf}
+_NONE = {"": 0.0}
 _UNLIMITED = {"inf": np.inf, "": np.inf}
-_RULES = ("zone", "allowed", "most_per_server", "apart", "skew", "server")
+_CARDS = ("cards", "card_model", "card_demand", "card_share", "card_models")
+_RULES = ("zone", "allowed", "most_per_server", "apart", "skew", "server", *_CARDS)
 _NOT_RESOURCES = ("name", "count", "cost", *_RULES)
 
 MOST_DECIMALS = 6
@@ -32,6 +34,9 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
     hosts on which they may run, and of VMs with which they share no host, separated by
     semicolons), and `server`, the hosts that they run on now, one name for each VM (of the third
     host of a row with a count: `name/3`). A blank cell says nothing.
+
+    Hosts may have `cards` and their `card_model`, VMs whole cards (`card_demand`) or a part of one
+    (`card_share`, in thousandths), and the `card_models` that they may run on.
 
     Every other column but name, count and cost is a resource, and both tables have the same ones.
     Without a column `count` each row is one; "inf" stands for as many VMs as fit, or as many hosts
@@ -107,6 +112,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
         fields["allowed"] = np.array(
             [[not row or c in row for c in range(len(places))] for row in allowed]
         )
+    fields |= _cards(vms, hosts, fields.get("allowed"))
     types = {name: place for place, name in enumerate(vms.names)}
     apart = {
         tuple(sorted((i, _place(row, "apart", name, types))))
@@ -138,13 +144,30 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
     return fields
 
 
+def _cards(vms: _Things, hosts: _Things, allowed: Any) -> dict[str, Any]:
+    """Cards of hosts and VMs as fields of the instance, and which models VMs may run on."""
+    if not any(row[column] for row in (*hosts.rows, *vms.rows) for column in _CARDS):
+        return {}
+    fields: dict[str, Any] = {"cards": [_whole(row, "cards", _NONE) for row in hosts.rows]}
+    for column in ("card_demand", "card_share"):
+        fields[column] = [_whole(row, column, _NONE) for row in vms.rows]
+    models = fields["card_model"] = tuple(row["card_model"] for row in hosts.rows)
+    named = [[_place(row, "card_models", model, dict.fromkeys(models, 0)) or model
+              for model in _list(row, "card_models")] for row in vms.rows]  # fmt: skip
+    if any(named):
+        able = np.array([[not row or model in row for model in models] for row in named])
+        fields["allowed"] = able if allowed is None else able & allowed
+    return fields
+
+
 def _list(row: CsvRow, column: str) -> list[str]:
     return [name.strip() for name in row[column].split(";") if name.strip()]
 
 
 def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
     if name not in places:
-        what = "a VM" if column == "apart" else "a host"
+        whats = {"apart": "a VM", "card_models": "a card_model"}
+        what = whats.get(column, "a host")
         raise row.wrong(column, f"names of {what} of the tables, separated by ;", text=name)
     return places[name]
 

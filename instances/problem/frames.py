@@ -103,7 +103,8 @@ def from_labels(
     types = {field.name: field for field in field_types(kind)}
     for name in dict.fromkeys((*values, *types)):
         field, value = types[name], given.get(name)
-        if field.names is not None and field.names.axis in labels:
+        # what need not be distinct, as zones and models of cards, is no label
+        if field.names is not None and field.names.distinct and field.names.axis in labels:
             given.setdefault(name, names(labels[field.names.axis]))
         axes = field.axes.names.split() if field.axes is not None else []
         if not axes or not labels.keys() >= set(axes):

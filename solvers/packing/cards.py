@@ -114,7 +114,8 @@ def max_gpus(
     clock = Clock(time_limit, report)
     search = CardSearch(instance, clock, rng or np.random.default_rng(0), limits)
     with search.keeping_best():
-        search.offer(Placement(np.zeros((0, instance.types)), np.zeros(0)), "nothing")
+        empty = np.zeros((0, instance.types), dtype=np.int64)
+        search.offer(Placement(empty, empty[:, 0]), "nothing")
         search.offer(start, "the start")
         search.run()
     return search.finish({"found_by": search.found_by, "bound_by": search.bound_by})
@@ -140,7 +141,7 @@ class Prices:
         cards at the prices of c. A filling costs no more than a card, so what is on a server of c
         costs no more than the server.
         """
-        total = sum(y * n for y, n in zip(self.vm, problem.request.tolist(), strict=True))
+        total: int = sum(y * n for y, n in zip(self.vm, problem.request.tolist(), strict=True))
         for c, servers in enumerate(problem.servers.tolist()):
             room = zip(self.resource[c], problem.capacity[c].tolist(), strict=True)
             server = sum(u * r for u, r in room) + self.card[c] * int(problem.cards[c])

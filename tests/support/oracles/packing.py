@@ -123,7 +123,7 @@ def most_cards(instance: Packing) -> Fraction:
         int(whole) * instance.card_units + int(share)
         for whole, share in zip(instance.card_demand, instance.card_share, strict=True)
     ]
-    there = instance.card_units * sum(int(instance.cards[c]) for c in server_kinds(instance))
+    there = instance.card_units * int(np.asarray(instance.cards)[server_kinds(instance)].sum())
     most = max(
         sum(n * u for n, u in zip(total, units, strict=True)) for total in totals_possible(instance)
     )

@@ -31,7 +31,7 @@ extensions = [
     "generated",
     "numpydoc_compat",
 ]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # notebooks become Markdown when read
 exclude_patterns = ["_build", "extensions"]
 
 myst_enable_extensions = ["dollarmath", "fieldlist"]
@@ -53,6 +53,7 @@ html_theme = "furo"
 html_title = f"{project} {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = "scorer.js"
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"

@@ -28,6 +28,8 @@ from .tables import slug
 _WIDE = 560
 """Pictures wider than this, in points, take the page's whole width."""
 _PAGE = Path(__file__).resolve().parent / "assets"
+PAGE_STYLE = _PAGE / "style.css"
+"""The style of every page, with the colors of series in light and in dark."""
 
 
 def require_report(path: Path | None, *inputs: str | Path) -> None:

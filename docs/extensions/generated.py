@@ -19,6 +19,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import notebooks
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -39,9 +41,12 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def filled(text: str, page: str = "") -> str:
     """The text of a page with everything it asks for."""
-    return _PART.sub(
+    _THUMBNAILS.clear()
+    whole = _PART.sub(
         lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text
     )
+    small = "\n".join(_THUMBNAILS)
+    return whole.replace(_INDEX, f'```{{raw}} html\n<nav class="thumbnails">\n{small}\n</nav>\n```')
 
 
 def site_links(text: str) -> str:
@@ -50,15 +55,33 @@ def site_links(text: str) -> str:
 
 
 def methods(problem: str, before: str = "", page: str = "") -> str:
-    """The catalogue of one problem as a table."""
+    """The catalogue of one problem: a card for each method, with an anchor, its source, and each
+    option with its meaning.
+    """
     import cotenant
-    from cotenant.analysis.report.tables import methods_table
+    from cotenant.instances.problem.options import described
 
-    table = methods_table(cotenant.methods(problem)).markdown().splitlines()
-    return "\n".join(
-        line.split("|", 2)[0] + "|" + line.split("|", 2)[2] if line.startswith("|") else line
-        for line in table
-    )
+    cards = []
+    for method in cotenant.methods(problem):
+        options = "".join(
+            f"<dt><code>{escape(one.name)}</code> {_code(one.default or 'must be given')}</dt>"
+            f"<dd>{_code(one.meaning)}{_code(f' Takes {one.takes}.') if one.takes else ''}</dd>"
+            for one in described(method.resolve())
+        )
+        anchor = f"{problem}-{method.name}"
+        folded = f"<details><summary>Options</summary><dl>{options}</dl></details>"
+        cards.append(
+            f'<section class="card" id="{escape(anchor)}"><p><a href="#{escape(anchor)}"><b>'
+            f"{escape(method.name)}</b></a> <small>{method.kind}, optimizes "
+            f"{_code(method.objective)}</small></p><p>{_code(method.summary)}</p>"
+            f"<p><small>{_code(method.source)}</small></p>{folded if options else ''}</section>"
+        )
+    return '```{raw} html\n<div class="cards">\n' + "\n".join(cards) + "\n</div>\n```"
+
+
+def _code(text: str) -> str:
+    """Text as HTML, what stands between backticks as code."""
+    return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(" ".join(text.split())))
 
 
 def metrics(problem: str, before: str = "", page: str = "") -> str:
@@ -115,18 +138,19 @@ def undetermined(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def modules(name: str, before: str = "", page: str = "") -> str:
-    """The reference of a problem, of what is "common" to all, or of a package by its dotted name;
-    module by module.
+    """The reference of a problem, of what is "common" to all in a layer ("common-instances"), or of
+    a package by its dotted name; module by module.
     """
     from cotenant.instances.problem import PROBLEM_NAMES
 
     roots = [f"cotenant.{name}"]
     if name in PROBLEM_NAMES:
         roots = [f"cotenant.{layer}.{name}" for layer in LAYERS]
-    elif name == "common":
+    elif name.startswith("common-"):
         own = (*PROBLEM_NAMES, "roommates", "papers")
+        layers = name.removeprefix("common-").split("-")
         parents = [
-            (layer, importlib.import_module(f"cotenant.{layer}").__path__) for layer in LAYERS
+            (layer, importlib.import_module(f"cotenant.{layer}").__path__) for layer in layers
         ]
         found = [
             f"cotenant.{layer}.{entry.name}"
@@ -135,7 +159,7 @@ def modules(name: str, before: str = "", page: str = "") -> str:
         ]
         roots = [
             *(root for root in found if root.rpartition(".")[2] not in own),
-            "cotenant.catalog",
+            *(["cotenant.catalog"] if "instances" in layers else []),
         ]
     listed = dict.fromkeys(module for root in roots for module in _public_modules(root))
     return "\n".join(_module_part(module) for module in listed)
@@ -175,27 +199,33 @@ def _arguments(command: Any) -> str:
     return text.replace("\\`", "`")  # here they do mark code
 
 
+FIRST = ("read", "solve", "compare", "check", "prove")
+"""What a reader of `import cotenant` needs first."""
+
+
 def face(name: str = "", before: str = "", page: str = "") -> str:
-    """Every name of `import cotenant`."""
+    """Every name of `import cotenant`: what one begins with, other functions, classes, errors."""
     import cotenant
 
-    lines = []
-    for entry in cotenant.__all__:
+    def kind_of(entry: str) -> str:
         value = getattr(cotenant, entry)
-        kind = (
-            "function"
-            if not isinstance(value, type)
-            else "exception"
-            if issubclass(value, Exception)
-            else "class"
-        )
-        lines += [
-            f".. auto{kind}:: cotenant.{entry}",
-            *(["   :members:"] if kind == "class" else []),
-            "   :no-index-entry:",
-            "",
-        ]
-    return "```{eval-rst}\n" + "\n".join(lines) + "\n```"
+        if not isinstance(value, type):
+            return "function"
+        return "exception" if issubclass(value, Exception) else "class"
+
+    others = [entry for entry in cotenant.__all__ if entry not in FIRST]
+    parts = {"Begin with": list(FIRST)}
+    for title, kind in (("Functions", "function"), ("Classes", "class"), ("Errors", "exception")):
+        parts[title] = [entry for entry in others if kind_of(entry) == kind]
+    lines: list[str] = []
+    for title, entries in parts.items():
+        lines += [f"## {title}", "", "```{eval-rst}"]
+        for entry in entries:
+            lines.append(f".. auto{kind_of(entry)}:: cotenant.{entry}")
+            lines += ["   :members:"] if kind_of(entry) == "class" else []
+            lines += ["   :no-index-entry:", ""]
+        lines += ["```", ""]
+    return "\n".join(lines)
 
 
 def picture(name: str, before: str = "", page: str = "") -> str:
@@ -209,10 +239,23 @@ def picture(name: str, before: str = "", page: str = "") -> str:
     caption = (
         f"{escape(made.title)}. {escape(made.note)}" if made.note else f"{escape(made.title)}."
     )
+    heading = re.findall(r"^## (.*)$", before, re.MULTILINE)[-1]
+    small = svg(made, f"{name}-small-")
+    _THUMBNAILS.append(f'<a href="#{name}"><span>{small}</span><b>{escape(heading)}</b></a>')
     return (
-        f"```{{raw}} html\n<figure "
-        f'class="picture">{svg(made)}<figcaption>{caption}</figcaption></figure>\n```'
+        f'```{{raw}} html\n<figure class="picture" id="{name}">{svg(made)}'
+        f"<figcaption>{caption}</figcaption></figure>\n```"
     )
+
+
+_THUMBNAILS: list[str] = []
+"""Of the pictures of the page that is filled, in their order."""
+_INDEX = "SMALL-PICTURES"
+
+
+def thumbnails(name: str = "", before: str = "", page: str = "") -> str:
+    """Small pictures that lead to all pictures of the page."""
+    return _INDEX
 
 
 _LEFT: dict[str, tuple[list[str], dict[str, Any]]] = {}
@@ -255,6 +298,7 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
         modules,
         page,
         picture,
+        thumbnails,
     )
 }
 
@@ -312,11 +356,47 @@ def _summary(function: Any) -> str:
     return " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
+KEYWORDS = {
+    "advice": "Kubernetes nodes money price cost spot autoscaler bill kubectl consolidation",
+    "howto/plan": "Kubernetes nodes moves drain eviction money price page",
+    "howto/fit": "Kubernetes pending pods capacity buy price money node types",
+    "howto/fairness": "Slurm accounts sacct fair share debts",
+    "howto/fairness-gpus": "Slurm Kueue GPU quotas",
+    "colocation": "interference penalties noisy neighbors stable roommates pairs",
+    "market": "price budget Fisher equilibrium cores money",
+    "packing": "bin packing virtual machines servers consolidation GPU cards MIG price cost",
+    "accelerators": "GPU scheduling throughput Gavel POP Hylland Zeckhauser prices",
+    "scheduling": "Shapley fair share queue Slurm",
+    "proofs": "certificate verify bound dual optimality",
+}
+"""What readers search for, by page, beside the words in it."""
+
+
 def _fill(app: Sphinx, name: str, content: list[str]) -> None:
+    if name.startswith("notebooks/"):
+        content[0] = notebooks.as_page(content[0], name.rpartition("/")[2])
     content[0] = site_links(filled(content[0], name))
+    if name in KEYWORDS:
+        content[0] += f"\n\n```{{meta}}\n:keywords: {KEYWORDS[name]}\n```\n"
+
+
+def _palette(app: Sphinx) -> None:
+    """The colors of pictures, those of the report's pages in light and dark."""
+    from cotenant.analysis.report.page import PAGE_STYLE
+
+    colors = re.findall(r"(--series-\d+): light-dark\((#\w+), (#\w+)\);", PAGE_STYLE.read_text())
+    light, dark = ("".join(f"{one[0]}:{one[place]};" for one in colors) for place in (1, 2))
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "palette.css").write_text(
+        f"body{{{light}}}body[data-theme=dark]{{{dark}}}@media (prefers-color-scheme: dark)"
+        f"{{body:not([data-theme=light]){{{dark}}}}}\n"
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Fill pages as they are read."""
     app.connect("source-read", _fill)
+    app.connect("builder-inited", _palette)
+    app.add_css_file("palette.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -58,6 +58,24 @@ def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]
     return outputs
 
 
+def as_page(text: str, name: str) -> str:
+    """A notebook as a page in Markdown, run now: its texts, its cells, and what they give."""
+    parts = []
+    for cell in executed(json.loads(text))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text", [])})
+            raw = data.get("image/svg+xml") or data.get("text/html")
+            kind, lines = ("{raw} html", raw) if raw else ("text", data["text/plain"])
+            parts.append(f"```{kind}\n{''.join(lines).rstrip()}\n```")
+        if len(parts) == 1:
+            parts.append(
+                f"This page is a notebook, run while the site was built: {{download}}`{name}.ipynb`."
+            )
+    return "\n\n".join(parts)
+
+
 def main() -> None:
     """Every notebook of the folder, in place."""
     os.environ.setdefault("COLUMNS", "80")

@@ -33,7 +33,7 @@ import numpy as np
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
@@ -477,7 +477,7 @@ def _standing(instance: Instance, result: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = write(instance, Path(folder) / "instance.json")
         try:
-            proved = prove(instance, path, result, Path(folder) / "proof.json", SECONDS)
+            proved = prove_file(instance, path, result, Path(folder) / "proof.json", SECONDS)
         except Refused:  # the answer keeps a rule by a rounding only, which the verifier has not
             return "claimed"
     return "refused" if proved.refused else proved.proof_status

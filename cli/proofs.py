@@ -132,7 +132,7 @@ def prove(
         with progress(f"{entry.name} on {instance.name}", None) as report:
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
     with waiting(f"proof of {entry.name} on {instance.name}"):
-        proved = proving.prove(instance, path, result, out, share)
+        proved = proving.prove_file(instance, path, result, out, share)
     if proved.proof_status == "claimed":
         typer.echo(f"proof: claimed; {proved.says}")
         raise typer.Exit(NO_ANSWER)

@@ -32,7 +32,7 @@ from cotenant.analysis.colocation.robustness import (
 from cotenant.analysis.frontier import PriceFrontier
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.page import write_report
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
@@ -330,12 +330,12 @@ def test_no_proof_file_certifies_what_holds_within_intervals(tmp_path: Path) -> 
     path = cotenant.write(instance, tmp_path / "measured.json")
     for method, options in (("stable", {"uncertainty": "possible"}), ("optimal", {"worst": True})):
         result = cotenant.solve(instance, method, alpha=0.1, **options)
-        found = prove(instance, path, result, tmp_path / "proof.json")
+        found = prove_file(instance, path, result, tmp_path / "proof.json")
         assert found.proof_status == "claimed"
         assert "intervals" in found.says
         assert not (tmp_path / "proof.json").exists()
     plain = cotenant.solve(instance, "optimal")
-    assert prove(instance, path, plain, tmp_path / "proof.json").proof_status == "certified"
+    assert prove_file(instance, path, plain, tmp_path / "proof.json").proof_status == "certified"
 
 
 def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:

@@ -221,8 +221,10 @@ def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
 def test_the_catalogue_page_has_every_method_and_metric() -> None:
     maker = extension()
     for problem in PROBLEM_NAMES:
-        methods = re.findall(r"^\| ([^|]+?) \|", maker.methods(problem), re.MULTILINE)[2:]
-        assert methods == [method.name for method in cotenant.methods(problem)]
+        cards = re.findall(r'<section class="card" id="([^"]+)">', maker.methods(problem))
+        names = [method.name for method in cotenant.methods(problem)]
+        assert cards == [f"{problem}-{name}" for name in names]
+        assert "`" not in maker.methods(problem).replace("```", "")
         metrics = re.findall(
             r"^\| ([^|]+?) \|", maker.metrics(problem).replace("\\_", "_"), re.MULTILINE
         )[2:]

@@ -12,7 +12,7 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.catalog import left_out
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.placement_constraints import Limit, Spread
@@ -157,7 +157,9 @@ def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path
     placed = Packing(capacity=[[4]], demand=[[2]], request=[2], servers=[2], placed=[[0, 0, 1]])
     for instance in (RULED, placed):
         cotenant.write(instance, path)
-        told = prove(instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json")
+        told = prove_file(
+            instance, path, cotenant.solve(instance, "min-servers"), tmp_path / "p.json"
+        )
         assert told.proof_status == "certified"
     case = ProofCase(RULED.document(), {}, None, [[]])
     with refused(Refused):

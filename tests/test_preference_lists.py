@@ -19,7 +19,7 @@ from support.seeds import numbers, seeds
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.colocation.metrics import metrics
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.lists import (
@@ -282,7 +282,7 @@ def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(
         file, out = tmp_path / "i.json", tmp_path / "p.json"
         cotenant.write(instance, file)
         result = cotenant.solve(instance, method, **options)
-        made = prove(instance, file, result, out, 60.0, 60.0)
+        made = prove_file(instance, file, result, out, 60.0, 60.0)
         content = json.loads(out.read_text())
         assert content["method"] == name
         assert name in verify(file.read_bytes(), out.read_bytes())

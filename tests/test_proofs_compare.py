@@ -13,7 +13,7 @@ from support.messages import refused
 import cotenant
 from cotenant.analysis.report.tables import proved
 from cotenant.analysis.run import proving
-from cotenant.analysis.run.proving import covers, prove
+from cotenant.analysis.run.proving import covers, prove_file
 from cotenant.analysis.run.result import Result
 from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.problem.files import locate
@@ -112,7 +112,7 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
         return producer
 
     monkeypatch.setattr(proving, "resolve", lying)
-    status = prove(instance, locate("colocation/tiny"), result, out)
+    status = prove_file(instance, locate("colocation/tiny"), result, out)
     assert (status.proof_status, status.refused) == ("claimed", True)
     assert "refused" in status.says
     assert not out.exists()

@@ -23,7 +23,7 @@ from support.small_cases import (
     shared,
 )
 
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.solve import solve
 from cotenant.baselines.packing import fuga_algorithm_1
 from cotenant.instances.packing import Packing
@@ -229,7 +229,7 @@ def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
     demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")
-    proof = prove(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
+    proof = prove_file(dear, path, solve(dear, "min-cost"), tmp_path / "proof.json")
     assert proof.proof_status == "claimed"
     approved(proof.says)
 

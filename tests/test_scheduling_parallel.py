@@ -18,7 +18,7 @@ from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 from support.seeds import numbers
 
 import cotenant
-from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.instances.problem.errors import (
@@ -267,7 +267,7 @@ def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) ->
             with refused(Refused):
                 checker(case)
         for method in ("REF", "max-utility"):
-            found = prove(
+            found = prove_file(
                 instance, tmp_path / "i", cotenant.solve(instance, method), tmp_path / "p"
             )
             assert (found.proof_status, found.says) == ("claimed", instance.beyond_proofs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import locate, write, write_bytes, write_text
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
 from ...instances.problem.registry import resolve
@@ -64,7 +66,47 @@ class Proved:
         return {"standing": facts.pop("proof_status"), **facts}
 
 
+@validate_options
 def prove(
+    instance: Instance,
+    result: Result,
+    folder: str | os.PathLike[str],
+    *,
+    time_limit: float | None = None,
+) -> Proved:
+    """Write the proof of a result and its instance into a folder, and judge it as a stranger would.
+
+    Parameters
+    ----------
+    instance, result : what was given, and what `solve` gave for it by an exact method.
+    folder : made when it is not there; it gets the instance's file and the proof, which the
+        verifier alone can judge (`cotenant verify INSTANCE PROOF`).
+    time_limit : seconds to make the proof; what is proved by then is kept.
+
+    Returns
+    -------
+    How the claims of the result stand: `proof_status` is "certified", "partly" (a weaker bound is
+    proved) or "claimed" (there is no proof), `says` is the verdict in words.
+
+    Raises
+    ------
+    InvalidFile
+        The folder cannot be made, or a file in it cannot be written.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> tiny = cotenant.read("packing/tiny")
+    >>> from tempfile import mkdtemp
+    >>> proved = cotenant.prove(tiny, cotenant.solve(tiny, "min-servers"), mkdtemp())
+    >>> proved.proof_status
+    'certified'
+    """
+    name = f"{instance.problem}-{result.method}"
+    return prove_beside(instance, None, result, Path(folder), name, time_limit)
+
+
+def prove_file(
     instance: Instance, path: Path, result: Result, out: Path, time_limit: float | None = None,
     judge_limit: float | None = None,
 ) -> Proved:  # fmt: skip
@@ -134,7 +176,7 @@ def prove_beside(
             write(instance, path)
         else:
             write_bytes(path, read_bytes(locate(source)))
-    return prove(instance, path, result, folder / f"{name}.proof.json.gz", time_limit)
+    return prove_file(instance, path, result, folder / f"{name}.proof.json.gz", time_limit)
 
 
 def covers(proof: Proof, result: Result) -> bool:

@@ -19,8 +19,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import notebooks
-
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -374,6 +372,8 @@ KEYWORDS = {
 
 def _fill(app: Sphinx, name: str, content: list[str]) -> None:
     if name.startswith("notebooks/"):
+        import notebooks  # beside this file, on the path of a site that is built
+
         content[0] = notebooks.as_page(content[0], name.rpartition("/")[2])
     content[0] = site_links(filled(content[0], name))
     if name in KEYWORDS:

@@ -377,7 +377,8 @@ def _fill(app: Sphinx, name: str, content: list[str]) -> None:
         content[0] = notebooks.as_page(content[0], name.rpartition("/")[2])
     content[0] = site_links(filled(content[0], name))
     if name in KEYWORDS:
-        content[0] += f"\n\n```{{meta}}\n:keywords: {KEYWORDS[name]}\n```\n"
+        meta = f".. meta::\n   :keywords: {KEYWORDS[name]}"
+        content[0] += f"\n\n```{{eval-rst}}\n{meta}\n```\n"
 
 
 def _palette(app: Sphinx) -> None:

@@ -305,68 +305,62 @@ def hierarchical(case: ProofCase) -> list[CheckedLevel]:
     return _levels(case, given, given.of_entities(), False)
 
 
-def max_throughput(case: ProofCase) -> list[CheckedLevel]:
-    """The most mean normalized throughput where every job has the least.
+def _least(
+    case: ProofCase, given: Shares, floor: list[Fraction], gain: list[Fraction], money: int
+) -> CheckedLevel:
+    """The least of money x cost - sum gain total where each job has its floor.
 
-    The mean is a sum of g total, g the workers over the proportional throughput and all jobs. If
-    steps are worth s >= g each, it is at most what there is less what (s - g) of the least is.
+    If steps are worth s >= gain each, that is at least what (s - gain) of the floors is, less all
+    that there is. Where s of the floors alone is more than there is, there is no answer.
     """
-    given, level = Shares(case), CheckedLevel()
-    least = rational(case.options.get("least", 0), "least")
-    refuse_if(least < 0, "the least is below 0")
-    floor = [least * unit for unit in given.entitled()]
-    gain = [
-        w / (r * given.jobs) if n else Fraction(0)
-        for w, r, n in zip(given.workers, given.proportional(), given.count, strict=True)
-    ]
+    level = CheckedLevel()
     for kind, step in case.each(0, prices="worth prices", infeasible="worth prices"):
-        worth, most = given.worth(step)
+        worth, most = given.worth(step, money if kind == "prices" else 0)
         asked = given.asks(worth, floor)
         if kind == "infeasible":
             refuse_if(asked <= most, "it is not shown that there is no answer")
             level.infeasible = True
             continue
-        refuse_if(
-            any(s < g for s, g in zip(worth, gain, strict=True)), "a step is worth too little"
-        )
-        level.at_most(most - asked + given.asks(gain, floor))
+        less = any(s < g for s, g in zip(worth, gain, strict=True))
+        refuse_if(less, "a step is worth too little")
+        level.at_least(asked - given.asks(gain, floor) - most)
     if case.witness is not None:
-        _require(given, floor)
-        level.value = sum((g * t for g, t in zip(gain, given.total, strict=True)), Fraction(0))
-    return [level]
+        each = zip(given.total, given.count, floor, strict=True)
+        refuse_if(any(t < n * f for t, n, f in each), "a job has less than it is owed")
+        gains = sum((g * t for g, t in zip(gain, given.total, strict=True)), Fraction(0))
+        level.value = money * given.cost - gains
+    return level
+
+
+def max_throughput(case: ProofCase) -> list[CheckedLevel]:
+    """The most mean normalized throughput where every job has the least: of each job the workers
+    over the proportional throughput, and over all jobs.
+    """
+    given, least = Shares(case), rational(case.options.get("least", 0), "least")
+    refuse_if(least < 0, "the least is below 0")
+    each = zip(given.workers, given.proportional(), strict=True)
+    gain = [w / (r * given.jobs) if r else Fraction(0) for w, r in each]
+    level = _least(case, given, [least * unit for unit in given.entitled()], gain, 0)
+    ends = [None if x is None else -x for x in (level.value, level.bound)]
+    return [CheckedLevel(*ends, level.infeasible)]
 
 
 def min_cost(case: ProofCase) -> list[CheckedLevel]:
     """The least cost where every job has so many times what it has in 1/n of the cluster, and its
-    steps by its deadline: what that is worth less what there is, the cost aside.
+    steps by its deadline.
     """
-    given, level = Shares(case), CheckedLevel(None, Fraction(0))
-    least = rational(case.options.get("least", 1), "least")
+    given, least = Shares(case), rational(case.options.get("least", 1), "least")
     refuse_if(least < 0, "the least is below 0")
     floor = [least * r for r in given.isolated()]
     if given.document.get("deadline") is not None:
         steps, _ = given.times()
         ends, over = scaled(given.rows("deadline", len(given.types)), "deadline")
-        for i in [i for i in given.types if ends[i] is not None]:
-            refuse_if((end := ends[i]) is None or end <= 0, "a deadline is not above 0")
-            floor[i] = max(floor[i], steps[i] * over / (end or 1))
-    for kind, step in case.each(0, prices="worth prices", infeasible="worth prices"):
-        worth, most = given.worth(step, int(kind == "prices"))
-        asked = given.asks(worth, floor)
-        refuse_if(kind == "infeasible" and asked <= most, "it is not shown that there is no answer")
-        level.infeasible = level.infeasible or kind == "infeasible"
-        if kind == "prices":
-            level.at_least(asked - most)
-    if case.witness is not None:
-        _require(given, floor)
-        level.value = given.cost
+        for i, end in enumerate(ends):
+            refuse_if(end is not None and end <= 0, "a deadline is not above 0")
+            floor[i] = max(floor[i], steps[i] * over / end) if end else floor[i]
+    level = _least(case, given, floor, [Fraction(0)] * len(floor), 1)
+    level.at_least(Fraction(0))
     return [level]
-
-
-def _require(given: Shares, floor: list[Fraction]) -> None:
-    """Refuse an answer in which a job has less than it is owed."""
-    each = zip(given.total, given.count, floor, strict=True)
-    refuse_if(any(t < n * f for t, n, f in each), "a job has less than it is owed")
 
 
 NEXT = ", next_throughput max" * 999

@@ -43,8 +43,7 @@ def price_frontiers(
     top = least_ratio(instance, fair.solution, entitlements(instance)) * _WITHIN
 
     def most(floor: float, start: Solution | None, *, time_limit: float | None) -> Outcome:
-        assert start is None or isinstance(start, TimeShares)
-        return max_throughput(instance, start=start, least=floor, time_limit=time_limit)
+        return max_throughput(instance, least=floor, time_limit=time_limit)
 
     def measured(shares: TimeShares) -> tuple[float, float]:
         worst = least_ratio(instance, shares, entitlements(instance))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -22,7 +21,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, least_ratio, most_least
+from .programs import Optimum, most_least
 
 CUTS = 100
 """Programs that `finish_time` solves at most; it takes about four."""
@@ -34,7 +33,6 @@ def max_min(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    start: TimeShares | None = None,
 ) -> Outcome:
     """The most that the worst-off job's normalized throughput can be (a linear program).
 
@@ -45,7 +43,6 @@ def max_min(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds.
-    start : an answer, returned where it is better than what was found.
 
     Returns
     -------
@@ -72,11 +69,9 @@ def max_min(
     """
     unit = entitlements(instance)
     best, value, bound = most_least(instance, unit, Clock(time_limit))
-    if start is not None and (other := least_ratio(instance, start, unit)) > value:
-        best, value = dataclasses.replace(best, solution=start), other
     proved = agree(value, bound, scale(instance, "worst_throughput"))
     status = Status.OPTIMAL if proved else Status.FEASIBLE
-    return Outcome(best.solution, max(value, bound), status, best.stop, best.certificate)
+    return Outcome(best.solution, bound, status, best.stop, best.certificate)
 
 
 @validate_options
@@ -85,7 +80,6 @@ def makespan(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    start: TimeShares | None = None,
 ) -> Outcome:
     """The soonest that all jobs can have ended, when none comes after them (a linear program).
 
@@ -93,7 +87,6 @@ def makespan(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds.
-    start : an answer, returned where it is better than what was found.
 
     Returns
     -------
@@ -121,10 +114,8 @@ def makespan(
     """
     unit = required_steps(instance)
     best, value, bound = most_least(instance, unit, Clock(time_limit))
-    if start is not None and (other := least_ratio(instance, start, unit)) > value:
-        best, value = dataclasses.replace(best, solution=start), other
     status = Status.OPTIMAL if agree(value / bound, 1.0) else Status.FEASIBLE
-    least = (1 - ROUNDING) / max(value, bound)
+    least = (1 - ROUNDING) / bound
     return Outcome(best.solution, least, status, best.stop, best.certificate)
 
 
@@ -134,7 +125,6 @@ def finish_time(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    start: TimeShares | None = None,
 ) -> Outcome:
     """The least that the worst finish-time ratio can be (a few linear programs).
 
@@ -145,7 +135,6 @@ def finish_time(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds, for all programs together.
-    start : an answer, returned where it is better than what was found.
 
     Returns
     -------
@@ -191,8 +180,6 @@ def finish_time(
         ratio = bound
     assert best is not None
     assert proof is not None
-    if start is not None and (other := float(ends.ratios(start).max())) < value:
-        best, value = dataclasses.replace(best, solution=start), other
     status = Status.OPTIMAL if agree(value, bound) else Status.FEASIBLE
     return Outcome(best.solution, min(bound, value), status, stop, proof.certificate)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.accelerators import share_program
 from ..outcome import Clock, Outcome, Status, agree
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, most_ratio, solved
+from .programs import most_ratio, solved
 
 Least = Annotated[float, AtLeast(0, "a normalized throughput")]
 Times = Annotated[float, AtLeast(0, "times the throughput in 1/n of the cluster")]
@@ -41,7 +39,6 @@ def max_throughput(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    start: TimeShares | None = None,
     least: Least = 0.0,
 ) -> Outcome:
     """The most that jobs' normalized throughputs can be on average (a linear program).
@@ -50,7 +47,6 @@ def max_throughput(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds.
-    start : an answer, returned where it is better than what was found.
     least : the normalized throughput, over its weight, that every job has at least. A weight
         changes nothing else.
 
@@ -82,12 +78,7 @@ def max_throughput(
     gain = gain / instance.jobs
     first, second, _, first_rate, second_rate, _ = instance.placements
     worth = gain[first] * first_rate + np.where(second >= 0, gain[second] * second_rate, 0.0)
-    best = _least_cost(instance, -worth, floor, Clock(time_limit), gain=gain)
-    if isinstance(best, Outcome):
-        return best
-    due = (best.prices.step - gain) * instance.count * floor
-    bound = most_worth(instance, best.prices) - math.fsum(due) * (1 - ROUNDING)
-    return _outcome(instance, best, start, floor, mean_throughput, bound, "max")
+    return _least(instance, -worth, floor, Clock(time_limit), gain=gain)
 
 
 @validate_options
@@ -96,7 +87,6 @@ def min_cost(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
-    start: TimeShares | None = None,
     least: Times = 1.0,
 ) -> Outcome:
     """The least cost of the devices in use such that each job has what it is owed (a linear
@@ -106,7 +96,6 @@ def min_cost(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds.
-    start : an answer, returned where it is better than what was found.
     least : what a job is owed, as a multiple of its throughput in 1/n of the cluster; a job with a
         deadline is also owed the steps it has left by then.
 
@@ -135,14 +124,8 @@ def min_cost(
     """
     floor = owed_throughputs(instance, least)
     _, _, device, *_, workers = instance.placements
-    best = _least_cost(
-        instance, workers * instance.device_cost[device], floor, Clock(time_limit), money=1.0
-    )
-    if isinstance(best, Outcome):
-        return best
-    due = math.fsum(best.prices.step * instance.count * floor) * (1 - ROUNDING)
-    bound = max(due - most_worth(instance, best.prices), 0.0)
-    return _outcome(instance, best, start, floor, cost, bound, "min")
+    each = workers * instance.device_cost[device]
+    return _least(instance, each, floor, Clock(time_limit), money=1.0)
 
 
 def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) -> tuple[()] | None:
@@ -164,7 +147,7 @@ def _meets(instance: Accelerators, solution: TimeShares, floor: Floats) -> bool:
     return bool((throughputs(instance, solution) >= floor * (1 - MET))[there].all())
 
 
-def _least_cost(
+def _least(
     instance: Accelerators,
     each: Floats,
     floor: Floats,
@@ -172,45 +155,32 @@ def _least_cost(
     *,
     gain: Floats | float = 0.0,
     money: float = 0.0,
-) -> Optimum | Outcome:
-    """The least of a cost (k,) of each placement such that every job has its floor (T,) [steps/s];
-    the outcome instead where prices prove that there is no such answer.
+) -> Outcome:
+    """The least of a cost (k,) of each placement such that every job has its floor (T,) [steps/s]:
+    of money, or less what a step a second of each type gains.
     """
     asked = (floor > 0) & (instance.count > 0)
     unit = np.where(asked, floor, 1.0)
-    best: Optimum | None = None
     for margin in (MARGIN, 0.0) if asked.any() else (0.0,):
         program = share_program(instance, unit, floor=np.where(asked, 1 + margin, 0.0), cost=each)
         best = solved(instance, program, clock, step=gain, money=money)
-        if best.status is Status.OPTIMAL and _meets(instance, best.solution, floor):
-            return best
-    assert best is not None
-    most = solved(instance, share_program(instance, unit, rate=np.where(asked, 1.0, 0.0)), clock)
-    if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
-        return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
-    if _meets(instance, most.solution, floor):
-        return dataclasses.replace(best, solution=most.solution)
-    return best
-
-
-def _outcome(
-    instance: Accelerators,
-    best: Optimum,
-    start: TimeShares | None,
-    floor: Floats,
-    worth: Callable[[Accelerators, TimeShares], float],
-    bound: float,
-    sense: Literal["min", "max"],
-) -> Outcome:
-    """What is the better of the answer and the start that have what is owed, with the bound."""
-    sign, name = (1, "cost") if sense == "min" else (-1, "mean_throughput")
-    able = [
-        one for one in (best.solution, start) if one is not None and _meets(instance, one, floor)
-    ]
-    if not able:
+        solution, met = best.solution, _meets(instance, best.solution, floor)
+        if met and best.status is Status.OPTIMAL:
+            break
+    else:
+        program = share_program(instance, unit, rate=np.where(asked, 1.0, 0.0))
+        most = solved(instance, program, clock)
+        if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
+            return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
+        if not met:
+            solution, met = most.solution, _meets(instance, most.solution, floor)
+    due = math.fsum((best.prices.step - gain) * instance.count * floor) * (1 - ROUNDING)
+    bound = due - most_worth(instance, best.prices)
+    bound = max(bound, 0.0) if money else -bound
+    if not met:
         return Outcome(None, bound, Status.UNKNOWN, best.stop, best.certificate)
-    chosen = min(able, key=lambda one: sign * worth(instance, one))
-    value = worth(instance, chosen)
-    bound = min(bound, value) if sense == "min" else max(bound, value)
-    status = Status.OPTIMAL if agree(value, bound, scale(instance, name)) else Status.FEASIBLE
-    return Outcome(chosen, bound, status, best.stop, best.certificate)
+    value = cost(instance, solution) if money else mean_throughput(instance, solution)
+    bound = min(bound, value) if money else max(bound, value)
+    proved = agree(value, bound, scale(instance, "cost" if money else "mean_throughput"))
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
+    return Outcome(solution, bound, status, best.stop, best.certificate)

@@ -341,8 +341,8 @@ def max_throughput(case: ProofCase) -> list[CheckedLevel]:
     each = zip(given.workers, given.proportional(), strict=True)
     gain = [w / (r * given.jobs) if r else Fraction(0) for w, r in each]
     level = _least(case, given, [least * unit for unit in given.entitled()], gain, 0)
-    ends = [None if x is None else -x for x in (level.value, level.bound)]
-    return [CheckedLevel(*ends, level.infeasible)]
+    value, bound = (None if x is None else -x for x in (level.value, level.bound))
+    return [CheckedLevel(value, bound, level.infeasible)]
 
 
 def min_cost(case: ProofCase) -> list[CheckedLevel]:

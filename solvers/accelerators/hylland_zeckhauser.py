@@ -30,8 +30,8 @@ _MESH, _FINER, _FINEST = 0.5, 0.1, 1e-13
 _GOAL = 0.1
 """Part of the tolerance that is aimed at."""
 
-_PIVOTS = 300
-"""Pivots of a path at most: of those that end, most take a dozen."""
+_PIVOTS = 100
+"""Pivots of a path at most for each kind of device, of three at least; most take a dozen in all."""
 
 _FIRST = 0.7
 """Where the first path begins; prices are about 1 where devices and jobs are about as many."""
@@ -93,6 +93,12 @@ def hylland_zeckhauser(
     draw, size = rng or np.random.default_rng(0), len(market.supply)
     best: Simplex | None = None
     error, stop, searches = np.inf, Stop.FINISHED, 0
+
+    def excess(point: Floats) -> Floats:
+        if clock.expired:
+            raise NoPath("the time is up")
+        return market.excess(point)
+
     try:
         while searches < starts and error > tolerance and not clock.expired:
             center = draw.uniform(0, 3 * _FIRST, size) if searches else np.full(size, _FIRST)
@@ -100,7 +106,7 @@ def hylland_zeckhauser(
             searches += 1
             while mesh > _FINEST and error > _GOAL * tolerance and not clock.expired:
                 try:
-                    simplex = follow_path(market.excess, center, mesh, _PIVOTS)
+                    simplex = follow_path(excess, center, mesh, _PIVOTS * max(size, 3))
                 except NoPath:
                     break
                 center, mesh = simplex.center, mesh * _FINER

@@ -4,8 +4,9 @@ a proof that no moves do.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..instances.problem.errors import InvalidInstance
@@ -26,7 +27,7 @@ from .state import (
     Role,
     change_pods,
 )
-from .to_packing import Translation, translate
+from .to_packing import Reason, Translation, translate
 
 LIFTED = (GATES, NOMINATED, SCHEDULER, TOPOLOGY)
 """Kinds of what keeps a pod of a gang from being placed that is what the question is about: who
@@ -49,6 +50,7 @@ class Admission:
     impossible : "" or how surely no moves admit it.
     domains : by value of the label a proved bound on the moves; None where no moves do.
     unmodelled : constraints of its pods that keep them out of any plan, in words.
+    pins : by reason (its kind and words) how many running pods stay, where no plan was found.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Admission:
     impossible: str
     domains: Mapping[str, int | None]
     unmodelled: tuple[str, ...] = ()
+    pins: Mapping[Reason, int] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -87,6 +90,7 @@ class Admission:
                 None if advice is None else advice.moves_lower_bound_pinned,
             "impossible": self.impossible,
             "not_modelled": list(self.unmodelled),
+            "pinned": {words: number for (_, words), number in self.pins.items()},
             "domains": {
                 name: {"fewest_moves": bound, "impossible": bound is None}
                 for name, bound in self.domains.items()
@@ -137,7 +141,11 @@ def admit(
             impossible = "whatever else moves"
         elif not unmodelled and all(one.pinned is None for one in tries):
             impossible = f"while the pinned {state.workload_noun}s stay"
-        return Admission(name, asked, numbers, topology, "", None, impossible, bounds, unmodelled)
+        stay = {n: why for one in tries for n, why in one.pinned_pods.items()}
+        pins = Counter(reason for why in stay.values() for reason in why)
+        return Admission(
+            name, asked, numbers, topology, "", None, impossible, bounds, unmodelled, pins
+        )  # fmt: skip
     least = min(bound for bound in bounds.values() if bound is not None)
     pinned = min(one.pinned for one in tries if one.pinned is not None)
     advice = plan_advice(
@@ -158,7 +166,7 @@ class Attempt:
     bound, pinned : proved on the moves, in any case and while the pinned pods stay; None where no
         moves do.
     found : the best answer.
-    unplaced : why the plan puts pods of the gang nowhere.
+    unplaced, pinned_pods : why the plan puts pods of the gang nowhere, and leaves others.
     """
 
     def __init__(self, value: str, state: ClusterState) -> None:
@@ -168,6 +176,7 @@ class Attempt:
         self.found: Found
         self.dropped: tuple[str, ...] = ()
         self.unplaced: tuple[str, ...] = ()
+        self.pinned_pods: Mapping[int, tuple[Reason, ...]] = {}
 
     def relax(
         self, released: Collection[str], work: SolveBudget, parts: float, quick: bool
@@ -185,6 +194,7 @@ class Attempt:
     def search(self, released: Collection[str], work: SolveBudget, parts: float) -> None:
         """The fewest moves while the pinned pods stay."""
         plans = plans_of(self.state, released, pending=True)
+        self.pinned_pods = plans[0].pinned
         self.unplaced = tuple(words for why in plans[0].unplaced.values() for _, words in why)
         placed = [one for one in map(all_placed, plans) if one is not None]
         words = f"the fewest moves{f' in {self.value}' * bool(self.value)}"

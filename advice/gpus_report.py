@@ -7,17 +7,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from ..instances.problem.emitted import quoted
 from .answer_page import PagePart
 from .capacity import refusals_in
 from .card_room import MIG, CardUse, Slots, cards_of
 from .gang_admission import Admission
 from .gpus import GpuAnswer, cards_together
 from .nodes_page import rows_part
+from .state import PARTS
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+from .to_packing import RELEASED
 from .wording import plural, some
 
-PIECES = 4
-"""Sizes of pieces that are named in a terminal."""
+PIECES, PINS = 4, 2
+"""Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""
 
 
 def gpus_answer(found: GpuAnswer) -> Answer:
@@ -114,15 +117,17 @@ def _best_domain(one: Admission) -> bool:
 
 
 def _reasons(one: Admission) -> Iterator[str]:
-    """What stops the first pod of a gang that does not fit, by numbers of nodes; what it rests on
-    where it does.
-    """
+    """Why nodes refuse the first pod of a gang that does not fit, and which pods may not move."""
     if one.fits:
         return
     why = refusals_in(one.state, {}, one.pods[0])
-    tally = ", ".join(f"{number} {words}" for words, number in why.items())
-    alone = "now a pod of it has nodes" if not why else f"nodes refuse its first pod: {tally}"
-    yield alone
+    refused = [f"{number} {words}" for words, number in why.items() if PARTS not in words]
+    if refused:
+        yield f"nodes refuse its first pod: {', '.join(refused)}"
+    first = sorted(one.pins.items(), key=lambda pin: -pin[1])[:PINS]
+    for (kind, words), number in first:
+        cure = f" (--release {quoted(kind)} lets them move, if you know that they can)"
+        yield f"{plural(number, 'pod')} stay: {words}{cure * (kind in RELEASED)}"
 
 
 def _use(one: CardUse) -> str:

@@ -67,6 +67,21 @@ FAULTS = r"""
 - np.where(short > 0, (short / (1 + same) + job[first]), 0.0)
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
 
+@ solvers/packing/arrivals.py: a VM that leaves counts as two moves
+? advice_gpus::test_the_bundled_state_needs_three_moves_for_its_gang
+- cost = (self.running * (worth + SCALE))
++ cost = (self.running * (worth + 2 * SCALE))
+
+@ advice/kinds.py: a share of a card takes a whole one in the bound
+? advice_gpus::test_a_share_stays_in_a_plan_and_is_free_in_the_bound
+- SHARES if resource in (CARD, CARDS) else ""
++ ""
+
+@ advice/gang_admission.py: a pod of a gang may wait
+? advice_gpus::test_a_gang_is_admitted_whole_or_not_at_all
+- return with_waiting(plan, 0)
++ return with_waiting(plan, 1)
+
 @ instances/accelerators/feasible.py: a pair is one job of its type
 ? accelerators::test_what_does_not_fit_is_refused
 - jobs[second] += exact

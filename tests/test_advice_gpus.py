@@ -21,7 +21,7 @@ from cotenant.advice.gpus import MOST_GANGS, GpuAnswer, gpus
 from cotenant.advice.gpus_report import gpus_answer
 from cotenant.advice.new_pods import shape_requests
 from cotenant.advice.reading import read_state
-from cotenant.advice.state import CARD, CARDS, SHARES, ClusterState, Role
+from cotenant.advice.state import CARD, CARDS, SCHEDULER, SHARES, ClusterState, Role
 from cotenant.advice.text_report import answer_lines
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
@@ -234,6 +234,17 @@ def test_what_admits_a_gang_is_no_reason_against_it() -> None:
     assert not other.fits
     assert other.unmodelled
     assert not other.impossible
+
+
+def test_pods_of_another_scheduler_stay_unless_they_are_released() -> None:
+    by = {"schedulerName": "volcano"}
+    given = state(
+        *nodes(8, 8), runs("a-1", "n0", 7, **by), runs("b-1", "n1", 1, **by), waits("c-1", 8)
+    )
+    found = gpus(given)
+    assert only(found).pins == {(SCHEDULER, only(found).document()["pinned"].popitem()[0]): 2}
+    approved(lines(found)[2:7])
+    assert len(only(gpus(given, released=["scheduler"])).advice.targets) == 1
 
 
 def test_a_gang_has_the_topology_that_it_demands() -> None:

@@ -99,6 +99,18 @@ def test_random_cards_use_every_server_and_card_alike():
     assert 150 < together < 250
 
 
+def test_halves_are_on_one_card_by_chance():
+    # a whole card is left for the third VM where the first two share one
+    given = Packing(capacity=[[9]], demand=[[1], [1]], request=[2, 1], servers=[1], partial=True,
+                    cards=[2], card_units=2, card_share=[1, 0], card_demand=[0, 1],
+                    arrival=[0, 0, 1])  # fmt: skip
+    together = sum(
+        policies.random_card(given, rng=np.random.default_rng(seed)).totals(2)[1] == 1
+        for seed in range(400)
+    )
+    assert 150 < together < 250
+
+
 def one_server(free: int, **fields: object) -> Packing:
     """A server of two cards of ten units; VM types 0 to 3: .4 of a card, two cards, CPU only, .8."""
     return Packing(

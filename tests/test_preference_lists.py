@@ -30,6 +30,7 @@ from cotenant.instances.colocation.lists import (
     sides,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret, sex_equal
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
@@ -39,8 +40,11 @@ from cotenant.solvers.roommates.stable_matchings import (
     count_stable_matchings,
     stable_matchings,
 )
+from cotenant.verify.colocation import Colocation as CheckedColocation
+from cotenant.verify.colocation_stable import Gains
+from cotenant.verify.frame import ProofCase
 from cotenant.verify.methods import verify
-from cotenant.verify.reading import Refused
+from cotenant.verify.reading import Refused, parse
 
 LISTS = {"ann": ["bob", ["cat", "dan"]], "bob": ["cat", "ann"], "cat": [["ann", "bob"]], "dan": []}
 
@@ -242,7 +246,16 @@ def test_by_types_an_objective_of_agents_equals_enumeration(seed: int, objective
     value = measure(by_types.partners_of(instance, solved.solution))
     assert value == solved.bound == min(values)
     name = {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
-    assert metrics(instance, solved.solution, alpha=alpha)[name] == value
+    # a start, which mostly has blocking pairs: the metric, and what the verifier counts
+    begin = feasible_pairing(instance)
+    counted = metrics(instance, begin, alpha=alpha)[name]
+    assert counted == measure(by_types.partners_of(instance, begin))
+    document = {key: part for key, part in instance.document().items()
+                if key not in ("cotenant", "problem", "name", "source")}  # fmt: skip
+    read = parse(json.dumps(document).encode(), decimals=True)
+    options = {"alpha": str(Fraction(str(alpha)))}
+    case = ProofCase(read, options, begin.document(), [[]])
+    assert Gains(CheckedColocation(case), options).by_agent()[objective != "agents"] == counted
 
 
 def test_an_objective_of_agents_counts_no_gains_within_intervals() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ from cotenant.instances.colocation.lists import (
     sides,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.models.colocation import agent_program
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret, sex_equal
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.colocation.votes import pareto, popular, rank_maximal
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.roommates import ranks_from_cost, ranks_from_lists
 from cotenant.solvers.roommates.stable_matchings import (
     count_stable_matchings,
@@ -225,6 +228,32 @@ def test_a_cost_matrix_of_two_sides_has_as_many_matchings_by_count_as_listed() -
     assert len(list(stable_matchings(rank))) == count_stable_matchings(rank).number > 5
 
 
+def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[list[int]], int]:
+    """How many agents are in a blocking pair, or in how many one is."""
+
+    def measure(partner: list[int]) -> int:
+        inside = Counter(i for pair in by_types.blocks(instance, partner, alpha) for i in pair)
+        return len(inside) if objective == "agents" else max(inside.values(), default=0)
+
+    return measure
+
+
+@pytest.mark.parametrize("objective", ["agents", "minimax"])
+@pytest.mark.parametrize("number", numbers(400, 30))
+def test_the_program_by_agents_has_the_optimum_of_enumeration(number: int, objective: Any) -> None:
+    """With types of several agents, who block among themselves too."""
+    for seed in range(number):
+        rng = np.random.default_rng([17, seed])
+        count = rng.integers(1, 4, 3)
+        count[0] += count.sum() % 2
+        instance = Colocation(np.round(rng.random((3, 3)), 2), count)
+        measure = measure_of(instance, objective, 0.0)
+        least = min(map(measure, by_types.pairings(instance)))
+        found = solve_program(agent_program(instance, objective).program, engine="cp-sat")
+        assert found.status == "optimal"
+        assert found.bound == pytest.approx(least)
+
+
 @pytest.mark.parametrize("seed", seeds(300, 15))
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
 def test_by_types_an_objective_of_agents_equals_enumeration(seed: int, objective: str) -> None:
@@ -234,11 +263,7 @@ def test_by_types_an_objective_of_agents_equals_enumeration(seed: int, objective
     except InvalidInstance:
         return
     alpha = float(rng.choice([0, 0, 0.1, 0.05]))
-
-    def measure(partner: list[int]) -> int:
-        inside = Counter(i for pair in by_types.blocks(instance, partner, alpha) for i in pair)
-        return len(inside) if objective == "agents" else max(inside.values(), default=0)
-
+    measure = measure_of(instance, objective, alpha)
     values = [measure(partner) for partner in by_types.pairings(instance)]
     if not values:
         return

@@ -15,6 +15,9 @@ from ...models.program import LinearProgram, ProgramBuilder
 from ...solvers.engines import solve_program
 from ...solvers.outcome import Clock
 
+_LARGEST = 20_000
+"""Columns of a matching of jobs and places at most."""
+
 
 @validate_options
 def fifo(
@@ -78,7 +81,7 @@ def allox(
     rng : draws the order of jobs submitted at the same time.
     time_limit : seconds for the matching; when they are up the answer is that of FIFO.
     alpha : the share of jobs that are looked at, those submitted first, but at least as many as
-        there are devices.
+        there are devices; fewer where queues of so many would make too large a program.
 
     Raises
     ------
@@ -99,9 +102,12 @@ def allox(
     """
     clock, draw = Clock(time_limit), rng or np.random.default_rng(0)
     required_steps(instance)
+    ways = int(((instance.alone > 0) & (instance.count > 0)[:, None]).sum())
+    deepest = max(1, _LARGEST // ways)
     most = min(instance.jobs, max(instance.all_devices, int(alpha * instance.jobs)))
+    most = min(most, max(1, deepest // 2) * instance.all_devices)
     count = np.bincount(_queue(instance, draw)[:most], minlength=instance.types)
-    depth = 2 * -(-most // instance.all_devices) + 1
+    depth = min(2 * -(-most // instance.all_devices) + 1, deepest)
     while True:
         places = _places(instance, count, depth)
         found = None if clock.expired else solve_program(places.program, time_limit=clock.left)
@@ -110,9 +116,9 @@ def allox(
         number = np.floor(found.point[: len(places.type)] + 1e-6).astype(np.int64)
         last = number * instance.workers[places.type] * (places.place == depth)
         full = np.bincount(places.device, last, len(instance.devices)) >= instance.devices
-        if depth >= most or not (full & (instance.devices > 0)).any():
+        if depth >= min(most, deepest) or not (full & (instance.devices > 0)).any():
             return _alone(instance, _first(instance, places, number))
-        depth = min(2 * depth, most)
+        depth = min(2 * depth, most, deepest)
 
 
 class _Places:

@@ -221,10 +221,16 @@ LEVELS: dict[str, Any] = {
     "no step of types": lambda p: p["steps"].pop(0),
     "a level of types that have less": lambda p: (
         p["steps"].__setitem__(slice(None), p["levels"][0]["steps"]),
-        p["claim"].update(p["levels"][0]["claim"], objective="worst_throughput"),
+        p["claim"].update(p["levels"][0]["claim"], objective=p["claim"]["objective"]),
         p["levels"].clear(),
     ),
 }
+
+
+def test_the_first_level_of_entities_is_about_all_types() -> None:
+    proof = proved(drawn(4), "hierarchical")
+    assert proof.proof.levels[0].value < proof.proof.levels[1].value
+    proof.refuses(LEVELS["a level of types that have less"])
 
 
 @pytest.mark.parametrize("change", LEVELS.values(), ids=LEVELS)

@@ -259,7 +259,8 @@ def _levels(
     case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
 ) -> list[CheckedLevel]:
     """Types level by level. Of the answers in which no job of this level's types, or of those
-    before, has less than here, none gives a job of this level more than the bound.
+    before, has less than here, none gives a job of this level more than the bound. The first
+    level is also bounded by what all is worth, as the least of all jobs.
 
     If a job of type i had more, others than i of these types no less, then all were worth more than
     there is. If besides the types of later levels, and those of none, have no less than these here,
@@ -267,7 +268,7 @@ def _levels(
     as value and bound agree.
     """
     refuse_if(case.witness is None, "levels are about an answer, and there is none")
-    levels, before = list[CheckedLevel](), list[int]()
+    levels, before, overall = list[CheckedLevel](), list[int](), list[Fraction]()
     for place in range(len(case.steps)):
         steps = list(case.each(place, prices="worth prices", types="types"))
         refuse_if(not steps or steps[0][0] != "types", "a level begins with its types")
@@ -282,13 +283,17 @@ def _levels(
         for kind, step in steps[1:]:
             refuse_if(kind != "prices", "a level has its types once")
             worth, total = given.worth(step)
+            if asked := given.asks(worth, unit):
+                overall.append(total / asked)
             total -= sum((worth[i] * given.total[i] for i in before), Fraction(0))
             for i in [i for i in types if worth[i]]:
                 bound = (total / worth[i] + given.total[i]) / (given.count[i] * unit[i])
                 most[i] = min(bound, most.get(i, bound))
-        level = CheckedLevel(min(ratio))
-        if len(most) == len(types):
-            level.bound = max(most.values())
+        level = CheckedLevel(min(ratio), max(most.values()) if len(most) == len(types) else None)
+        if place == 0:
+            level.value = min(given.ratios(unit))
+            for bound in overall:
+                level.at_most(bound)
         levels.append(level)
     return levels
 

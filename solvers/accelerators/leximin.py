@@ -14,6 +14,7 @@ from ...instances.accelerators.instance import Accelerators, Booleans, Floats
 from ...instances.accelerators.measures import (
     entitlements,
     hierarchical_weights,
+    isolated_throughputs,
     scale,
     throughputs,
 )
@@ -21,7 +22,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices, share_program
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, price_lists, solved
+from .programs import Optimum, most_ratio, natural_rates, price_lists, solved
 
 MAIN = 0.1
 """Types whose multiplier is this fraction of the mean one, or more, are at their most."""
@@ -136,9 +137,12 @@ class _Filling:
     def __init__(
         self, instance: Accelerators, unit: Floats, rates: Callable[[Booleans], Floats]
     ) -> None:
-        self.instance, self.unit, self.rates = instance, unit, rates
-        self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
         self.frozen = instance.count == 0
+        self.instance, self.unit = instance, isolated_throughputs(instance)
+        self.rates = lambda frozen: np.where(
+            frozen, 0.0, natural_rates(instance, unit * rates(frozen))
+        )
+        self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
         self.levels: list[_Level] = []
         self.best: Optimum | None = None
         self.stop = Stop.FINISHED
@@ -189,7 +193,10 @@ class _Filling:
             before += types
             value = float(ratio[types].min())
             most = np.min([self._most(one, before, ratio, unit) for one in prices], axis=0)
-            bound = max(value, float(most[types].max()))
+            least = [float(most[types].max())]
+            if not levels:  # the least of all jobs is also bounded by what all of it is worth
+                least += [most_ratio(instance, one, unit) for one in prices]
+            bound = max(value, min(least))
             name = "next_throughput" if levels else objective
             stated = level(name, value, bound, agree(value, bound, max(size, value)))
             stated["types"] = [instance.names[kind] for kind in types]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
+from ...instances.accelerators.feasible import isolated_shares
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     entitlements,
@@ -21,7 +22,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, most_least
+from .programs import most_least
 
 CUTS = 100
 """Programs that `finish_time` solves at most; it takes about four."""
@@ -164,24 +165,23 @@ def finish_time(
     """
     clock, stop = Clock(time_limit), Stop.FINISHED
     ends = _Ends(instance)
-    best: Optimum | None = None
-    value, bound, proof = np.inf, 0.0, None
+    solution = isolated_shares(instance)
+    value, bound, proof = float(ends.ratios(solution).max()), 0.0, None
     ratio = ends.at_best
     for _ in range(CUTS):
         found, _, _ = most_least(instance, ends.asked(ratio), clock)
         reached = float(ends.ratios(found.solution).max())
-        if best is None or reached < value:
-            best, value = found, reached
+        if reached < value:
+            solution, value = found.solution, reached
         if (proved := ends.ruled_out(found.prices)) > bound or proof is None:
             bound, proof = proved, found
         stop = found.stop
         if found.status is not Status.OPTIMAL or agree(value, bound) or bound <= ratio:
             break
         ratio = bound
-    assert best is not None
     assert proof is not None
     status = Status.OPTIMAL if agree(value, bound) else Status.FEASIBLE
-    return Outcome(best.solution, min(bound, value), status, stop, proof.certificate)
+    return Outcome(solution, min(bound, value), status, stop, proof.certificate)
 
 
 class _Ends:

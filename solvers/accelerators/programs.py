@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,15 @@ import numpy as np
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import isolated_shares
 from ...instances.accelerators.instance import Accelerators, Floats
-from ...instances.accelerators.measures import throughputs
+from ...instances.accelerators.measures import isolated_throughputs, throughputs
 from ...instances.problem.errors import EngineError
 from ...models.accelerators import Prices, ShareProgram, share_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Status, Stop
 from .prices import ROUNDING, covering, most_worth
+
+LEAST_RATE = 2e-9
+"""HiGHS takes coefficients below 1e-9 for 0: a job that is due less is given this much."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,21 @@ def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
     return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
 
 
+def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
+    """(T,) the unit by what a job of the type has in 1/n of the cluster, the largest of them 1: in
+    that unit numbers of the program are near 1, and the engine's tolerances small.
+    """
+    part = np.where(instance.count > 0, unit / isolated_throughputs(instance), 0.0)
+    return np.asarray(np.maximum(part / part.max(), LEAST_RATE))
+
+
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
-    """The optimum of the least ratio, its value and its bound."""
-    best = solved(instance, share_program(instance, unit), clock)
-    value = least_ratio(instance, best.solution, unit)
+    """The optimum of the least ratio, or the isolated shares if better; its value and bound."""
+    program = share_program(
+        instance, isolated_throughputs(instance), rate=natural_rates(instance, unit)
+    )
+    best = solved(instance, program, clock)
+    value, alone = least_ratio(instance, best.solution, unit), isolated_shares(instance)
+    if (other := least_ratio(instance, alone, unit)) > value:
+        best, value = replace(best, solution=alone), other
     return best, value, max(value, most_ratio(instance, best.prices, unit))

@@ -24,7 +24,7 @@ from .prices import ROUNDING, most_worth
 from .programs import most_ratio, solved
 
 Least = Annotated[float, AtLeast(0, "a normalized throughput")]
-Times = Annotated[float, AtLeast(0, "times the throughput in 1/n of the cluster")]
+Times = Annotated[float, AtLeast(0, "a multiple of the throughput in 1/n of the cluster")]
 
 MARGIN = 1e-11
 """By so much more is asked of each job first, so that rounding leaves it what it is owed."""

@@ -44,11 +44,12 @@ from cotenant.verify.frame import ProofCase, ProofFile
 from cotenant.verify.reading import Decimal, Refused, Unreadable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+import numpy as np
 from support import market_cases
 from support.oracles.accelerators import Jobs
-from support.oracles.packing import shares_of, totals_possible
+from support.oracles.packing import most_cards, random_cards, shares_of, totals_possible
 from support.oracles.placement import best as best_placements
-from support.oracles.placement import odd, state
+from support.oracles.placement import odd, state, with_cards
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from support.proved import bundled_document, content_of, proved
 from support.small_accelerators import drawn as accelerators_drawn
@@ -158,7 +159,13 @@ def enumerated(problem: str, seed: int) -> list[tuple[Any, Optima]]:
     pairs: list[tuple[Any, Optima]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
     names["fewest-moves"] = "moves"
-    for draw in (state, odd) if problem == "packing" else ():
+    if problem == "packing":
+        with suppress(CotenantError):
+            gpus = random_cards(np.random.default_rng(seed))
+            if gpus.types <= 3:
+                pairs.append((gpus, {"max-gpus": most_cards(gpus)}))
+    draws = (state, odd, lambda seed: with_cards(state(seed), seed))
+    for draw in draws if problem == "packing" else ():
         with suppress(CotenantError):
             ruled = draw(seed)
             if ruled.server_count.sum() <= LISTED:

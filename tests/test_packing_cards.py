@@ -28,7 +28,7 @@ from cotenant.instances.problem.errors import (
 )
 from cotenant.models.packing.cards import cards_model, cards_program
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.engines import WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.cards import CardLimits, card_packing, max_gpus, valid_prices
 
@@ -218,6 +218,15 @@ def _cheaper(place: int) -> Any:
     return change
 
 
+def _doubled(proof: Any) -> None:
+    """A share of .47 that costs what it takes: twice it is more than a card."""
+    step = proof["steps"][0]
+    for row in step["shares"]:
+        row[1] += step["prices"][2]
+    step["prices"][2] = 0
+    proof["claim"]["bound"] = None  # the claim is not what is wrong with it
+
+
 def test_a_forged_price_of_a_card_proves_nothing():
     made = proved(WASTE, "max-gpus")
     [level] = made.proof.levels
@@ -227,6 +236,7 @@ def test_a_forged_price_of_a_card_proves_nothing():
     made.refuses(lambda p: p["steps"][0]["card"].__setitem__(0, p["steps"][0]["card"][0] - 1))
     made.refuses(lambda p: p["steps"][0]["shares"][1].__setitem__(0, 0))
     made.refuses(lambda p: p["steps"][0]["prices"].__setitem__(4, 0))
+    made.refuses(_doubled)
     made.refuses(lambda p: p["steps"][0]["shares"].pop())
     made.refuses(lambda p: p["steps"][0].update(over=p["steps"][0]["over"] + 1))
     made.refuses(lambda p: p["claim"].update(bound="9583/100"))
@@ -245,11 +255,14 @@ def test_an_answer_with_too_few_cards_is_no_witness():
 def test_prices_of_any_multipliers_bound_every_answer():
     rng = np.random.default_rng(5)
     problem, *_ = card_packing(WASTE)
-    rows = cards_program(problem).program.rows
+    program = cards_program(problem).program
+    dual = -WarmStartedProgram(program).solve().row_dual
     best = int(max_gpus(WASTE).solution.totals(WASTE.types) @ units_taken(WASTE))
-    for _ in range(50):
-        prices = valid_prices(problem, rng.normal(size=rows) * rng.integers(1, 200))
-        assert prices.bound(problem) >= best
+    for scale in (0.0, 0.01, 1.0, 100.0):
+        for _ in range(20):
+            noise = scale * rng.normal(size=program.rows)
+            prices = valid_prices(problem, (dual + noise) * (rng.random(program.rows) < 0.8))
+            assert prices.bound(problem) >= best
 
 
 @pytest.mark.parametrize("most", [3, 8, 12])

@@ -42,8 +42,8 @@ class CardLimits:
     """
 
     noise: float = 0.02
-    spread: float = 30.0
-    draws: int = 3
+    spread: float = 15.0
+    draws: int = 6
     tries: int = 4
     together: int = 3
     steps: int = 200

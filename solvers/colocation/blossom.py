@@ -285,11 +285,12 @@ def relaxed_prices(cost: Integers, price: Integers, cap: int) -> Integers:
         share = level[:, None] - scaled
         share += level
         share /= weight
-        np.exp(np.minimum(share, 50, out=share), out=share)
-        alone = np.exp(np.minimum((level - single) / weight, 50))
+        np.exp(np.minimum(share, 30, out=share), out=share)
+        alone = np.exp(np.minimum((level - single) / weight, 30))
         factor = np.ones(len(price), dtype=np.float32)
         for _ in range(SCALINGS):
             whole = np.einsum("ab,b->a", share, factor) + alone
-            factor = np.sqrt(factor / np.maximum(whole, np.float32(1e-30)))
+            factor = np.sqrt(factor / np.maximum(whole, np.float32(1e-12)))
         level = np.clip(level + weight * np.log(factor), -3, 3)
-    return np.minimum(np.floor(level * unit), cap).astype(np.int64)
+    prices: Integers = np.minimum(np.floor(level * unit), cap).astype(np.int64)
+    return prices

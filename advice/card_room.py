@@ -170,6 +170,8 @@ def count_slots(
 
     def least(number: int) -> int | None:
         """A bound on the moves after which so many fit; None where no moves do."""
+        if work.whole.expired or work.interrupted:
+            return 0
         attempt = Attempt("", with_slots(state, requests, number))
         attempt.relax(released, work, 16, quick=True)
         return attempt.bound
@@ -178,7 +180,7 @@ def count_slots(
     most_after = _last(now, most, lambda number: (least(number) or 0) <= moves)
     after, beyond = now, most_after
     for attempt in range(TRIES):
-        if beyond <= after or work.interrupted:
+        if beyond <= after or work.interrupted or work.whole.expired:
             break
         tried = beyond if not attempt else (after + beyond + 1) // 2
         if _fit_after(with_slots(state, requests, tried), moves, released, work):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,8 +74,8 @@ def room_needed(
     """
     if _size(plan) <= (TINY if quick else SMALL):
         return fewest_moves(plan, None, None, time_limit, report)
-    limit = _within(plan, None)
-    bound = moves_bound(plan.instance, seconds=time_limit, **{"servers": None, **limit})
+    limits = {"servers": None} | _within(plan, None)
+    bound = moves_bound(plan.instance, seconds=time_limit, quick=quick, **limits)
     running = 0 if plan.instance.placed is None else int(plan.instance.placed[:, 2].sum())
     return Found(plan, bound=bound, infeasible=bound > running)
 
@@ -87,7 +88,7 @@ def _uniform(instance: Packing) -> bool:
     return bool((instance.server_cost == 1).all())
 
 
-def _within(plan: Translation, limit: int | None) -> dict[str, int]:
+def _within(plan: Translation, limit: int | None) -> dict[str, Any]:
     """The limit on servers, where each costs 1, or on their cost; None forbids nothing."""
     cost = int(plan.instance.server_count @ plan.instance.server_cost)
     cost = cost if limit is None else limit + plan.kept_cost

@@ -26,9 +26,9 @@ def matchings(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Count the stable pairings of strict preference lists, and list the first of them.
+    """Count all stable pairings of lists, and list some.
 
-    The time limit is one for the counting, which can take long where there are very many.
+    They are those of an instance of strict preference lists. The time limit is one for the counting, which can take long where there are very many.
     """
     from ..analysis.colocation.stable_pairings import stable_pairings
     from ..instances.colocation import Colocation

@@ -28,7 +28,7 @@ def matchings(
 ) -> None:
     """Count all stable pairings of lists, and list some.
 
-    They are those of an instance of strict preference lists. The time limit is one for the counting, which can take long where there are very many.
+    They are those of strict preference lists. The time limit is one for the counting.
     """
     from ..analysis.colocation.stable_pairings import stable_pairings
     from ..instances.colocation import Colocation

@@ -139,9 +139,7 @@ class _Filling:
     ) -> None:
         self.frozen = instance.count == 0
         self.instance, self.unit = instance, isolated_throughputs(instance)
-        self.rates = lambda frozen: np.where(
-            frozen, 0.0, natural_rates(instance, unit * rates(frozen))
-        )
+        self.worth: Callable[[Booleans], Floats] = lambda frozen: unit * rates(frozen)
         self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
         self.levels: list[_Level] = []
         self.best: Optimum | None = None
@@ -151,7 +149,7 @@ class _Filling:
         """Raise what is not frozen until all is, or the time is up."""
         instance = self.instance
         while not self.frozen.all():
-            rate = self.rates(self.frozen)
+            rate = natural_rates(instance, self.worth(self.frozen)) * ~self.frozen
             program = share_program(instance, self.unit, floor=self.base, rate=rate)
             found = solved(instance, program, clock)
             self.best, self.stop = self.best or found, found.stop

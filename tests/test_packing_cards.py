@@ -131,6 +131,9 @@ def test_no_placement_allocates_more_cards_than_max_gpus(drawn):
         assert Fraction(100 * taken, there) == best, seed
         assert (found.status, found.stop) == (Status.OPTIMAL, Stop.FINISHED)
         assert found.bound == pytest.approx(float(best), abs=1e-9)
+        if seed % 4 == 0:
+            [level] = proved(given, "max-gpus").proof.levels
+            assert level.value == best <= level.bound, seed
 
 
 def test_the_program_of_pyomo_is_the_one_that_is_solved():

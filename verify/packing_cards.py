@@ -62,7 +62,9 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
                 paid = prices[i] + sum(u * d for u, d in zip(rate, size, strict=False))
                 paid += card_prices[c] * given.card_demand[i]
                 paid += share[place[given.card_share[i]]] if given.card_share[i] else 0
-                if given.allowed[i][c] and paid < over * units:
+                able = number and given.allowed[i][c] and given.request[i] != 0
+                able = able and all(d <= r for d, r in zip(size, room, strict=True))
+                if able and paid < over * units:
                     raise Refused(f"type {i} takes more on class {c} than it is priced there")
             server = sum(u * r for u, r in zip(rate, room, strict=False))
             most += number * (server + card_prices[c] * given.cards[c])

@@ -363,12 +363,14 @@ class _Search(Incumbent[Pairing, int]):
         everyone = self.instance.singles_allowed == 0 or self.instance.unpaired is not None
         if few or possibly:
             self._zero_over_types()
-        self._exchange()
-        if possibly and not self.closed:
-            self._robust_start()
         # of few types programs say more, and sooner
         agents = everyone and self.certain and not few
         agents = agents and self.instance.agents <= limits.listed_agents
+        if agents:  # of many types it mostly finds zero at once where there is one
+            self._search_agents(self._probe_seconds)
+        self._exchange()
+        if possibly and not self.closed:
+            self._robust_start()
         if agents:
             self._search_agents(self._probe_seconds)
         self._decide_all(self.clock.time_slice(4) or limits.decision_seconds, limits.few_blocking)

@@ -57,8 +57,8 @@ def test_equal_jobs_take_turns() -> None:
 def test_rounds_are_an_option_of_the_command_line() -> None:
     asked = ("solve", "accelerators/tiny", "-m", "max-min", "-o", "rounds=9")
     shown = terminal.run(*asked)
-    assert "the answer in rounds" in shown.stdout
-    assert "largest loss in whole rounds" in shown.stdout
+    assert "in rounds" in shown.stdout
+    assert "largest loss" in shown.stdout
     csv = terminal.run(*asked, "--format", "csv").stdout
     assert "round,job,beside,device,number" in csv
     with refused(InvalidOption):

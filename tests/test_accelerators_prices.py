@@ -235,4 +235,4 @@ def test_what_is_best_within_a_budget_is_so_of_drawn_lotteries() -> None:
 def test_many_different_jobs_are_certified() -> None:
     instance = many(300)
     sentence = proved(instance, "hylland-zeckhauser").sentence
-    assert "an equilibrium, to within clearing" in sentence
+    assert "an equilibrium," in sentence

@@ -15,6 +15,7 @@ import pytest
 from support.messages import refused
 
 import cotenant
+from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
 from cotenant.instances.packing import Packing
@@ -61,6 +62,12 @@ GIVEN: tuple[Instance[Any], ...] = (
     CLUSTER,
     cotenant.read("packing/cards"),
     Packing([[9, 9]], [[1, 2], [3, 4]], services=[Service((0, 1), (2, 3), 9, "web")]),
+    Accelerators(
+        [[2.0, 1.0], [3.0, 4.0]], [2, 3], [1, 2], together=np.ones((2, 2, 2)), workers=[1, 1],
+        weight=[1.0, 2.0], steps=[5.0, 6.0], elapsed=[1.0, 0.0], deadline=[9.0, np.inf],
+        device_cost=[1.0, 2.0], entity_weight=[1.0, 3.0], entity=[0, 1], names=("a", "b"),
+        device_names=("x", "y"), entity_names=("one", "two"),
+    ),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip
@@ -193,11 +200,11 @@ def test_reading_is_the_inverse_of_writing_and_says_unknown_fields(
         again = cotenant.read(cotenant.write(instance, tmp_path / name))
         assert again == instance
         assert hash(again) == hash(instance)
-    content = json.loads((tmp_path / "a.json").read_text()) | {"weight": 1}
+    content = json.loads((tmp_path / "a.json").read_text()) | {"no_field": 1}
     (tmp_path / "a.json").write_text(json.dumps(content))
     with pytest.raises(InvalidInstance) as caught:
         cotenant.read(tmp_path / "a.json")
-    assert caught.value.field.endswith("a.json, line 1: field 'weight'")
+    assert caught.value.field.endswith("a.json, line 1: field 'no_field'")
 
 
 COLOCATION = Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2])

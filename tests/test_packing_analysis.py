@@ -112,8 +112,8 @@ def test_elastic_methods_refuse_servers_without_end() -> None:
 
 def test_metrics_of_the_papers_allocation_by_hand() -> None:
     measured = metrics(EXAMPLE, Placement([[1, 2, 0], [1, 0, 1]], [0, 1]))
-    # of the game; of an instance with a placement, with cards
-    elsewhere = {"price_of_anarchy", "moves", "cards", "cards_allocated"}
+    # of the game; of an instance with a placement, with cards, with services
+    elsewhere = {"price_of_anarchy", "moves", "cards", "cards_allocated", "served_least"}
     assert set(measured) >= {metric.name for metric in METRICS} - elsewhere
     assert round(measured["fairness_variance"], 4) == 1.0154
     assert round(measured["disutility"], 4) == round(1.1219 + 1.1595, 4)

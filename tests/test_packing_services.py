@@ -123,7 +123,7 @@ def test_a_hand_worked_instance_with_its_metrics_and_words() -> None:
     assert result.metrics["served_least"] == pytest.approx(105 / 101)
     frame = result.solution.to_frame(TWO)
     assert set(frame["VM"]) == {"web 3g", "search 4g"}
-    assert TWO.summary()["services"] == "2, each of a rate"
+    assert TWO.summary()["services"].startswith("2,")
     assert {row["method"] for row in cotenant.compare([TWO]).rows} == {"min-servers", "min-cost"}
 
 

@@ -14,7 +14,7 @@ from ...instances.accelerators.measures import entitlements, throughputs
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import distribution
-from ..report.picture import Blocks, Chart, HeatMap, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Chart, HeatMap, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -137,7 +137,7 @@ def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
     )
 
 
-def answer_picture(instance: Accelerators, shares: TimeShares) -> Blocks:
+def answer_picture(instance: Accelerators, shares: TimeShares) -> BlockChart:
     """Which jobs hold the devices of each kind, alone or beside whom."""
     parts = (
         (device, job if beside == "alone" else f"{job} + {beside}", float(share))

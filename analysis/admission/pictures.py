@@ -19,7 +19,7 @@ from ...instances.admission.answer_table import answer_table
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves
-from ..report.picture import Blocks, Chart, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     evenly,
@@ -150,7 +150,7 @@ def _fill(used: np.ndarray, there: np.ndarray) -> list[float]:
     return rounded(np.where(there > 0, used / np.maximum(there, 1), -1.0), 3)
 
 
-def answer_picture(instance: Admission, assignment: Assignment) -> Blocks:
+def answer_picture(instance: Admission, assignment: Assignment) -> BlockChart:
     """Which jobs run on which VM, by the cores that they hold."""
     parts = (
         (machine, job, float(sum(cores)))

@@ -14,7 +14,7 @@ from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import blocking_by_alpha, distribution, map_by_method, sorted_curves
-from ..report.picture import Blocks, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -160,7 +160,7 @@ def _distribution(found: Records) -> Picture:
     )  # fmt: skip
 
 
-def answer_picture(instance: Colocation, pairing: Pairing) -> Blocks:
+def answer_picture(instance: Colocation, pairing: Pairing) -> BlockChart:
     """Who runs beside whom: a row for each kind of pair, the most frequent first."""
     table = answer_table(instance, pairing)
     parts = []

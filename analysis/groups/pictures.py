@@ -13,7 +13,7 @@ from ...instances.groups.stability import agent_losses, blocking_groups, type_pe
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import blocking_by_alpha, distribution, sorted_curves
-from ..report.picture import Blocks, Picture, answer_blocks
+from ..report.picture import BlockChart, Picture, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -134,7 +134,7 @@ def _jobs(found: Records) -> Picture:
     )  # fmt: skip
 
 
-def answer_picture(instance: Groups, grouping: Grouping) -> Blocks:
+def answer_picture(instance: Groups, grouping: Grouping) -> BlockChart:
     """Who runs together: a row for each kind of group, the most frequent first."""
     names = labels("type", instance.names, instance.types)
     parts = []

@@ -17,7 +17,7 @@ from ...instances.market.utility import user_utilities
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import sorted_curves
-from ..report.picture import Blocks, HeatMap, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, HeatMap, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Record,
@@ -206,7 +206,7 @@ def _most_envious(index: np.ndarray, whom: Integers, active: np.ndarray) -> Inte
     return np.array(sorted(list(dict.fromkeys([*pairs, *order.tolist()]))[:MOST_USERS]))
 
 
-def answer_picture(instance: Market, allocation: Allocation) -> Blocks:
+def answer_picture(instance: Market, allocation: Allocation) -> BlockChart:
     """Whose cores there are on each server."""
     rows = answer_table(instance, allocation).rows
     parts = ((server, user, cores) for user, server, _, cores, *_ in rows)

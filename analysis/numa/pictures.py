@@ -13,7 +13,7 @@ from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
-from ..report.picture import Blocks, Chart, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
 from ..report.picture_data import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
 from .metrics import link_power
@@ -188,7 +188,7 @@ def _seeds(by_method: Records) -> str:
     )
 
 
-def answer_picture(instance: Numa, solution: Simulation | Flow) -> Blocks:
+def answer_picture(instance: Numa, solution: Simulation | Flow) -> BlockChart:
     """How far from their data the tasks of each class run."""
     table = answer_table(instance, solution)
     parts = (

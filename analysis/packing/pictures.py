@@ -15,7 +15,7 @@ from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
-from ..report.picture import Blocks, Chart, Drawing, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Chart, Drawing, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     alike,
@@ -288,7 +288,7 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
     )
 
 
-def answer_picture(instance: Packing, placement: Placement) -> Blocks:
+def answer_picture(instance: Packing, placement: Placement) -> BlockChart:
     """Which VMs run on which server, by the resource that is used most."""
     names = labels("VM", instance.names, instance.types)
     used = placement.count @ instance.demand

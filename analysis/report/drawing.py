@@ -17,7 +17,7 @@ from ...instances.problem.errors import InvalidFile, InvalidOption, install
 from ...instances.problem.files import write_bytes
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import sanitize_for_terminal
-from .picture import Blocks, Chart, HeatMap, Picture
+from .picture import BlockChart, Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, blocks_figure, chart_figure, heat_map_figure
 from .svg_minify import slim
 
@@ -50,7 +50,7 @@ def figure(picture: Picture, width: float | None = None) -> Figure:
             return chart_figure(picture, inches)
         if isinstance(picture, HeatMap):
             return heat_map_figure(picture, inches)
-        if isinstance(picture, Blocks):
+        if isinstance(picture, BlockChart):
             return blocks_figure(picture, inches)
         return picture.draw()
 
@@ -66,7 +66,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     prefix : put before every id inside, so that several pictures can stand on one page; made of
         the picture when not given.
     """
-    drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart | Blocks) else None)
+    drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart | BlockChart) else None)
     stream = io.StringIO()
     with _look(picture):
         drawn.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)

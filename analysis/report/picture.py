@@ -165,7 +165,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a row of `Blocks`.
+    """A part of a row of `BlockChart`.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockChart:
     """An answer as it is: rows (servers, machines) and what each holds, as blocks along it.
 
     Attributes
@@ -220,7 +220,7 @@ def answer_blocks(
     y_label: str,
     parts: Iterable[tuple[str, str, float]],
     order: Iterable[str] = (),
-) -> Blocks:
+) -> BlockChart:
     """The picture of an answer whose rows hold their parts one behind the other.
 
     Parameters
@@ -238,21 +238,21 @@ def answer_blocks(
 
 def answer_rows(
     title: str, x_label: str, y_label: str, rows: Mapping[str, Sequence[Block]]
-) -> Blocks:
+) -> BlockChart:
     """The picture of an answer by its rows, the first ones where there are many."""
     filled = [row for row in rows.values() if row]
     shown = filled[:MOST_ROWS]
     left = len(filled) - len(shown)
     first = shown[0] if shown else ()
     words = ", ".join(each.label for each in first[:6]) or "nothing"
-    return Blocks(
+    return BlockChart(
         "answer", title, x_label, y_label, tuple(block for row in shown for block in row),
         f"{title}, a row for each {y_label}. On {first[0].row if first else 'the first'}: {words}.",
         note=f"{left} more rows are not drawn." if left else "",
     )  # fmt: skip
 
 
-Picture = Chart | HeatMap | Drawing | Blocks
+Picture = Chart | HeatMap | Drawing | BlockChart
 
 LONGEST_CAPTION = 180
 """Letters: two lines on a page."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...instances.problem.text import sanitize_for_terminal
 from .label_places import label_places
-from .picture import Blocks, Chart, HeatMap, Scale, Series
+from .picture import BlockChart, Chart, HeatMap, Scale, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -479,7 +479,7 @@ def _fit_across(drawn: Figure, axes: Axes, columns: int, letters: int) -> bool:
     return axes.get_window_extent().width / columns * 72 / drawn.dpi >= letters * _LETTER + 3
 
 
-def blocks_figure(chart: Blocks, width: float | None = None) -> Figure:
+def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
     """Rows of blocks, each with its label where it has room; a legend of few kinds."""
     from matplotlib.figure import Figure
 

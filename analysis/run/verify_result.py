@@ -28,7 +28,7 @@ from ...solvers.outcome import Status, implies
 from ...verify import Refused
 from ..claim_checks import ClaimChecks, alike, covered, places, short
 from ..registry import Analysis, analysis_of
-from .proving import prove
+from .proving import prove_file
 from .result import Result, fingerprint, proves
 from .solve import solve
 
@@ -387,7 +387,7 @@ class _ResultVerifier:
             write(self.instance, path)
             out = Path(folder) / "proof.json"
             try:
-                return prove(self.instance, path, self.result, out, limit, limit).covered
+                return prove_file(self.instance, path, self.result, out, limit, limit).covered
             except (Refused, TypeError, ValueError, LookupError, ArithmeticError):
                 return ()  # what the producer reads of the certificate is missing, or of no use
 

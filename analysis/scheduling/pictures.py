@@ -17,7 +17,7 @@ from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..report.by_method import first_drawn, map_by_method
-from ..report.picture import Block, Blocks, Chart, HeatMap, Picture, Series, answer_rows
+from ..report.picture import Block, BlockChart, Chart, HeatMap, Picture, Series, answer_rows
 from ..report.picture_data import (
     Record,
     Records,
@@ -312,7 +312,7 @@ def _unit(values: Iterable[float]) -> tuple[float, str]:
     return (10.0**power, f"10^{power} unit-time") if power else (1.0, "unit-time")
 
 
-def answer_picture(instance: Scheduling, schedule: Schedule) -> Blocks:
+def answer_picture(instance: Scheduling, schedule: Schedule) -> BlockChart:
     """Whose job runs when on which machine."""
     rows: dict[int, list[Block]] = {}
     for job, owner, machine, _, start, end, *others in answer_table(instance, schedule).rows:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..problem.errors import InfeasibleSolution
+from ..problem.option_types import validate_options
 from .answer import TimeShares
 from .instance import Accelerators, Floats, Integers
 
@@ -34,6 +35,7 @@ def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]
     return one, two
 
 
+@validate_options
 def check(instance: Accelerators, solution: TimeShares) -> None:
     """Raise InfeasibleSolution, naming the first broken rule; sums are exact, with no tolerance."""
     for name, values, least, most in (

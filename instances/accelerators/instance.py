@@ -132,7 +132,9 @@ class Accelerators(Instance["TimeShares"]):
     def __post_init__(self) -> None:
         """Raise InvalidInstance, naming the field, the value and what was expected."""
         if self.entity is not None and self.entity_weight is None:
-            entities = max(len(self.entity_names), 1 + int(max(np.ravel(self.entity), default=0)))
+            owners = np.array(self.entity, dtype=object).ravel()  # what is no number: refused below
+            most = max((int(each) for each in owners if isinstance(each, int)), default=0)
+            entities = max(len(self.entity_names), 1 + most)
             set_field(self, "entity_weight", np.ones(entities))
         set_fields(self)
         for name in ("throughput", "together"):

@@ -179,6 +179,7 @@ def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
     return lists
 
 
+@validate_options
 def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
     """The partner of each agent by name, None for none, of an instance of different agents.
 

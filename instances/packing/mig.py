@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True)
-class Profile:
+class SliceProfile:
     """A profile of MIG: compute slices, memory slices, and the memory slices at which it starts."""
 
     compute: int
@@ -44,7 +44,7 @@ class Card:
 
     compute: int
     memory: int
-    profiles: Mapping[str, Profile]
+    profiles: Mapping[str, SliceProfile]
 
 
 @cache
@@ -55,7 +55,7 @@ def cards() -> Mapping[str, Card]:
         name: Card(
             card["compute"],
             card["memory"],
-            {profile: Profile(**entry) for profile, entry in card["profiles"].items()},
+            {profile: SliceProfile(**entry) for profile, entry in card["profiles"].items()},
         )
         for name, card in given.items()
     }
@@ -154,7 +154,10 @@ def mig(
     """
     gpu, folder = card_named(card), Path(path)
     inner = folder / "prof_data"
-    every = sorted((inner if inner.is_dir() else folder).glob("*.csv"))
+    try:
+        every = sorted((inner if inner.is_dir() else folder).glob("*.csv"))
+    except OSError:  # the name is too long for any file
+        every = []
     tables = {file.stem: file for file in every if not file.stem.startswith("SLO_")}
     if not tables:
         raise InvalidFile(

@@ -25,6 +25,7 @@ from .registry import PROBLEM_NAMES, problem_named
 if TYPE_CHECKING:
     import pydantic
 
+    from ..accelerators.instance import Accelerators
     from ..admission.instance import Admission
     from ..colocation.instance import Colocation
     from ..groups.instance import Groups
@@ -78,6 +79,8 @@ def locate(source: str | os.PathLike[str]) -> Path:
 
 @overload
 def read(source: AnyPath, problem: type[Given]) -> Given: ...
+@overload
+def read(source: AnyPath, problem: Literal["accelerators"]) -> Accelerators: ...
 @overload
 def read(source: AnyPath, problem: Literal["admission"]) -> Admission: ...
 @overload

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import entitlements, owed_throughputs
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 
 
@@ -26,6 +28,8 @@ def ratio_model(instance: Accelerators, unit: Floats) -> Any:
     """Most theta such that each job has theta times the `unit` (T,) of its type [steps/s]; with the
     steps that are left, theta is one over the makespan.
     """
+    if np.shape(unit) != (instance.types,):
+        raise InvalidOption(f"unit has shape {np.shape(unit)}; expected one for each type of job")
     model = _shares(instance)
     model.theta = pyo.Var(domain=pyo.NonNegativeReals)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder
 from .rules import Integers
 
@@ -111,6 +112,7 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
     return CardsProgram(builder.build(), count, filling)
 
 
+@validate_options
 def cards_model(packing: CardPacking) -> Any:
     """The same program in Pyomo, of whole numbers, as it is read: the statement of `max-gpus`
     without single servers.

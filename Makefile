@@ -26,7 +26,7 @@ types:  ## mypy, strict
 	mypy && mypy tests
 
 docs:  ## the site, in build/site
-	python -m sphinx -W --keep-going -q -b html docs build/site
+	python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/site
 
 verifier:  ## the verifier of proofs as one file, dist/verify.pyz
 	.ci/zip-verifier dist/verify.pyz

@@ -1,6 +1,6 @@
 """The site. From the root of a checkout:
 
-python -m pip install '.[docs]' && python -m sphinx -W --keep-going -b html docs build/site
+python -m pip install '.[docs]' && python -m sphinx -W --keep-going -d build/doctrees -b html docs build/site
 """
 
 from __future__ import annotations

@@ -300,6 +300,7 @@ def answer_picture(instance: Packing, placement: Placement) -> BlockChart:
             f"server {server}",
             f"{placement.count[server, kind]} x {names[kind]}",
             float(placement.count[server, kind] * instance.demand[kind, most]),
+            names[kind],
         )
         for server, kind in np.argwhere(placement.count).tolist()
     )

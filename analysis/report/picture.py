@@ -218,21 +218,22 @@ def answer_blocks(
     title: str,
     x_label: str,
     y_label: str,
-    parts: Iterable[tuple[str, str, float]],
+    parts: Iterable[tuple[str, str, float] | tuple[str, str, float, str]],
     order: Iterable[str] = (),
 ) -> BlockChart:
     """The picture of an answer whose rows hold their parts one behind the other.
 
     Parameters
     ----------
-    parts : row, what it holds, and how much of it; in any order.
+    parts : row, what it holds, how much of it, and its kind where that is not the label; in any
+        order.
     order : of the rows; as they come when not given. Rows that hold nothing are left out.
     """
     rows: dict[str, list[Block]] = {row: [] for row in order}
-    for row, label, amount in parts:
+    for row, label, amount, *kind in parts:
         blocks = rows.setdefault(row, [])
         begin = blocks[-1].end if blocks else 0.0
-        blocks.append(Block(row, label, begin, begin + amount))
+        blocks.append(Block(row, label, begin, begin + amount, *kind))
     return answer_rows(title, x_label, y_label, rows)
 
 

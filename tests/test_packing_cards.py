@@ -289,7 +289,7 @@ def test_an_answer_says_on_which_cards_vms_are():
     found = max_gpus(WASTE).solution
     frame = found.to_frame(WASTE)
     for _, server in frame.groupby("server"):
-        taken = {}
+        taken: dict[int, int] = {}
         for row in server.itertuples():
             i = int(row.VM.split()[-1])
             for card in map(int, row.cards.split(", ")):

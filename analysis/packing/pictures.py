@@ -292,7 +292,7 @@ def answer_picture(instance: Packing, placement: Placement) -> BlockChart:
     """Which VMs run on which server, by the resource that is used most."""
     names = labels("VM", instance.names, instance.types)
     used = placement.count @ instance.demand
-    there = instance.initial[placement.server_class]
+    there = instance.initial_capacity[placement.server_class]
     most = int(np.argmax(used.sum(axis=0) / np.maximum(there.sum(axis=0), 1)))
     resources = instance.resources or tuple(map(str, range(instance.demand.shape[1])))
     parts = (

@@ -91,7 +91,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
         for place, series in enumerate(chart.series):
             _points(axes, series, _places(chart, series), _color(series, place), place)
         _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
-    values = "x" if lying else "y"
+    values: Literal["x", "y"] = "x" if lying else "y"
     labels = {"x": _said(chart.x_label), "y": _upright(chart.y_label, tall * 10)}
     if lying:
         labels = {"x": _said(chart.y_label), "y": _upright(chart.x_label, tall * 10)}
@@ -127,7 +127,12 @@ def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> 
             at = [value + apart for value in at]
             x, y = (values, at) if lying else (at, values)
             marker = MARKERS[place % len(MARKERS)]
-            look = {"marker": marker, "markersize": 5.5, "markeredgewidth": 0, "linestyle": ""}
+            look: dict[str, Any] = {
+                "marker": marker,
+                "markersize": 5.5,
+                "markeredgewidth": 0,
+                "linestyle": "",
+            }
             shown = axes.plot(x, y, label=_named(series), color=color, **look)[0]
             if series.tips:
                 shown.set_gid(f"tips-{place}")
@@ -291,7 +296,7 @@ def _intervals(axes: Axes, series: Series, x: Sequence[float], lying: bool = Fal
     y = list(map(_number, series.y))
     down = [max(value - _number(low), 0.0) for value, low in zip(y, series.low, strict=True)]
     above = [max(_number(high) - value, 0.0) for value, high in zip(y, series.high, strict=True)]
-    look = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "capsize": 2}
+    look: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "capsize": 2}
     if lying:
         axes.errorbar(y, x, xerr=[down, above], **look)
     else:

@@ -26,7 +26,7 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
         )
         for place in range(shown)
     )
-    columns = ("server", "class", "VM", "count")
+    columns: tuple[str, ...] = ("server", "class", "VM", "count")
     if instance.cards is not None:
         columns += ("cards",)
         on = {

@@ -4,10 +4,13 @@ need of scripts.
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -386,8 +389,28 @@ return [...document.querySelectorAll('figure svg')].map(picture => {
 """Of each picture: its title, the size of its smallest and its largest letter, texts that touch."""
 
 
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the pictures of the gallery, in the style of the site."""
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    spec = importlib.util.spec_from_file_location("generated", docs / "extensions" / "generated.py")
+    assert spec is not None
+    assert spec.loader is not None
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    text = maker.filled((docs / "gallery.md").read_text(), "gallery")
+    figures = re.findall(r'<figure class="picture".*?</figure>', text, re.DOTALL)
+    style = (docs / "static" / "site.css").read_text()
+    path = tmp_path_factory.mktemp("gallery") / "page.html"
+    path.write_text(f"<!DOCTYPE html><meta charset=utf-8><style>{style}</style>{''.join(figures)}")
+    return path.as_uri()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("which", ["page", pytest.param("every", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "which",
+    ["page", *(pytest.param(each, marks=pytest.mark.slow) for each in ("every", "gallery"))],
+)
 def test_letters_of_pictures_can_be_read_and_never_touch(
     browser: Browser, request: pytest.FixtureRequest, which: str, width: int
 ) -> None:

@@ -11,7 +11,7 @@ from ..report.plotting import INK
 
 MOST_LEAVES = 200
 
-_ROW = 0.24
+_ROW = 0.28
 """Inches from one leaf to the next."""
 
 _PLAYED = "#D62728"
@@ -56,8 +56,8 @@ def draw_tree(
     depth = max(data["depth"] for _, data in tree.nodes(data=True))
     players = len(tree.nodes[leaves[0]]["payoffs"])
     # inches from one player to the next
-    step = 1.0 + 0.11 * max(len(_action(tree, node)) for node in place)
-    width = step * depth + 0.6 + 0.075 * (digits + 5) * players
+    step = 1.1 + 0.125 * max(len(_action(tree, node)) for node in place)
+    width = step * depth + 0.6 + 0.09 * (digits + 5) * players
     drawn = Figure(figsize=(width, max(1.5, _ROW * (len(leaves) + 1))))
     axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
@@ -82,7 +82,7 @@ def draw_tree(
             _action(tree, child),
             ha="center",
             va="bottom",
-            fontsize=7,
+            fontsize=9,
             color=_PLAYED if on_path else INK,
             zorder=3,
         )
@@ -91,7 +91,7 @@ def draw_tree(
         if data["player"] is None:
             text = "(" + ", ".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
             axes.text(
-                step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=8, color=color
+                step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=9, color=color
             )
         else:  # dark on white on every page
             box = {"facecolor": "white", "edgecolor": color, "boxstyle": "round,pad=0.25"}
@@ -101,7 +101,7 @@ def draw_tree(
                 f"server {data['player'] + first}",
                 ha="center",
                 va="center",
-                fontsize=8,
+                fontsize=9,
                 zorder=4,
                 color="#111111",
                 bbox=box,

@@ -153,6 +153,7 @@ def test_audits_measure_what_they_say() -> None:
     assert room.price_of_anarchy is None
 
 
+@pytest.mark.slow
 def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
     rng = np.random.default_rng(6)
     for _ in range(15):

@@ -340,6 +340,7 @@ def test_servers_above_the_bound_leave_room_in_every_class() -> None:
     assert (load <= 0.995 * room + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_vms_are_brought_home_where_others_make_room() -> None:
     # two servers of 4: what is on them now, exchanged
     two = Packing(

@@ -53,6 +53,7 @@ def table_one() -> Proved:
     return proved(read("admission/hines-romano-I"), "optimal")
 
 
+@pytest.mark.slow
 def test_the_first_comparison_of_hines_and_romano_is_certified_to_eight_digits() -> None:
     assert 0 <= table_one().bound - table_one().value <= table_one().value / 10**8
 

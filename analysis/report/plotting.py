@@ -55,6 +55,9 @@ _MOST_LABELS = 60
 _SHORT_NAMES = 45
 """Letters of all categories up to which they stand side by side under bars."""
 
+_ROW_NAME = 32
+"""Letters of a category beside its row; the picture's table has the whole name."""
+
 _LEGEND = 70
 """Letters of a name in a legend: more would not fit; the picture's table has the whole."""
 _APART = 3.0
@@ -79,7 +82,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     tall = _SIZE[1] * max(min(across / _SIZE[0], 1.2), 0.7)
     if lying:
         rows = len(names) * (1 if _dots(chart) else max(1.0, 0.45 * len(chart.series)))
-        tall = max(1.6, 0.9 + 0.24 * rows)
+        tall = max(2.4, 0.9 + 0.24 * rows)
     longest = max((len(_named(series)) for series in chart.series), default=0)
     columns = max(1, min(4, len(chart.series), int(72 * across / _SIZE[0]) // (longest + 6)))
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
@@ -138,7 +141,8 @@ def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> 
                 shown.set_gid(f"tips-{place}")
         _intervals(axes, series, at, lying)
     axis, ticks = (axes.yaxis, axes.set_yticks) if lying else (axes.xaxis, axes.set_xticks)
-    ticks(range(len(names)), list(map(_said, names)))
+    short = [name if len(name) <= _ROW_NAME else f"{name[: _ROW_NAME - 3]}..." for name in names]
+    ticks(range(len(names)), list(map(_said, short)))
     axis.grid(lying and _dots(chart))  # rows to follow with the eye; bars need none
     if lying:
         axes.invert_yaxis()

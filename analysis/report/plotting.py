@@ -141,8 +141,11 @@ def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> 
                 shown.set_gid(f"tips-{place}")
         _intervals(axes, series, at, lying)
     axis, ticks = (axes.yaxis, axes.set_yticks) if lying else (axes.xaxis, axes.set_xticks)
-    short = [name if len(name) <= _ROW_NAME else f"{name[: _ROW_NAME - 3]}..." for name in names]
-    ticks(range(len(names)), list(map(_said, short)))
+    texts = map(_said, names)
+    ticks(
+        range(len(names)),
+        [text if len(text) <= _ROW_NAME else f"{text[: _ROW_NAME - 3]}..." for text in texts],
+    )
     axis.grid(lying and _dots(chart))  # rows to follow with the eye; bars need none
     if lying:
         axes.invert_yaxis()

@@ -13,6 +13,8 @@ _NEAR = 5.0
 _RINGS = (0.0, 5.0, 11.0, 18.0, 27.0, 38.0, 52.0)
 """How much further away it is tried."""
 _DIRECTIONS = 16
+_CLEAR = 1.5
+"""Distance of a name from a line."""
 _MARKER = 3.5
 """Half the side of a point's marker."""
 _OVER_LABEL, _OVER_POINT, _OUTSIDE, _AWAY, _ON_LINE = 12.0, 6.0, 40.0, 3.0, 9.0
@@ -79,7 +81,8 @@ def _cost(
     inside = _overlap(box, frame)
     outside = (box[2] - box[0]) * (box[3] - box[1]) - inside
     over = sum(_overlap(box, other) for other in labels)
-    crossed = sum(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in lines)
+    left, low, right, high = box[0] - _CLEAR, box[1] - _CLEAR, box[2] + _CLEAR, box[3] + _CLEAR
+    crossed = sum(left <= x <= right and low <= y <= high for x, y in lines)
     points = sum(_overlap(box, other) for other in markers)
     return _OUTSIDE * outside + _OVER_LABEL * over + _OVER_POINT * points + _ON_LINE * crossed
 

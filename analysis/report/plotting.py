@@ -360,7 +360,7 @@ def _name_points(
         }
         axes.annotate(
             text.get_text(), at, xytext=(left, low), textcoords="offset points",
-            annotation_clip=False,
+            va="bottom", annotation_clip=False,
             arrowprops=line if far else None, in_layout=False,
         )  # fmt: skip
 

@@ -82,7 +82,7 @@ def egalitarian(
     >>> lists = {"a": "bcd", "b": "cad", "c": "dba", "d": "abc"}
     >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
     >>> egalitarian(instance).certificate["levels"][1]["value"]
-    0.375
+    0.4375
     """
     require_lists(instance, "egalitarian")
     clock, lists = Clock(time_limit, report), lists_of_agents(instance)
@@ -141,7 +141,7 @@ def least_regret(
     >>> lists = {"a": "bcd", "b": "cad", "c": "dba", "d": "abc"}
     >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
     >>> least_regret(instance).certificate["regret"]["agents"]
-    ['b', 'd']
+    ['a']
     """
     require_lists(instance, "minimum-regret", strict=True)
     clock = Clock(time_limit, report)
@@ -197,7 +197,7 @@ def sex_equal(
     >>> lists = {"a": "xy", "b": "yx", "x": "ba", "y": "ab"}
     >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
     >>> sex_equal(instance).certificate["levels"][1]["value"]
-    1.0
+    0.5
     """
     require_lists(instance, "sex-equal", strict=True)
     side = require_sides(instance)

@@ -134,7 +134,7 @@ def rank_maximal(
     >>> import cotenant
     >>> outcome = rank_maximal(cotenant.read("colocation/no-stable-4"))
     >>> outcome.certificate["profile"]
-    [2, 0, 2]
+    [2, 1, 1]
     """
     require_lists(instance, "rank-maximal")
     clock = Clock(time_limit, report)

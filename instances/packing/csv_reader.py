@@ -166,8 +166,8 @@ def _list(row: CsvRow, column: str) -> list[str]:
 
 def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
     if name not in places:
-        whats = {"apart": "a VM", "card_models": "a card_model"}
-        what = whats.get(column, "a host")
+        kinds_of_cells = {"apart": "a VM", "card_models": "a card_model"}
+        what = kinds_of_cells.get(column, "a host")
         raise row.wrong(column, f"names of {what} of the tables, separated by ;", text=name)
     return places[name]
 

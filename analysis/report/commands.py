@@ -112,18 +112,10 @@ def _files(rows: Sequence[Row]) -> list[str]:
     """The files of rows; the folder instead, where it has these files and no others."""
     names = list(dict.fromkeys(map(_file, rows)))
     folder = os.path.dirname(names[0])
-    if (
-        len(names) > 1
-        and folder
-        and set(names)
-        == {
-            os.path.join(folder, name)
-            for name in (os.listdir(folder) if os.path.isdir(folder) else ())
-            if name.endswith((".json", ".json.gz"))
-        }
-    ):
-        return [folder]
-    return names
+    if len(names) < 2 or not os.path.isdir(folder):
+        return names
+    there = {name for name in os.listdir(folder) if name.endswith((".json", ".json.gz"))}
+    return [folder] if set(names) == {os.path.join(folder, name) for name in there} else names
 
 
 def _file(row: Row) -> str:

@@ -385,10 +385,10 @@ def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
     return found
 
 
-def _places(chart: Chart, series: Series, names: Sequence[str] = ()) -> list[float]:
+def _places(chart: Chart, series: Series) -> list[float]:
     """Where a series' points are on the x axis: matplotlib counts dates in days."""
     unit = 86_400.0 if chart.x_scale == "time" else 1.0
-    return [_number(names.index(x) if isinstance(x, str) else x) / unit for x in series.x]
+    return [_number(x) / unit for x in series.x]
 
 
 def _number(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,8 @@ def test_an_answer_is_drawn_as_it_is() -> None:
     used = (placed.count @ packing.demand).sum(axis=0)
     assert sum(block.end - block.begin for block in blocks) in used.tolist()
     assert len({block.row for block in blocks}) == int((placed.count.sum(axis=1) > 0).sum())
+    for one, other in pairwise(blocks):
+        assert one.row != other.row or one.end == other.begin, "one behind the other"
 
 
 def test_of_many_rows_the_first_are_drawn_and_the_others_counted() -> None:

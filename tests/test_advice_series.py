@@ -290,6 +290,7 @@ def config_of(folder: Path, address: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_what_kubectl_lists_is_answered_with_the_rest_of_the_arguments(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, f"/bin/cat {ROOT}/advice/data/shop.json")
     line = ["drain", "n-6", "--context", "a b", "--json", "--kubeconfig=c", "--details"]
@@ -346,6 +347,7 @@ def test_an_empty_context_never_means_the_current_one(tmp_path: Path, last: list
     approved(done.stderr)
 
 
+@pytest.mark.slow
 def test_a_question_that_is_none_asks_no_cluster(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, "exit 7")
     for arguments, code in (((), 2), (("series", "x"), 2), (("--help",), 0)):

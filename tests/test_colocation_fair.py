@@ -103,6 +103,7 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program() -> No
     assert second["bound"] is None or second["bound"] <= second["value"]
 
 
+@pytest.mark.slow
 def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
     engines: Callable[..., None],
 ) -> None:

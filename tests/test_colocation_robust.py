@@ -142,6 +142,7 @@ def test_a_million_agents_have_a_proved_least_penalty(
     assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_each_engine_proves_the_same_least_penalty(engine: str) -> None:
     """With restarts HiGHS 1.12 calls .02740221 optimal, from the same start and seed."""

@@ -219,6 +219,7 @@ def with_ties(agents: int, levels: int, seed: int) -> Colocation:
     )
 
 
+@pytest.mark.slow
 def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
     for seed in range(3):
         instance = with_ties(30, 30, seed)
@@ -266,6 +267,7 @@ def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_s
     assert values == {0.0, 1.0, 2.0}
 
 
+@pytest.mark.slow
 def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
     # hubs go with everyone; two more odd cliques than hubs, which go only with hubs
     hubs, size = 10, 5

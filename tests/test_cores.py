@@ -102,6 +102,7 @@ def test_a_child_has_its_share_before_it_loads_anything() -> None:
         child.end()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sixteen")
 def test_the_children_of_a_comparison_share_and_no_more_are_counted_than_there_are_runs() -> None:
     from support import sweep_methods as bad

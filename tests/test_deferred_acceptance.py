@@ -97,6 +97,7 @@ def test_the_matching_is_stable_and_best_for_every_proposer(many: bool, ties: bo
     assert several or many  # the seeds must put optimality to the test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(30, 30), (40, 12), (12, 40), (1, 1), (90, 80)])
 def test_larger_markets_with_quotas_and_short_lists_are_stable(shape: tuple[int, int]) -> None:
     for seed in range(10):

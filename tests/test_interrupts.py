@@ -331,6 +331,7 @@ room.compare = lambda instances, methods, **rest: compare(
     assert {row["stop"] for row in read_rows(out)} <= {"interrupted"}
 
 
+@pytest.mark.slow
 def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_cell_runs(
     tmp_path: Path,
 ) -> None:

@@ -89,6 +89,7 @@ def told(note: Path) -> str:
     return note.read_text() if note.exists() else ""
 
 
+@pytest.mark.slow
 def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: Path) -> None:
     note, folder = tmp_path / "note", tmp_path / "folder"
     plant(folder, note)
@@ -102,6 +103,7 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     assert told(note) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="jobs are run on Linux only")
 def test_the_workers_of_this_computer_import_nothing_from_the_current_folder(
     tmp_path: Path,
@@ -165,6 +167,7 @@ def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path, ways: s
     assert told(note).count("usercustomize") == 1, told(note)
 
 
+@pytest.mark.slow
 def test_a_function_of_a_users_own_module_beside_the_script_is_found_by_a_child(
     tmp_path: Path,
 ) -> None:

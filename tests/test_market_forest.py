@@ -145,6 +145,7 @@ def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
     assert program.price == pytest.approx(outcome.solution.price, rel=CONVEX)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["one", "lognormal"])
 @pytest.mark.parametrize(
     ("users", "servers", "jobs"),

@@ -195,6 +195,7 @@ def placed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[type], None]:
     return partial(monkeypatch.setattr, stateful_workers, "ChildPlace")
 
 
+@pytest.mark.slow
 def test_two_processes_one_of_which_is_killed_find_what_one_finds(
     folder: Path, tmp_path: Path, placed_in: Callable[[type], None]
 ) -> None:
@@ -432,6 +433,7 @@ def test_a_folder_that_is_wrong_is_refused_in_one_line(
     assert not (tmp_path / "answer").exists()
 
 
+@pytest.mark.slow
 def test_an_error_comes_out_of_another_process_as_it_is(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)

@@ -221,6 +221,7 @@ def test_large_arrays_among_options_are_known_by_their_content(folder: Path) -> 
     assert len(keys) == 2
 
 
+@pytest.mark.slow
 def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
     command = ("compare", "colocation/tiny", "-m", "GR", "--out", str(folder / "rows.jsonl"))
     assert "taken" not in run(*command).stderr

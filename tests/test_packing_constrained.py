@@ -374,6 +374,7 @@ def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None
     assert filling.room.vms.tolist() == [[3], [1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("servers", [34, 26, 22])
 def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))

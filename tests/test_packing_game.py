@@ -300,6 +300,7 @@ def test_when_time_runs_out_algorithm_1_answers_and_says_so(monkeypatch) -> None
         equilibrium(game_of(instance), Clock(1e-6))
 
 
+@pytest.mark.slow
 def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
     instance = Packing(
         capacity=[[16, 32, 30], [4, 8, 50], [4, 4, 20], [8, 16, 40]],

@@ -336,6 +336,7 @@ def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() ->
                 method(instance)
 
 
+@pytest.mark.slow
 def test_a_short_time_limit_gives_an_answer_that_says_it_is_not_proved() -> None:
     for instance, limit in (
         (caprara(6, 200, 3), 1e-6),

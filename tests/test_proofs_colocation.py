@@ -379,6 +379,7 @@ def valid(source: str) -> Proved:
     return SOURCES[source]()
 
 
+@pytest.mark.slow
 def test_steps_of_every_kind_are_accepted() -> None:
     assert valid("sets").document["steps"][0]["sets"]
     assert valid("blossoms").document["steps"][0]["sets"]

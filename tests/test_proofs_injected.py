@@ -128,6 +128,7 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
         proof.refuses(lambda document, forge=forge: forge(document, hide=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", ["packing", "admission", "scheduling"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bound_a_little_too_good_is_proved_of_no_drawn_instance(seed: int, problem: str) -> None:

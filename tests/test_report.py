@@ -576,6 +576,7 @@ def test_text_and_series_stand_out_from_the_paper_in_both_schemes(scheme: int) -
     assert all(contrast(colors[name], colors["paper"]) >= 3 for name in series)
 
 
+@pytest.mark.slow
 def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
     rows = [
         each | {"metrics": {"penalty": each["metrics"]["penalty"]}} for each in two_instances()
@@ -663,6 +664,7 @@ def test_compare_writes_a_page_of_its_rows_with_frontiers_and_goes_on_where_it_w
     assert "cotenant solve colocation/tiny -m GR --time-limit 5" in report.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -707,6 +709,7 @@ def test_compare_refuses_a_page_that_cannot_be_written_before_any_run(tmp_path: 
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_real_comparison_make_a_page(tmp_path: Path) -> None:
     market, scheduling = cotenant.read("market/tiny"), cotenant.read("scheduling/tiny")
     rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=600, seeds=range(2)).rows

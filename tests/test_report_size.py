@@ -44,6 +44,7 @@ def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_p
     assert f"Pictures are drawn for the first {MOST_PICTURED} of 20 instances" in text
 
 
+@pytest.mark.slow
 def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     twenty: list[Row], tmp_path: Path
 ) -> None:
@@ -60,6 +61,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
     assert problem.pictures
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_the_command_line_takes_both(tmp_path: Path) -> None:
     rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"

@@ -50,6 +50,7 @@ main()
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
 def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_there(
     tmp_path: Path,

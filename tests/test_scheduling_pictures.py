@@ -175,6 +175,7 @@ def test_the_nearest_is_that_of_every_schedule_as_good(
     assert moved
 
 
+@pytest.mark.slow
 def test_the_frontiers_are_those_of_every_schedule() -> None:
     traded = 0
     for instance in tiny_instances(7, 8):

@@ -64,6 +64,7 @@ def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number:
     assert contended > number // 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 def test_compiled_ref_equals_plain_ref_with_five_organizations(reading: str) -> None:
     rng = np.random.default_rng(7)

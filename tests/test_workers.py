@@ -74,6 +74,7 @@ def test_the_rule_of_the_hard_limit() -> None:
     assert hard_limit(None) is None
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_takes_only_its_cell() -> None:
     found = cotenant.compare(
         [TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, bad.spoils], jobs=1
@@ -179,6 +180,7 @@ def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path
     )
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     sweep = started('["GR", bad.stubborn]', note, out)

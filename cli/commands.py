@@ -105,11 +105,22 @@ def advise() -> dict[str, Callable[..., None]]:
     }
 
 
+def table_of_bounds() -> dict[str, Callable[..., None]]:
+    """Load the commands of `bounds`."""
+    from . import bounds
+
+    return {name: getattr(bounds, name) for name in ("add", "show", "check", "page")}
+
+
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     "advise": (
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster. "
         "For one job of a queue, see `advice`.",
         advise,
+    ),
+    "bounds": (
+        "Keep a table of instances: the best answers and the best proved bounds, of anybody.",
+        table_of_bounds,
     ),
     "new": (
         "Write the files of something new into a checkout.",

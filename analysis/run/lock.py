@@ -24,14 +24,16 @@ _MOST = 10_000  # bytes that a holder takes to write down
 
 
 @contextmanager
-def locked(out: str | os.PathLike[str] | None, option: str = "--out") -> Iterator[None]:
+def locked(
+    out: str | os.PathLike[str] | None, option: str = "--out", wait: float = 0.0
+) -> Iterator[None]:
     """Hold the lock of a file of rows meanwhile: OUT.lock beside it, which says who holds it.
 
     The operating system takes the lock from a process that dies, so what a crash left is taken
     over. Where it keeps no locks (some network folders), or the file names another host, what is
     written in it decides. In a folder where no file can be made, the file of rows is locked itself,
     and nobody is named. What is no file (a pipe, /dev/null) needs no lock. `option` is what names
-    the file on the command line, for the message.
+    the file on the command line, for the message; `wait` is how many seconds others may hold it.
 
     Raises
     ------
@@ -42,7 +44,15 @@ def locked(out: str | os.PathLike[str] | None, option: str = "--out") -> Iterato
         yield
         return
     lock = Path(f"{os.fspath(out)}.lock")
-    stream, path = _taken(lock, Path(out), option)
+    until = time.monotonic() + wait
+    while True:
+        try:
+            stream, path = _taken(lock, Path(out), option)
+            break
+        except InvalidFile:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.05)
     try:
         yield
     finally:

@@ -114,7 +114,8 @@ def questions(problem: str) -> dict[str, Question]:
     first: dict[tuple[str, object], str] = {}
     for name, (options, goals, checker) in methods_of(problem).items():
         same = first.setdefault((goals, checker), name)  # the same objectives, judged alike
-        found[name] = Question(problem, same, *goals.split(",")[0].split(), tuple(options.split()))
+        objective, sense = goals.split(",")[0].split()
+        found[name] = Question(problem, same, objective, sense, tuple(options.split()))
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for entry in catalog.methods(problem):
         if entry.kind == "exact" and entry.name not in found and senses.get(entry.objective):
@@ -423,7 +424,7 @@ def _merged(
         rows[place:] = [row, *rows[place + 1 :]]
         write_text(table / TABLE, "".join(json.dumps(each) + "\n" for each in rows))
         # 3. What no row names any more goes.
-        named = {each[name] for each in rows for name in FILES}
+        named = {None, *(each[name] for each in rows for name in FILES)}
         for old in {before[name] for name in FILES if before} - named:
             with suppress(OSError):
                 (table / old).unlink()

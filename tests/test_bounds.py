@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.messages import refused
-from support.seeds import numbers
 
 import cotenant
-from cotenant.analysis.run import bounds
-from cotenant.analysis.run.bounds import NotAdded, add, check, is_closed, read_table
+from cotenant.analysis.run.bounds import add, check, is_closed, read_table
 from cotenant.analysis.run.proving import prove_file
-from cotenant.instances.problem import PROBLEM_NAMES, InfeasibleSolution, InvalidFile
 from cotenant.instances.problem.files import locate
-from cotenant.verify import methods_of
 
 TINY = cotenant.read("packing/tiny")
 
@@ -49,7 +39,8 @@ def proved(
 
 def test_a_row_becomes_better_file_by_file(tmp_path: Path, table: Path) -> None:
     row, before = add(table, "packing/tiny", set_name="small")
-    assert before is None and (row["objective"], row["value"], row["bound"]) == (
+    assert before is None
+    assert (row["objective"], row["value"], row["bound"]) == (
         "servers",
         None,
         None,
@@ -63,8 +54,10 @@ def test_a_row_becomes_better_file_by_file(tmp_path: Path, table: Path) -> None:
         "small",
     )
     best, was = add(table, "packing/tiny", [proved(tmp_path)], command="by hand")
-    assert was == worst and (best["value"], best["bound"], best["command"]) == (4, 4, "by hand")
-    assert is_closed(best) and read_table(table) == [best]
+    assert was == worst
+    assert (best["value"], best["bound"], best["command"]) == (4, 4, "by hand")
+    assert is_closed(best)
+    assert read_table(table) == [best]
     kept = {str(path.relative_to(table)) for path in table.rglob("*.json.gz")}
     assert kept == {best["instance"], best["answer"], best["proof"]}, "the worse answer is gone"
     assert [why for _, why in check(table)] == [""]

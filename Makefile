@@ -1,5 +1,5 @@
 # The daily commands; `make` alone lists them.
-.PHONY: help install test slow bench lint types docs check ci coverage verifier
+.PHONY: help install test slow bench lint types docs site check ci coverage verifier
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -25,8 +25,11 @@ lint:  ## style and spelling
 types:  ## mypy, strict
 	mypy && mypy tests
 
-docs:  ## the site, in build/site
+docs:  ## the pages as a site, in build/site
 	python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/site
+
+site: docs  ## the same, with a page that judges proofs in a browser (npm fetches Pyodide for it once)
+	.ci/bundle-verifier build/site/verify
 
 verifier:  ## the verifier of proofs as one file, dist/verify.pyz
 	.ci/zip-verifier dist/verify.pyz

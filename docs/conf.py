@@ -32,7 +32,7 @@ extensions = [
     "numpydoc_compat",
 ]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # notebooks become Markdown when read
-exclude_patterns = ["_build", "extensions"]
+exclude_patterns = ["_build", "extensions", "extra"]
 
 myst_enable_extensions = ["dollarmath", "fieldlist"]
 myst_heading_anchors = 3
@@ -52,6 +52,7 @@ default_role = "name"
 html_theme = "furo"
 html_title = f"{project} {version}"
 html_static_path = ["static"]
+html_extra_path = ["extra"]  # a page of its own: the one that judges proofs in a browser
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "scorer.js")
 html_show_sourcelink = False

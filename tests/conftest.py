@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.browser import shared_browser, start_browser
 from support.messages import (
     collected,
     key_of,
@@ -28,7 +29,13 @@ from support.oracles import packing as packing_brute_force
 
 from cotenant.solvers.outcome import Stop
 
-__all__ = ["pytest_addoption", "pytest_runtest_call", "pytest_sessionfinish"]
+__all__ = [
+    "pytest_addoption",
+    "pytest_runtest_call",
+    "pytest_sessionfinish",
+    "shared_browser",
+    "start_browser",
+]
 
 # No timing in tests: a loaded machine draws and runs slowly, and that is no failure.
 settings.register_profile("cotenant", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,13 +7,11 @@ from __future__ import annotations
 import importlib.util
 import io
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.browser import Browser, no_chromium, shape
 from support.report_rows import failed, frontier, row, two_instances
 
 from cotenant.instances.problem import PROBLEM_NAMES
@@ -22,19 +20,7 @@ pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")
 pytest.importorskip("selenium", reason="selenium is not installed (it is in the extra 'test')")
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="chromium or chromedriver is not at hand (Debian: chromium-driver)",
-)
-
-ARGUMENTS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--disable-extensions",
-)  # fmt: skip
-Browser = Any
+pytestmark = no_chromium
 
 EVERY = (
     "stable", "GR", "ES", "PF", "FFD", "best-fit", "DRF", "SM", "DA1", "REF", "FIFO", "IB", "fluid",
@@ -96,64 +82,14 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_page(page, path, ["cotenant", "advise", "nodes", "x"]).as_uri()
 
 
-@pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Browser]]:
-    """Starts browsers; each ends with the tests."""
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    begun = []
-
-    def begin(scripts: bool = True) -> Browser:
-        options = Options()
-        options.binary_location = str(CHROMIUM)
-        for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-            options.add_argument(argument)
-        if not scripts:
-            options.add_experimental_option(
-                "prefs", {"profile.managed_default_content_settings.javascript": 2}
-            )
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        try:
-            browser = webdriver.Chrome(
-                options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL)
-            )
-        except WebDriverException as error:
-            pytest.skip(f"chromium does not start here: {str(error).splitlines()[0]}")
-        begun.append(browser)
-        return browser
-
-    yield begin
-    for browser in begun:
-        browser.quit()
-
-
-@pytest.fixture(scope="module")
-def shared(start: Callable[..., Browser]) -> Browser:
-    """One browser for all tests that let scripts run."""
-    return start()
-
-
 @pytest.fixture
-def browser(shared: Browser, page: str) -> Browser:
+def browser(shared_browser: Browser, page: str) -> Browser:
     """The page, freshly opened on a wide light screen."""
-    shape(shared, 1280, "light")
-    shared.get(page)
-    shared.execute_script("localStorage.clear()")
-    shared.get(page)
-    return shared
-
-
-def shape(browser: Browser, width: int, scheme: str) -> None:
-    media = [
-        {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    shape(shared_browser, 1280, "light")
+    shared_browser.get(page)
+    shared_browser.execute_script("localStorage.clear()")
+    shared_browser.get(page)
+    return shared_browser
 
 
 def colors(browser: Browser) -> list[str]:
@@ -452,10 +388,12 @@ def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None
     assert len(rows) == 1 + len(answer.find_elements(By.CSS_SELECTOR, "tbody tr"))
 
 
-def test_without_scripts_everything_is_there(start: Callable[..., Browser], page: str) -> None:
+def test_without_scripts_everything_is_there(
+    start_browser: Callable[..., Browser], page: str
+) -> None:
     from selenium.webdriver.common.by import By
 
-    browser = start(scripts=False)
+    browser = start_browser(scripts=False)
     browser.get(page)
     assert browser.find_elements(By.TAG_NAME, "button") == []
     tables = browser.find_elements(By.CSS_SELECTOR, "main table")
@@ -596,10 +534,10 @@ def test_on_paper_a_plan_is_unfolded_and_its_bars_have_colors(planned: Browser) 
     assert planned.execute_script(exact) == "exact"
 
 
-def test_a_plan_is_there_without_scripts(start: Callable[..., Browser], plan: str) -> None:
+def test_a_plan_is_there_without_scripts(start_browser: Callable[..., Browser], plan: str) -> None:
     from selenium.webdriver.common.by import By
 
-    browser = start(scripts=False)
+    browser = start_browser(scripts=False)
     browser.get(plan)
     text = browser.find_element(By.TAG_NAME, "main").text
     for words in ("are enough", "n-2", "Wave 3", "69 %", "One namespace only."):

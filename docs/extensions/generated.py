@@ -13,6 +13,8 @@ import importlib.util
 import io
 import pkgutil
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from html import escape
@@ -283,6 +285,11 @@ def page(name: str, before: str = "", page: str = "") -> str:
     return name if (Path(__file__).resolve().parents[1] / f"{name}.md").exists() else ""
 
 
+def judge(name: str = "", before: str = "", page: str = "") -> str:
+    """A link to the page that judges proofs, which is of the site only."""
+    return '```{raw} html\n<p><a href="verify/index.html">Judge a proof in this browser</a></p>\n```'
+
+
 PARTS: dict[str, Callable[[str, str, str], str]] = {
     function.__name__: function
     for function in (
@@ -292,6 +299,7 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
         metrics,
         formats,
         experiments,
+        judge,
         undetermined,
         modules,
         page,
@@ -395,8 +403,16 @@ def _palette(app: Sphinx) -> None:
     )
 
 
+def _verifier(app: Sphinx, error: Exception | None) -> None:
+    """Put the verifier as one file beside the page that judges proofs with it."""
+    program = Path(__file__).resolve().parents[2] / ".ci" / "zip-verifier"
+    if error is None and app.builder.format == "html":
+        subprocess.run([sys.executable, program, app.outdir / "verify" / "verify.pyz"], check=True)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Fill pages as they are read."""
+    app.connect("build-finished", _verifier)
     app.connect("source-read", _fill)
     app.connect("builder-inited", _palette)
     app.add_css_file("palette.css")

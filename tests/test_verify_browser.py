@@ -1,0 +1,309 @@
+"""The page that judges proofs in a browser says what `verify` prints, and nothing else; what comes
+to no end, or is not there, is never accepted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import Browser, no_chromium, shape
+from support.messages import approved
+
+from cotenant.instances.problem import PROBLEM_NAMES
+
+pytest.importorskip("selenium", reason="selenium is not installed (it is in the extra 'test')")
+pytestmark = no_chromium
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ROOT / "instances" / "data" / "colocation" / "tiny.json"
+PROOF: dict[str, Any] = {
+    "cotenant_proof": 2,
+    "problem": "colocation",
+    "method": "optimal",
+    "options": {},
+    "instance": {
+        "sha256": "eed4e9770b165c94592b00cb188588958f007bd0ac0d6a46876cce1e3073831e",
+        "name": "tiny",
+    },
+    "claim": {
+        "objective": "penalty",
+        "sense": "min",
+        "value": "17/400",
+        "bound": "17/400",
+        "claim_kind": "optimal",
+    },
+    "witness": {"first": [0, 1], "second": [3, 2], "pairs": [1, 1], "single": [0, 0, 0, 0]},
+    "levels": [],
+    "steps": [
+        {"kind": "dual", "over": 10, "prices": [25, 0, 50, 95], "rent": 0, "sets": []},
+    ],
+}
+"""Four agents, and prices at which no pairing costs less than a mean of 0.0425."""
+
+EXACT = {
+    "accelerators": "max-min",
+    "admission": "optimal",
+    "colocation": "stable",
+    "groups": "optimal",
+    "market": "fisher",
+    "numa": "fluid",
+    "packing": "min-servers",
+    "scheduling": "REF",
+}
+"""A method of each problem that proves something on the tiny instance."""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that prints nothing."""
+
+    def log_message(self, *arguments: object) -> None:
+        """Print no line for a request."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder with the page, with Pyodide where it can be had, and the address it is served at."""
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run(
+        [sys.executable, ROOT / ".ci" / "bundle-verifier", folder / "verify"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def judging(site: tuple[Path, str], shared_browser: Browser) -> Iterator[Callable[..., list[str]]]:
+    """From two files, written to the server, to what the page says and the exit code it names."""
+    folder, address = site
+    if not (folder / "verify" / "pyodide").exists():
+        pytest.skip("Pyodide cannot be fetched (npm)")
+
+    def judge(instance: object, proof: object, suffix: str = ".json") -> list[str]:
+        for name, content in (("instance", instance), ("proof", proof)):
+            if not isinstance(content, bytes):
+                content = json.dumps(content).encode()
+            (folder / f"{name}{suffix}").write_bytes(content)
+        query = f"?instance=../instance{suffix}&proof=../proof{suffix}"
+        shared_browser.get(f"{address}/verify/index.html{query}")
+        return verdict(shared_browser)
+
+    yield judge
+    shared_browser.get("about:blank")
+
+
+def verdict(browser: Browser) -> list[str]:
+    """What the page says in the end, and its exit code."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 300).until(lambda _: text(browser, "words"))
+    shown = browser.execute_script("return document.getElementById('verdict').dataset.code")
+    return [text(browser, "words"), shown]
+
+
+def text(browser: Browser, name: str) -> str:
+    """The text of an element."""
+    found: str = browser.execute_script(
+        "return document.getElementById(arguments[0]).textContent", name
+    )
+    return found
+
+
+def state(browser: Browser, begin: str) -> str:
+    """The line on what the page does, once it begins so."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 100).until(lambda _: text(browser, "state").startswith(begin))
+    return text(browser, "state")
+
+
+def printed(site: tuple[Path, str], suffix: str = ".json") -> list[str]:
+    """The same of the command line, for the two files last written."""
+    files = [f"instance{suffix}", f"proof{suffix}"]
+    command = [sys.executable, "-I", "verify/verify.pyz", *files]
+    done = subprocess.run(command, cwd=site[0], capture_output=True, text=True, check=False)
+    return [done.stdout.rstrip("\n"), str(done.returncode)]
+
+
+def forged() -> dict[str, Any]:
+    """The proof with a better bound than it proves."""
+    return {**PROOF, "claim": {**PROOF["claim"], "bound": "18/400", "value": "18/400"}}
+
+
+def test_a_true_proof_is_accepted_and_a_forged_one_refused(
+    judging: Callable[..., list[str]], site: tuple[Path, str]
+) -> None:
+    assert judging(TINY.read_bytes(), PROOF) == printed(site)
+    assert printed(site)[0].startswith("accepted: colocation 'tiny', optimal: penalty is 0.0425")
+    assert judging(TINY.read_bytes(), forged()) == printed(site)
+    assert printed(site)[1] == "1"
+
+
+def test_without_pyodide_the_page_says_so_and_names_the_command(
+    site: tuple[Path, str], shared_browser: Browser
+) -> None:
+    folder, address = site
+    shutil.copytree(folder / "verify", folder / "bare", ignore=lambda *_: ["pyodide"])
+    shared_browser.get(f"{address}/bare/index.html?instance=page.css&proof=page.js")
+    approved(state(shared_browser, "The verifier").partition(" (")[0])
+    shared_browser.get((folder / "bare" / "index.html").as_uri())
+    approved(" ".join(text(shared_browser, "state").split()))
+    assert text(shared_browser, "command") == "python -I verify.pyz INSTANCE PROOF"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", PROBLEM_NAMES)
+def test_the_page_says_what_the_command_line_prints(
+    judging: Callable[..., list[str]], site: tuple[Path, str], problem: str, tmp_path: Path
+) -> None:
+    import cotenant
+
+    instance = cotenant.read(f"{problem}/tiny")
+    result = cotenant.solve(instance, EXACT[problem], time_limit=60)
+    cotenant.prove(instance, result, tmp_path)
+    document = json.loads(next(tmp_path.glob("*.proof.json*")).read_bytes())
+    content = (ROOT / "instances" / "data" / problem / "tiny.json").read_bytes()
+    assert judging(content, document) == printed(site)
+    assert printed(site)[1] == "0"
+    claim = document["claim"]
+    (key,) = [name for name in ("bound", "value") if claim[name] is not None][:1]
+    document["claim"] = {**claim, key: "1234567/89"}
+    assert judging(content, document) == printed(site)
+    assert printed(site)[1] == "1"
+    document["claim"] = claim
+    other = "market" if problem != "market" else "packing"
+    content = (ROOT / "instances" / "data" / other / "tiny.json").read_bytes()
+    assert judging(content, document) == printed(site)
+    assert "another instance" in printed(site)[0]
+
+
+@pytest.mark.slow
+def test_files_that_are_no_proof_are_a_sentence(
+    judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
+) -> None:
+    for broken in (b"", b"{", b"[1]", b"\xff\xfe", b"{}"):
+        assert judging(TINY.read_bytes(), broken) == printed(site)
+    packed = gzip.compress(json.dumps(PROOF).encode())
+    assert judging(gzip.compress(TINY.read_bytes()), packed, ".json.gz") == printed(
+        site, ".json.gz"
+    )
+    assert printed(site, ".json.gz")[1] == "0"
+    words, code = judging(TINY.read_bytes(), packed[:-20], ".json.gz")
+    assert words.startswith("unreadable: 'proof/proof.json.gz' cannot be read: ")
+    assert code == "2"
+    deep = b'{"cotenant_proof": ' + b"[" * 10**6 + b"]" * 10**6 + b"}"
+    words, code = judging(TINY.read_bytes(), deep)
+    assert words.startswith("not judged: ")
+    assert code == ""
+    assert judging(TINY.read_bytes(), PROOF)[1] == "0", "the next one has a Python of its own"
+
+
+DROP = """
+const [place, ...files] = arguments;
+const dataTransfer = new DataTransfer();
+for (const [name, content] of files) dataTransfer.items.add(new File([content], name));
+const target = document.querySelector(place);
+target.dispatchEvent(new DragEvent('drop', {dataTransfer, bubbles: true, cancelable: true}));
+"""
+
+
+@pytest.mark.slow
+def test_files_are_dropped_chosen_and_exchanged(
+    judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
+) -> None:
+    from selenium.webdriver.common.by import By
+
+    folder, address = site
+    shared_browser.get(f"{address}/verify/")
+    state(shared_browser, "Choose the instance and the proof.")
+    files = [["an 'odd' name.json", json.dumps(PROOF)], ["tiny.json", TINY.read_text()]]
+    shared_browser.execute_script(DROP, "body", *files)
+    assert verdict(shared_browser)[1] == "0"
+    assert text(shared_browser, "command") == (
+        "python -I verify.pyz tiny.json 'an '\\''odd'\\'' name.json'"
+    )
+    shared_browser.execute_script(DROP, "body", ["forged.json", json.dumps(forged())])
+    state(shared_browser, "Judged")
+    assert verdict(shared_browser)[1] == "1"
+    shared_browser.execute_script(DROP, "#instance", ["forged.json", json.dumps(forged())])
+    state(shared_browser, "Judged")
+    assert verdict(shared_browser)[1] == "1", "where a file is dropped is what it is taken for"
+    shared_browser.execute_script(DROP, "body", files[1], files[1])
+    assert text(shared_browser, "state")
+    path = folder / "chosen.json"
+    path.write_bytes(TINY.read_bytes())
+    shared_browser.find_element(By.ID, "instance").send_keys(str(path))
+    state(shared_browser, "Judged")
+    path.write_text(json.dumps(PROOF))
+    shared_browser.find_element(By.ID, "proof").send_keys(str(path))
+    state(shared_browser, "Judged")
+    assert shared_browser.get_log("browser") == []
+
+
+@pytest.mark.slow
+def test_a_long_judgement_is_canceled_and_the_page_lives_on(
+    judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
+) -> None:
+    from selenium.webdriver.common.by import By
+
+    shared_browser.get(f"{site[1]}/verify/")
+    long = ["long.json", '{"cotenant_proof": [' + "1," * 4_000_000 + "1]}"]
+    shared_browser.execute_script(DROP, "#instance", ["tiny.json", TINY.read_text()])
+    shared_browser.execute_script(DROP, "#proof", long)
+    state(shared_browser, "Judging")
+    shared_browser.find_element(By.ID, "cancel").click()
+    approved(text(shared_browser, "state"))
+    assert text(shared_browser, "words") == ""
+    shared_browser.execute_script(DROP, "#proof", ["proof.json", json.dumps(PROOF)])
+    assert verdict(shared_browser)[1] == "0"
+
+
+@pytest.mark.slow
+def test_only_files_of_the_same_host_are_loaded(
+    judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
+) -> None:
+    page = f"{site[1]}/verify/index.html"
+    for query in ("instance=https://example.org/tiny.json", "instance=//example.org/tiny.json",
+                  "proof=data:application/json,1", "proof=nowhere.json"):  # fmt: skip
+        shared_browser.get(f"{page}?{query}")
+        approved(state(shared_browser, "Nothing"))
+    judging(TINY.read_bytes(), PROOF)
+    asked = shared_browser.execute_script(
+        "return performance.getEntriesByType('resource').map(e => e.name)"
+    )
+    assert all(name.startswith(site[1]) for name in asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_as_wide_as_the_screen_and_has_two_color_schemes(
+    judging: Callable[..., list[str]], shared_browser: Browser, width: int
+) -> None:
+    colors = []
+    for scheme in ("light", "dark"):
+        shape(shared_browser, width, scheme)
+        judging(TINY.read_bytes(), PROOF)
+        wider = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert shared_browser.execute_script(wider) <= 0
+        colors.append(
+            shared_browser.execute_script(
+                "return ['body', '#meaning'].map(each =>"
+                " getComputedStyle(document.querySelector(each)).color)"
+            )
+        )
+    assert all(light != dark for light, dark in zip(*colors, strict=True))

@@ -176,8 +176,9 @@ def test_the_page_says_what_the_command_line_prints(
     instance = cotenant.read(f"{problem}/tiny")
     result = cotenant.solve(instance, EXACT[problem], time_limit=60)
     cotenant.prove(instance, result, tmp_path)
-    document = json.loads(next(tmp_path.glob("*.proof.json*")).read_bytes())
-    content = (ROOT / "instances" / "data" / problem / "tiny.json").read_bytes()
+    document = json.loads(gzip.decompress(next(tmp_path.glob("*.proof.json.gz")).read_bytes()))
+    (path,) = (path for path in tmp_path.iterdir() if ".proof." not in path.name)
+    content = path.read_bytes()
     assert judging(content, document) == printed(site)
     assert printed(site)[1] == "0"
     claim = document["claim"]
@@ -215,11 +216,16 @@ def test_files_that_are_no_proof_are_a_sentence(
 
 DROP = """
 const [place, ...files] = arguments;
+document.getElementById('words').textContent = '';
 const dataTransfer = new DataTransfer();
 for (const [name, content] of files) dataTransfer.items.add(new File([content], name));
 const target = document.querySelector(place);
 target.dispatchEvent(new DragEvent('drop', {dataTransfer, bubbles: true, cancelable: true}));
 """
+"""Drops files of these names and contents on an element."""
+
+INSTANCE_FILE = ["tiny.json", TINY.read_text()]
+PROOF_FILE = ["an 'odd' name.json", json.dumps(PROOF)]
 
 
 @pytest.mark.slow
@@ -229,30 +235,30 @@ def test_files_are_dropped_chosen_and_exchanged(
     from selenium.webdriver.common.by import By
 
     folder, address = site
+    forgery = ["forged.json", json.dumps(forged())]
     shared_browser.get(f"{address}/verify/")
     state(shared_browser, "Choose the instance and the proof.")
-    files = [["an 'odd' name.json", json.dumps(PROOF)], ["tiny.json", TINY.read_text()]]
-    shared_browser.execute_script(DROP, "body", *files)
+    for place, files, code in (
+        ("body", [PROOF_FILE, INSTANCE_FILE], "0"),
+        ("body", [forgery], "1"),
+        ("body", [INSTANCE_FILE, PROOF_FILE], "0"),
+        ("#instance", [PROOF_FILE], "1"),  # where a file is dropped is what it is taken for
+        ("body", [INSTANCE_FILE], "0"),
+    ):
+        shared_browser.execute_script(DROP, place, *files)
+        assert verdict(shared_browser)[1] == code
+    command = "python -I verify.pyz tiny.json 'an '\\''odd'\\'' name.json'"
+    assert text(shared_browser, "command") == command
+    shared_browser.execute_script(DROP, "body", INSTANCE_FILE, INSTANCE_FILE)
+    approved(state(shared_browser, "Two"))
+    for part, (_, content) in (("instance", INSTANCE_FILE), ("proof", PROOF_FILE)):
+        (folder / f"chosen-{part}.json").write_text(content)
+        shared_browser.find_element(By.ID, part).send_keys(str(folder / f"chosen-{part}.json"))
     assert verdict(shared_browser)[1] == "0"
-    assert text(shared_browser, "command") == (
-        "python -I verify.pyz tiny.json 'an '\\''odd'\\'' name.json'"
-    )
-    shared_browser.execute_script(DROP, "body", ["forged.json", json.dumps(forged())])
-    state(shared_browser, "Judged")
-    assert verdict(shared_browser)[1] == "1"
-    shared_browser.execute_script(DROP, "#instance", ["forged.json", json.dumps(forged())])
-    state(shared_browser, "Judged")
-    assert verdict(shared_browser)[1] == "1", "where a file is dropped is what it is taken for"
-    shared_browser.execute_script(DROP, "body", files[1], files[1])
-    assert text(shared_browser, "state")
-    path = folder / "chosen.json"
-    path.write_bytes(TINY.read_bytes())
-    shared_browser.find_element(By.ID, "instance").send_keys(str(path))
-    state(shared_browser, "Judged")
-    path.write_text(json.dumps(PROOF))
-    shared_browser.find_element(By.ID, "proof").send_keys(str(path))
-    state(shared_browser, "Judged")
     assert shared_browser.get_log("browser") == []
+    (folder / "chosen-proof.json").write_text("another")
+    shared_browser.execute_script(DROP, "#instance", INSTANCE_FILE)
+    approved(verdict(shared_browser))
 
 
 @pytest.mark.slow
@@ -263,13 +269,13 @@ def test_a_long_judgement_is_canceled_and_the_page_lives_on(
 
     shared_browser.get(f"{site[1]}/verify/")
     long = ["long.json", '{"cotenant_proof": [' + "1," * 4_000_000 + "1]}"]
-    shared_browser.execute_script(DROP, "#instance", ["tiny.json", TINY.read_text()])
+    shared_browser.execute_script(DROP, "#instance", INSTANCE_FILE)
     shared_browser.execute_script(DROP, "#proof", long)
     state(shared_browser, "Judging")
     shared_browser.find_element(By.ID, "cancel").click()
     approved(text(shared_browser, "state"))
     assert text(shared_browser, "words") == ""
-    shared_browser.execute_script(DROP, "#proof", ["proof.json", json.dumps(PROOF)])
+    shared_browser.execute_script(DROP, "#proof", PROOF_FILE)
     assert verdict(shared_browser)[1] == "0"
 
 

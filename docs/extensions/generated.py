@@ -287,7 +287,9 @@ def page(name: str, before: str = "", page: str = "") -> str:
 
 def judge(name: str = "", before: str = "", page: str = "") -> str:
     """A link to the page that judges proofs, which is of the site only."""
-    return '```{raw} html\n<p><a href="verify/index.html">Judge a proof in this browser</a></p>\n```'
+    return (
+        '```{raw} html\n<p><a href="verify/index.html">Judge a proof in this browser</a></p>\n```'
+    )
 
 
 PARTS: dict[str, Callable[[str, str, str], str]] = {

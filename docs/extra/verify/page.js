@@ -5,7 +5,7 @@ const MEANING = {
   1: "Refused (exit code 1): nothing is proved. This is the first reason.",
   2: "Unreadable (exit code 2): nothing is proved.",
 };
-const NO_END = "Not judged: Python ended in this browser, and nothing is proved. Run it as below.";
+const NO_END = "Not judged in this browser: nothing is proved. It can be run as below.";
 const PARTS = ["instance", "proof"];
 const HEAD = 65536; // bytes in which a proof says that it is one
 const files = {};

@@ -28,8 +28,13 @@ loading.catch((error) => postMessage({ missing: String(error.message || error) }
 
 onmessage = async ({ data }) => {
   try {
+    for (const file of Object.values(data))
+      await file.slice(0, 1).arrayBuffer().catch(() => {
+        throw new Error(`${file.name} has changed, or cannot be read: choose it again`);
+      });
     const python = await loading;
-    const names = Object.entries(data).map(([part, file]) => {
+    const names = ["instance", "proof"].map((part) => {
+      const file = data[part];
       python.FS.mkdir(part);
       python.FS.mount(python.FS.filesystems.WORKERFS, { files: [file] }, part);
       return `${part}/${file.name}`;

@@ -468,8 +468,7 @@ ANALYSES: dict[str, dict[str, str]] = {
     "scheduling": {
         "audit": "cotenant audit LOG judges a log's own schedule",
         "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
-        "strategy": "cotenant.analysis.scheduling.strategy searches for what organizations "
-        "gain by manipulating jobs",
+        "strategy": "cotenant manipulate searches for what organizations gain by misreported jobs",
     },
     "numa": {
         "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from "

@@ -37,6 +37,7 @@ class Analysis:
     predicted_at : f(instance, share, rng) -> the instance as predicted from a share of it.
     rounds_at : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole
         rounds, or None where the options ask for none.
+    reports_at : what its agents report and could misreport, a `manipulation.Reports`.
     """
 
     metric_table_at: str
@@ -48,6 +49,7 @@ class Analysis:
     frontiers_at: str | None = None
     predicted_at: str | None = None
     rounds_at: str | None = None
+    reports_at: str | None = None
 
     @classmethod
     def usual(cls, problem: str, **more: str) -> Analysis:
@@ -109,6 +111,11 @@ class Analysis:
     def predicted(self) -> Callable[..., Instance] | None:
         """What makes an instance of predicted values."""
         return _named(self.predicted_at)
+
+    @property
+    def reports(self) -> Any:
+        """What its agents report; None where its methods ask nobody for anything."""
+        return None if self.reports_at is None else resolve(self.reports_at)
 
     @property
     def rounds(self) -> Callable[..., AnswerTable | None] | None:

@@ -70,6 +70,13 @@ class Runs:
         Path | None,
         typer.Option(metavar="FOLDER", help="Write a proof of each answer here, and verify it."),
     ] = None
+    manipulation: Annotated[
+        bool,
+        typer.Option(
+            "--manipulation",
+            help="Also find what an agent gains by a misreport; see `cotenant manipulate`.",
+        ),
+    ] = False
     jobs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Processes on this machine; 1 when not given."),

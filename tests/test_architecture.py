@@ -38,7 +38,9 @@ LAYERS = {
     "cli": 8,
 }
 PACKAGES = ("ground", "run", "report", "problems")
-"""The packages of `analysis/`, the lowest first; its loose files are the ground."""
+"""The packages of `analysis/`, the lowest first; its loose files are the ground, but `RUNS`."""
+RUNS = {"manipulation"}
+"""Loose files that run methods: of the package `run`."""
 COMMON = {
     "problem",
     "engines",
@@ -131,7 +133,9 @@ def package_of(module: str) -> str | None:
     name = rest.partition(".")[0]
     if layer != "analysis" or not name:
         return None
-    return name if name in PACKAGES else "problems" if name in PROBLEM_NAMES else "ground"
+    if name in PACKAGES or name in PROBLEM_NAMES:
+        return name if name in PACKAGES else "problems"
+    return "run" if name in RUNS else "ground"
 
 
 def test_the_package_list_names_exactly_the_folders_with_modules(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
+from cotenant.analysis.manipulation import misreports
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
 from cotenant.analysis.scheduling.prices import prices
-from cotenant.analysis.scheduling.strategy import KINDS, best_gains, changes
+from cotenant.analysis.scheduling.strategy import KINDS, changes
 from cotenant.analysis.scheduling.windows import RULES, TABLE_RULES, study, summarize
-from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
+from cotenant.instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from cotenant.instances.scheduling import Schedule, Scheduling, psi, utilities
 from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
@@ -243,19 +244,20 @@ def test_psi_is_unmoved_by_splitting_and_merging_and_falls_with_delay() -> None:
 def test_the_search_finds_a_split_that_pays() -> None:
     # One job of 6 beside an idle machine: two halves run at once.
     instance = Scheduling([2], [0], [0], [6], horizon=6)
-    best = {gain.kind: gain for gain in best_gains(instance, "FIFO")}
+    best = {kind: misreports(instance, "FIFO", kinds=(kind,))[0] for kind in KINDS}
     assert best["split"].gain == psi([0, 0], [3, 3], 6).sum() - psi([0], [6], 6).sum()
-    assert best["split"].amount == 3
-    assert "merge" not in best
-    assert best["delay"].gain < 0
-    assert best["pad"].gain == 0
+    assert best["split"].report == "split job 0 by 3"
+    assert best["merge"].tried == 0
+    assert best["delay"].gain == best["pad"].gain == 0
+    assert best["delay"].tried == best["pad"].tried == 3
 
 
 def test_the_search_tries_rules_that_draw_with_the_same_draws() -> None:
     instance = Scheduling([1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [2, 3, 2, 3], horizon=6)
-    assert best_gains(instance, "random", seeds=3) == best_gains(instance, "random", seeds=3)
-    with refused(InvalidOption):
-        best_gains(instance, "LOTTERY")
+    one, two = ([found.value for found in misreports(instance, "random", seeds=3)] for _ in "ab")
+    assert one == two
+    with refused(UnknownName):
+        misreports(instance, "LOTTERY")
 
 
 def test_prices_are_shares_of_the_proved_optimum() -> None:

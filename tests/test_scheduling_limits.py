@@ -14,9 +14,9 @@ import pytest
 from support.messages import approved, refused
 
 import cotenant
+from cotenant.analysis.manipulation import best_misreport
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.audit import audit
-from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.analysis.scheduling.windows import rule_schedule
 from cotenant.baselines.scheduling import fair_share, rand
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
@@ -68,7 +68,7 @@ def test_an_interrupted_reference_is_neither_returned_nor_remembered() -> None:
     [
         lambda: fair_share(made()),
         lambda: rule_schedule(made(), "RAND15", np.random.default_rng(0)),
-        lambda: best_gains(made(jobs=6), "REF"),
+        lambda: best_misreport(made(jobs=6), "REF"),
     ],
     ids=["a rule", "a study of RAND", "a search for gains"],
 )

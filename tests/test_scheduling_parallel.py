@@ -18,9 +18,9 @@ from support.scheduling_cases import KINDS, best_of_all, small_instance, wrongs
 from support.seeds import numbers
 
 import cotenant
+from cotenant.analysis.manipulation import best_misreport
 from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
-from cotenant.analysis.scheduling.strategy import best_gains
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidFile,
@@ -329,5 +329,5 @@ def test_a_slow_machine_more_may_make_a_coalition_poorer() -> None:
 
 def test_an_organization_gains_when_it_cuts_a_job_into_narrower_ones() -> None:
     instance = Scheduling([3], [0, 0], [0, 0], [1, 1], 2, processors=[2, 2])
-    [gain] = best_gains(instance, "REF", kinds=("narrow",))
-    assert (gain.gain, gain.utility, gain.amount) == (1.0, 6.0, 1)
+    found = best_misreport(instance, "REF", kinds=("narrow",))
+    assert (found.gain, found.truthful, found.report) == (1.0, 6.0, "narrow job 1 by 1")

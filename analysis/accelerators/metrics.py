@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.envy import envy
 from ...instances.accelerators.equilibrium import Budget, residuals
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     cost,
     entitlements,
+    fastest_throughputs,
     finish_time_ratios,
     hierarchical_weights,
     mean_throughput,
     throughputs,
 )
 from ...instances.problem.option_types import validate_options
+from ..manipulation import Misreport, RowReports
 from ..metric import Metric
 from .rounds import Rounds, whole_rounds
 
@@ -89,3 +92,23 @@ def metrics(
         ratios = finish_time_ratios(instance, throughputs(instance, solution))
         found["finish_time_ratio"] = float(np.max(ratios[there]))
     return found
+
+
+class _Reports(RowReports):
+    """The jobs of a type report their throughputs alone, where they can run."""
+
+    unit, field = "steps a second", "throughput"
+
+    def mine(self, instance: Accelerators, table: Floats, agent: int) -> Any:
+        return super().mine(instance, table, agent) & (instance.alone > 0)
+
+    def utilities(self, truth: Accelerators, shown: Misreport, solution: TimeShares) -> Floats:
+        return np.where(truth.count > 0, throughputs(truth, solution), np.nan)
+
+    def most(
+        self, truth: Accelerators, agent: int, honest: float, method: str
+    ) -> tuple[float, str]:
+        return float(fastest_throughputs(truth)[agent]), "always on its fastest device"
+
+
+REPORTS = _Reports()

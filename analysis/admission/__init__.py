@@ -2,4 +2,4 @@
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis.usual("admission")
+ANALYSIS = Analysis.usual("admission", reports_at="analysis.admission.metrics:REPORTS")

@@ -18,7 +18,10 @@ from ...instances.admission import (
     speeds_at_home,
     total_speed,
 )
+from ...instances.admission.instance import SMALLEST, Floats
+from ...instances.admission.rules import speeds_on
 from ...instances.problem.option_types import validate_options
+from ..manipulation import Misreport, RowReports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -81,3 +84,21 @@ def metrics(
     if instance.length is not None and len(chosen) == instance.jobs:
         result["computation_time"] = float((instance.length / speeds).sum())
     return {metric.name: result[metric.name] for metric in METRICS if metric.name in result}
+
+
+class _Reports(RowReports):
+    """A job reports its speeds on the types of cores."""
+
+    unit, field, worst = "speed", "speed", SMALLEST
+
+    def utilities(self, truth: Admission, shown: Misreport, solution: Assignment) -> Floats:
+        return job_speeds(truth, solution)
+
+    def most(self, truth: Admission, agent: int, honest: float, method: str) -> tuple[float, str]:
+        if method == "proposed":  # jobs before it are placed whatever it reports
+            return honest, "serial dictatorship: in its turn a job takes its fastest cores"
+        alone = speeds_on(truth, truth.cores, np.array([agent]))
+        return float(alone.max()), "alone on the fastest VM"
+
+
+REPORTS = _Reports()

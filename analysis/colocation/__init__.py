@@ -3,5 +3,7 @@
 from ..registry import Analysis
 
 ANALYSIS = Analysis.usual(
-    "colocation", predicted_at="analysis.colocation.prediction:predicted_instance"
+    "colocation",
+    predicted_at="analysis.colocation.prediction:predicted_instance",
+    reports_at="analysis.colocation.metrics:REPORTS",
 )

@@ -2,4 +2,4 @@
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis.usual("groups")
+ANALYSIS = Analysis.usual("groups", reports_at="analysis.groups.metrics:REPORTS")

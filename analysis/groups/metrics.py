@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from math import comb
+from typing import Any
 
 import numpy as np
 
-from ...instances.groups.instance import UNIT, Grouping, Groups
+from ...instances.groups.instance import LEAST, UNIT, Floats, Grouping, Groups
 from ...instances.groups.stability import (
     Alpha,
     agent_losses,
@@ -18,6 +19,7 @@ from ...instances.groups.stability import (
     type_penalties,
 )
 from ...instances.problem.option_types import validate_options
+from ..manipulation import Misreport, RowReports
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -113,3 +115,30 @@ def attribution(instance: Groups, grouping: Grouping) -> float | None:
     present = instance.count > 0
     penalty = np.round(type_penalties(instance, grouping)[present], 12)
     return rank_correlation(penalty, instance.pressure[present])
+
+
+class _Reports(RowReports):
+    """A type reports what it loses beside others: its penalties, sensitivities or losses."""
+
+    unit, best, worst = "1 - penalty", LEAST, 1.0
+
+    def field_of(self, instance: Groups) -> str:
+        fields = {"additive": "penalty", "pressure": "sensitivity", "table": "losses"}
+        return fields[instance.model]
+
+    def mine(self, instance: Groups, table: Floats, agent: int) -> Any:
+        if instance.members is not None:
+            return instance.members == agent
+        return super().mine(instance, table, agent)
+
+    def utilities(self, truth: Groups, shown: Misreport, solution: Grouping) -> Floats:
+        return 1 - type_penalties(truth, solution)
+
+    def most(self, truth: Groups, agent: int, honest: float, method: str) -> tuple[float, str]:
+        table = getattr(truth, self.field_of(truth))
+        least = min(0.0, float(table[self.mine(truth, table, agent)].min(initial=0.0)))
+        others = int(truth.seats.max()) - 1 if truth.model == "additive" else 1
+        return 1 - others * least, "alone, or beside those that cost it least"
+
+
+REPORTS = _Reports()

@@ -2,4 +2,4 @@
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis.usual("market")
+ANALYSIS = Analysis.usual("market", reports_at="analysis.market.metrics:REPORTS")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
 
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import Family, family_named
-from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import least_ratio
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
 from ...instances.problem.option_types import validate_options
+from ..manipulation import Misreport, RowReports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -85,3 +90,82 @@ def metrics(
 
 def _welfare(market: Market, worth: Floats) -> dict[str, float]:
     return {"total_utility": float(worth.sum()), "nash_welfare": nash_welfare(market, worth)}
+
+
+RATIOS = {"linear": 2.0, "ces": 2.0, "cobb-douglas": math.e ** (1 / math.e), "leontief": 2.0}
+"""What a misreport at most multiplies a user's utility by in an equilibrium, see N. Chen, X. Deng,
+B. Tang, H. Zhang and J. Zhang, Information and Computation 284 (2022); of ces where rho > 0.
+"""
+
+SHIFTS = (-2.0, -0.5, -0.1, 0.1, 0.5, 2.0)
+"""Parallel fractions that are tried: what is added to log(f / (1 - f)) of all jobs of a user."""
+
+
+class _Reports(RowReports):
+    """A user reports the work of its jobs and, where not all are linear, their parallel fractions,
+    and may split jobs. It has the budget that it has.
+    """
+
+    unit, field = "work", "work"
+
+    def mine(self, instance: Market, table: Floats, agent: int) -> Any:
+        return instance.user == agent
+
+    def utilities(
+        self, truth: Market, shown: Misreport, solution: Allocation, *, utility: Family = "amdahl",
+        rho: float = 0.5,
+    ) -> Floats:  # fmt: skip
+        parts = np.arange(truth.jobs) if shown.parts is None else shown.parts
+        cores = total_by(parts, solution.cores, truth.jobs)
+        family = family_named(utility, rho)
+        worth = user_utilities(truth, cores) if family is None else family.utilities(truth, cores)
+        return np.where(truth.active, worth, np.nan)
+
+    def most(
+        self, truth: Market, agent: int, honest: float, method: str, *, utility: Family = "amdahl",
+        rho: float = 0.5,
+    ) -> tuple[float, str]:  # fmt: skip
+        cores = Allocation(truth.capacity[truth.server])
+        here = Misreport(truth)
+        alone = float(self.utilities(truth, here, cores, utility=utility, rho=rho)[agent])
+        kind = "linear" if _linear(truth, utility) else utility
+        known = kind in RATIOS and (kind != "ces" or rho > 0)
+        if known and method in ("fisher", "fisher-convex", "nash-welfare"):
+            most = RATIOS[kind]
+            if most * honest < alone:
+                return most * honest, f"incentive ratio {most:.4g} (Chen and others 2022)"
+        return alone, "all cores of its servers"
+
+    def near(
+        self, truth: Market, here: Misreport, agent: int, *, utility: Family = "amdahl"
+    ) -> Iterator[Misreport]:
+        yield from super().near(truth, here, agent)
+        market = here.instance
+        if utility != "amdahl" or _linear(truth, utility):
+            return
+        mine, fraction = market.user == agent, market.parallel_fraction
+        odds = ratio(fraction, 1 - fraction)
+        curved = mine & (fraction > 0) & (fraction < 1)
+        for shift in SHIFTS:
+            lie = odds * np.exp(shift)
+            yield from here.changed(parallel_fraction=np.where(curved, lie / (1 + lie), fraction))
+        for job in np.flatnonzero(mine).tolist():
+            twice = {name: np.append(getattr(market, name), getattr(market, name)[job])
+                     for name in ("user", "server", "parallel_fraction", "work")}  # fmt: skip
+            twice["work"][[job, -1]] /= 2
+            parts = np.arange(market.jobs) if here.parts is None else here.parts
+            yield from here.changed(np.append(parts, parts[job]), **twice)
+
+    def words(self, shown: Misreport, agent: int) -> str:
+        fraction = shown.instance.parallel_fraction[shown.instance.user == agent][:8].tolist()
+        return f"{super().words(shown, agent)}; f {', '.join(f'{f:.4g}' for f in fraction)}"
+
+
+def _linear(market: Market, utility: Family) -> bool:
+    """Whether all jobs are worth their cores times their work."""
+    return utility == "linear" or (
+        utility == "amdahl" and bool((market.parallel_fraction == 1).all())
+    )
+
+
+REPORTS = _Reports()

@@ -2,4 +2,4 @@
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis.usual("packing")
+ANALYSIS = Analysis.usual("packing", reports_at="analysis.packing.metrics:REPORTS")

@@ -142,7 +142,7 @@ def comparison_tables(
 
 def require_columns(problems: Iterable[str], names: Sequence[str]) -> None:
     """Refuse, before any work, a heading that no table of these problems' comparison has."""
-    known = ["method", "status", "seeds", "seconds"]
+    known = ["method", "status", "seeds", "seconds", "gain by lying"]
     keys: list[str] = []
     for problem in problems:
         for metric in analysis_of(problem).metric_table:
@@ -410,6 +410,9 @@ def _gap_table(
             )
             key = f"difference_{metric.name}"
             columns.append(Column("difference", shown_as, numeric=True, key=key, people=False))
+    gains = any("manipulation" in line for line in lines)
+    if gains:
+        columns.append(Column("gain by lying", numeric=True))
     columns.append(Column("seconds", seconds_text, numeric=True, rank=rank["seconds"]))
     rows = []
     for line in lines:
@@ -423,6 +426,7 @@ def _gap_table(
             if metric.name in bounds:
                 cells.append(line["gaps"].get(f"gap_{metric.name}"))
                 cells.append(line["differences"].get(f"difference_{metric.name}"))
+        cells += [_gain(line)] if gains else []
         rows.append((*cells, line["seconds"]))
     remarks = (
         [
@@ -441,6 +445,15 @@ _CERTIFIED = (
     "certified: verify.py accepted a proof of all that the row claims (partly certified: of less). "
     "In the other rows a bound is what a solver or this package says."
 )
+
+
+def _gain(line: Line) -> Any:
+    """What an agent gains by its best misreport, and what none passes where that is not exact."""
+    if (found := line.get("manipulation")) is None:
+        return None
+    most = found["gain_at_most"]
+    more = "" if found["status"] == "exact" or most is None else f" (at most {most:.4g})"
+    return found["gain"], f"{found['gain']:.4g}{more}"
 
 
 def _scale(lines: Sequence[Line], metric: str) -> float:

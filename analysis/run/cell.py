@@ -19,6 +19,7 @@ from ...instances.problem.options import accepted
 from ...solvers.interrupts import deferred
 from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
+from ..manipulation import best_misreport
 from ..registry import analysis_of
 from .own_functions import UNKNOWN, place_of
 from .proving import prove_beside
@@ -33,8 +34,8 @@ ANSWER_ROWS = 1000
 @dataclass(frozen=True)
 class Cell:
     """One run: an instance, a method and a seed, with the options that method takes; `prove` names
-    the folder for the proof of its answer, and `code` is `own_functions.code_of` the user's own
-    functions in it.
+    the folder for the proof of its answer, `manipulation` asks for the best misreport, and `code`
+    is `own_functions.code_of` the user's own functions in it.
     """
 
     instance: Instance
@@ -47,6 +48,12 @@ class Cell:
     kind: Literal["run", "frontier"] = "run"
     prove: str | None = None
     code: str = ""
+    manipulation: bool = False
+
+    @property
+    def parts(self) -> int:
+        """How often its time limit it may take."""
+        return 1 + (self.prove is not None) + self.manipulation
 
     @property
     def own(self) -> list[Callable[..., Any]]:
@@ -82,7 +89,10 @@ class Cell:
         ]
         options = sorted([name, _content(value)] for name, value in self.options.items())
         how = [self.time_limit, options, self.predict, versions().get("cotenant")]
-        return json.dumps([self.kind, *parts, *how, *(["proved"] if self.prove else [])])
+        more = {"proved": self.prove, "misreports": self.manipulation}
+        return json.dumps(
+            [self.kind, *parts, *how, *(word for word, asked in more.items() if asked)]
+        )
 
 
 def run_cell(cell: Cell) -> Row:
@@ -94,6 +104,7 @@ def run_cell(cell: Cell) -> Row:
         result = solve(
             instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options
         )
+        gains = _manipulated(cell)
         with deferred() as put_off:  # the answer is known: its row is made, whatever comes
             row = {
                 **result.summary(),
@@ -101,6 +112,7 @@ def run_cell(cell: Cell) -> Row:
                 **_judged(cell, result),
                 **_recorded(cell, result),
                 **_described(result),
+                **gains,
                 **_identity(cell),
             }
             return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
@@ -120,6 +132,22 @@ def _proved(cell: Cell, result: Result) -> Row:
     except Exception as error:
         return {"proof": {"standing": "claimed", "says": f"{type(error).__name__}: {error}"}}
     return {"proof": found.document()}
+
+
+def _manipulated(cell: Cell) -> Row:
+    """What an agent gains at most by a misreport; a search that fails leaves the run its answer."""
+    if not cell.manipulation or analysis_of(cell.instance.problem).reports is None:
+        return {}
+    try:
+        found = best_misreport(
+            cell.instance, cell.method, None, cell.time_limit, seed=cell.seed, **cell.options
+        )
+    except KeyboardInterrupt:
+        return {"stop": Stop.INTERRUPTED.value}
+    except CotenantError as error:
+        return {"manipulation": {"why": str(error)}}
+    stopped: Row = {"stop": found.stop.value} if found.stop is Stop.INTERRUPTED else {}
+    return {"manipulation": found.document(), **stopped}
 
 
 def failed_row(cell: Cell, error: BaseException) -> Row:

@@ -81,6 +81,8 @@ def compare(
         two seconds have passed, False none.
     running : called with what runs now and how long the rest may take, before the first run and
         after each.
+    manipulation : also find, in as much time again as each run has, what an agent gains at most by
+        a misreport, see `analysis.manipulation` (problems whose agents report something).
     stopping : called when processes or a cluster were asked to stop, before the rows that they
         still hand in.
 
@@ -116,7 +118,9 @@ def compare(
         if own and own not in codes:
             codes[own] = code_of(cell.own)
         source = (files or {}).get(fingerprint(cell.instance))
-        cells[number] = replace(cell, file=source, prove=folder, code=codes.get(own, ""))
+        code = codes.get(own, "")
+        searched = how.manipulation and cell.kind == "run" and predict is None
+        cells[number] = replace(cell, file=source, prove=folder, code=code, manipulation=searched)
     rows: list[Row] = []
     interrupted, reused = False, 0
     shown = watched() if how.progress is True else how.progress or None

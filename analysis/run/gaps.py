@@ -143,6 +143,9 @@ class Comparison:
             standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
             order = ("claimed", "partly", "certified")
             line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
+            gains = [row["manipulation"] for row in done if "gain" in row.get("manipulation", {})]
+            if gains:
+                line["manipulation"] = max(gains, key=lambda found: found["gain"])
             line["equilibrium"] = any(row.get("tolerance") is not None for row in done)
             line["bounds"], line["scales"] = rows[0]["bounds"], rows[0]["scales"]
             line["metrics"] = _means([row["metrics"] for row in answered])

@@ -32,6 +32,7 @@ class Row(TypedDict, total=False):
         `total`.
     record : small numbers for the report's pictures, by the problem's `record`.
     proof : how its claims stand, see `proving.Proved`.
+    manipulation : the best misreport that was found, `manipulation.Manipulation.document`.
     error : why a run failed; absent otherwise.
     frontiers : documents of `PriceFrontier`.
     reading : what the metrics were given, see `gaps.reading`.
@@ -64,6 +65,7 @@ class Row(TypedDict, total=False):
     scale: float
     levels: list[dict[str, Any]]
     proof: dict[str, Any]
+    manipulation: dict[str, Any]
     seconds: float
     options: dict[str, Any]
     metrics: Mapping[str, float | None]
@@ -94,6 +96,7 @@ class Line(TypedDict, total=False):
     proof : how the claims of the runs stand: certified only where those of all are.
     metrics, gaps, differences : means over the seeds that have an answer; None where one has none.
     spreads : standard deviations of the metrics over those seeds; None of fewer than two.
+    manipulation : the misreport of the runs that gains most.
     errors : reasons of failures, with how often each occurred.
     """
 
@@ -111,6 +114,7 @@ class Line(TypedDict, total=False):
     equilibrium: bool
     own_gap: float | None
     proof: dict[str, Any]
+    manipulation: dict[str, Any]
     bounds: dict[str, float]
     scales: dict[str, float]
     metrics: dict[str, float | None]

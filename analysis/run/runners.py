@@ -75,6 +75,7 @@ class RunSettings:
     progress: Progress | bool = True
     running: Callable[[Outlook], None] | None = None
     stopping: Callable[[], None] | None = None
+    manipulation: bool = False
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.dask is not None:

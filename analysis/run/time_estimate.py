@@ -51,7 +51,7 @@ def _most(cell: Cell, taken: dict[tuple[str, str], float]) -> float | None:
         entry = find(cell.instance.problem, cell.method)
         if entry.kind == "heuristic":
             return taken.get((cell.instance.problem, cell.name), 0.0)
-    return None if cell.time_limit is None else cell.time_limit * (2 if cell.prove else 1)
+    return None if cell.time_limit is None else cell.time_limit * cell.parts
 
 
 def _seconds_of(rows: Sequence[Row]) -> dict[tuple[str, str], float]:

@@ -41,7 +41,7 @@ def limit_of(cell: Cell, given: float | None) -> float | None:
     """The hard limit of a cell: the one given, else the rule's; a proof takes as long again."""
     if given is not None or cell.time_limit is None:
         return given
-    return hard_limit(cell.time_limit * (2 if cell.prove else 1))
+    return hard_limit(cell.time_limit * cell.parts)
 
 
 def overran_text(limit: float, time_limit: float | None) -> str:

@@ -2,4 +2,4 @@
 
 from ..registry import Analysis
 
-ANALYSIS = Analysis.usual("scheduling")
+ANALYSIS = Analysis.usual("scheduling", reports_at="analysis.scheduling.strategy:REPORTS")

@@ -15,12 +15,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import validate_options
-from ...instances.scheduling import Scheduling, psi
+from ...instances.scheduling import Schedule, Scheduling, psi
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.utility import rates
-from .windows import RULES, rule_named, rule_schedule
+from ...instances.scheduling.utility import per_organization, rates
+from ..manipulation import Floats, Misreport, Reports
+from .windows import RULES
 
 Kind = Literal["split", "merge", "delay", "pad", "narrow"]
 KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
@@ -48,25 +47,6 @@ class Change:
     amount: int
     instance: Scheduling
     useful: Integers
-
-
-@dataclass(frozen=True)
-class Gain:
-    """The most an organization gained by one kind of change.
-
-    Attributes
-    ----------
-    kind, organization, job, amount : the change; job -1 when there was none to try.
-    gain : in true utility; negative when every change loses.
-    utility : without the change.
-    """
-
-    kind: Kind
-    organization: int
-    job: int
-    amount: int
-    gain: float
-    utility: float
 
 
 def changes(
@@ -102,54 +82,37 @@ def changes(
                 )
 
 
-@validate_options
-def best_gains(
-    instance: Scheduling, rule: str, *, kinds: Sequence[Kind] = KINDS, seeds: int = 8, seed: int = 0
-) -> list[Gain]:
-    """For each organization and kind, the change that gains most under a rule. Tries O(total
-    processing) schedules.
+class _Reports(Reports):
+    """An organization presents its jobs differently, by one change of `changes`."""
 
-    Parameters
-    ----------
-    rule : a name of `STRATEGY_RULES`.
-    seeds : a rule that draws is judged by its mean over so many seeds, the same with and without
-        the change.
-    seed : of the first of them.
-    """
-    if rule not in STRATEGY_RULES:
-        raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(STRATEGY_RULES)}")
-    repeats = range(seed, seed + (seeds if rule_named(rule)[1] else 1))
-    found = []
-    for organization in range(instance.organizations):
-        honest = _true_utility(instance, instance.processing, organization, rule, repeats)
-        best = {kind: Gain(kind, organization, -1, 0, -np.inf, honest) for kind in kinds}
-        for change in changes(instance, organization, kinds):
-            gain = (
-                _true_utility(change.instance, change.useful, organization, rule, repeats) - honest
-            )
-            if gain > best[change.kind].gain:
-                best[change.kind] = Gain(
-                    change.kind, organization, change.job, change.amount, gain, honest
-                )
-        found += [entry for entry in best.values() if entry.job >= 0]
-    return found
+    unit = "psi"
+
+    def utilities(self, truth: Scheduling, shown: Misreport, solution: Schedule) -> Floats:
+        useful = truth.processing if shown.parts is None else shown.parts.useful
+        given = shown.instance
+        work = useful * given.width
+        worth = psi(solution.start, work, given.horizon, rates(given, solution.machine))
+        return per_organization(given, worth).astype(float)
+
+    def most(self, truth: Scheduling, agent: int, honest: float, method: str) -> tuple[float, str]:
+        left = np.maximum(truth.horizon - truth.release, 0)
+        return float(per_organization(truth, left * truth.work)[agent]), "all work at its release"
+
+    def near(
+        self, truth: Scheduling, here: Misreport, agent: int, *, kinds: Sequence[Kind] | None = None
+    ) -> Iterator[Misreport]:
+        some = KINDS if truth.processors is None else get_args(Kind)
+        for change in changes(truth, agent, some if kinds is None else kinds):
+            if here.parts is None:  # what is useful is known of one change
+                yield Misreport(change.instance, change)
+
+    def words(self, shown: Misreport, agent: int) -> str:
+        change = shown.parts
+        by = f" by {change.amount}" if change.amount else ""
+        return f"{change.kind} job {change.job}{by}"
 
 
-def _true_utility(
-    instance: Scheduling, useful: Integers, organization: int, rule: str, repeats: range
-) -> float:
-    total = 0
-    mine = instance.organization == organization
-    for number in repeats:
-        schedule = rule_schedule(instance, rule, np.random.default_rng(number))
-        worth = psi(
-            schedule.start,
-            useful * instance.width,
-            instance.horizon,
-            rates(instance, schedule.machine),
-        )
-        total += int(worth[mine].sum())
-    return total / len(repeats)
+REPORTS = _Reports()
 
 
 def _twice(instance: Scheduling, job: int) -> Scheduling:

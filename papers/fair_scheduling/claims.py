@@ -9,9 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
+from ...analysis.manipulation import misreports
 from ...analysis.report.picture import HeatMap, Picture
 from ...analysis.scheduling.prices import prices
-from ...analysis.scheduling.strategy import KINDS, STRATEGY_RULES, best_gains
+from ...analysis.scheduling.strategy import KINDS, STRATEGY_RULES, changes
+from ...analysis.scheduling.windows import RAND_AS
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.feasibility import assign_machines
@@ -203,16 +205,22 @@ def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Itera
     generators = [np.random.default_rng([seed, index]) for index in range(instances)]
     made = [workload(**shape, batch=2, load=1.5, spread=0.6, rng=rng) for rng in generators]  # type: ignore[arg-type]
     for rule in STRATEGY_RULES:
-        gains = [
-            gain for instance in made for gain in best_gains(instance, rule, seeds=seeds, seed=seed)
-        ]
+        options = RAND_AS.get(rule, {})
         words = []
         for kind in KINDS:
-            mine = [gain for gain in gains if gain.kind == kind]
-            better = [
-                gain.gain / gain.utility for gain in mine if gain.gain > 1e-9 and gain.utility > 0
-            ]
-            share = sum(gain.gain > 1e-9 for gain in mine) / max(1, len(mine))
+            mine = [
+                found
+                for instance in made
+                for user, found in enumerate(
+                    misreports(
+                        instance, "RAND" if options else rule, None, None,
+                        seed=seed, seeds=seeds, kinds=(kind,), **options,
+                    )
+                )
+                if next(changes(instance, user, (kind,)), None) is not None
+            ]  # fmt: skip
+            better = [found.ratio - 1 for found in mine if found.gain and found.truthful > 0]
+            share = sum(found.gain > 0 for found in mine) / max(1, len(mine))
             words.append(f"{kind} {_percent(share)} (most {_percent(max(better, default=0.0))})")
         yield addition(f"{rule}: organizations that can gain", ", ".join(words))
     note = (

@@ -1,0 +1,401 @@
+"""The best misreport of an agent: witnesses judged by the truth, bounds, theorems, and all misreports
+on small instances by code of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise, permutations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import approved, refused
+from support.seeds import numbers
+from support.terminal import run
+
+import cotenant
+from cotenant.analysis.manipulation import Misreport, best_misreport, misreports
+from cotenant.analysis.registry import analysis_of
+from cotenant.baselines.admission import proposed, simple_matching
+from cotenant.baselines.colocation import roommates
+from cotenant.baselines.packing import drf
+from cotenant.baselines.scheduling import fifo
+from cotenant.instances.admission import Admission
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.lists import matching
+from cotenant.instances.market import Market
+from cotenant.instances.packing import Packing
+from cotenant.instances.problem import PROBLEM_NAMES
+from cotenant.instances.problem.errors import InvalidOption, NoSolution, UnknownName
+from cotenant.instances.scheduling import Scheduling
+from cotenant.solvers.market import fisher
+
+TINY = {
+    "colocation/tiny": "SR",
+    "groups/tiny": "GR",
+    "market/tiny": "PRD",
+    "packing/paper-example": "DRF",
+    "admission/tiny": "SM",
+    "scheduling/tiny": "FAIRSHARE",
+    "accelerators/tiny": "max-min",
+}
+
+
+def chen(e: float) -> Market:
+    """Two users, two goods: the first gains a factor of 2 / (1 + e) (Chen and others 2022)."""
+    work = [e, 1 - e, e**2, 1 - e**2]
+    return Market([1, 1], [e, 1 - e], [0, 0, 1, 1], [0, 1, 0, 1], np.ones(4), work)
+
+
+def test_every_problem_has_reports_but_the_one_whose_methods_ask_nobody() -> None:
+    silent = [name for name in PROBLEM_NAMES if analysis_of(name).reports is None]
+    assert silent == ["numa"]
+    with refused(InvalidOption):
+        best_misreport(cotenant.read("numa/tiny"), "IB")
+
+
+@pytest.mark.parametrize(("name", "method"), TINY.items(), ids=TINY)
+def test_a_witness_is_worth_what_is_said_and_changes_one_agent_s_report(
+    name: str, method: str
+) -> None:
+    instance = cotenant.read(name)
+    some = analysis_of(instance.problem).reports
+    for found in misreports(instance, method, time_limit=1):
+        assert 0 <= found.gain <= found.gain_at_most
+        assert (found.witness is None) == (found.gain == 0) == (not found.report)
+        if found.witness is None or instance.problem == "scheduling":
+            continue
+        shown, truth = (
+            some.utilities(
+                instance,
+                Misreport(each, parts(instance, each)),
+                cotenant.solve(each, method).solution,
+            )
+            for each in (found.witness, instance)
+        )
+        names = [*map(str, instance.names or range(len(truth)))]
+        agent = names.index(found.agent)
+        assert (truth[agent], shown[agent]) == pytest.approx((found.truthful, found.value))
+        others = {who: shown[i] - truth[i] for i, who in enumerate(names) if i != agent}
+        assert found.others == pytest.approx(others, abs=1e-9)
+
+
+def parts(truth: Any, shown: Any) -> Any:
+    """The true job of each job of a market in which a user has one job on a server."""
+    if truth.problem != "market":
+        return None
+    owners = list(zip(truth.user.tolist(), truth.server.tolist(), strict=True))
+    return [
+        owners.index(pair) for pair in zip(shown.user.tolist(), shown.server.tolist(), strict=True)
+    ]
+
+
+def test_wrong_agents_and_methods_without_answer_are_refused() -> None:
+    instance = cotenant.read("admission/tiny")
+    with refused(UnknownName):
+        best_misreport(instance, "SM", "nobody")
+    with refused(InvalidOption):
+        best_misreport(instance, "SM", alpha=1)
+    with refused(NoSolution):
+        best_misreport(cotenant.read("packing/tiny").replace(servers=[1, 0]), "min-servers")
+
+
+# Theorems, and published marks.
+
+
+@pytest.mark.parametrize("e", [0.3, pytest.param(0.05, marks=pytest.mark.slow)])
+def test_the_published_family_of_linear_markets_is_recovered(e: float) -> None:
+    found = best_misreport(chen(e), "fisher", "0")
+    assert found.truthful == pytest.approx(e)
+    assert 2 / (1 + e) - 0.01 < found.ratio < 2
+    assert found.gain_at_most == pytest.approx(found.truthful)
+    assert found.others["1"] < 0
+    assert "Chen" in found.why
+
+
+def linear(rng: np.random.Generator, users: int, servers: int) -> Market:
+    user, server = np.divmod(np.arange(users * servers), servers)
+    work = rng.integers(1, 10, users * servers)
+    budget, capacity = rng.integers(1, 5, users), np.ones(servers)
+    return Market(capacity, budget, user, server, np.ones(len(user)), work)
+
+
+@pytest.mark.parametrize("number", numbers(2000, 30))
+def test_no_report_in_a_linear_market_brings_more_than_twice_the_truth(number: int) -> None:
+    rng = np.random.default_rng(number)
+    largest = 1.0
+    for _ in range(number):
+        market = linear(rng, int(rng.integers(2, 4)), int(rng.integers(2, 4)))
+        reported = np.where(market.user == 0, rng.integers(1, 10, market.jobs), market.work)
+        true, lie = (
+            float((market.work * fisher(each).solution.cores)[market.user == 0].sum())
+            for each in (market, market.replace(work=reported))
+        )
+        assert lie <= 2 * true * (1 + 1e-6)
+        largest = max(largest, lie / true)
+    assert largest > 1.05
+
+
+@pytest.mark.parametrize("number", numbers(2500, 15))
+def test_no_job_gains_in_serial_dictatorship_whatever_it_reports(number: int) -> None:
+    rng = np.random.default_rng(number)
+    gained = 0
+    for _ in range(number):
+        instance = Admission(
+            rng.integers(0, 3, (2, 2)), rng.integers(1, 4, 3), rng.integers(1, 6, (3, 2))
+        )
+        job = int(rng.integers(3))
+        for method, function in (("proposed", proposed), ("SM", simple_matching)):
+            worth = []
+            for row in [instance.speed[job], *product([0.1, 1, 3, 10], repeat=2)]:
+                speed = instance.speed.copy()
+                speed[job] = row
+                cores = function(instance.replace(speed=speed)).cores[job]
+                worth.append(float(instance.speed[job] @ cores))
+            if method == "proposed":
+                assert max(worth) == worth[0]
+            found = best_misreport(instance, method, str(job))
+            assert found.truthful == worth[0]
+            assert max(worth) <= worth[0] + found.gain_at_most
+            if found.status == "exact":
+                assert max(worth) <= found.value
+            if method == "proposed":
+                assert (found.gain, found.gain_at_most, found.status) == (0, 0, "exact")
+            gained += found.gain > 0
+    assert gained > 0
+
+
+@pytest.mark.parametrize("number", numbers(60, 1))
+def test_who_proposes_does_not_gain_in_stable_marriage(number: int) -> None:
+    """Roth 1982: truth is a dominant strategy for the proposing side of deferred acceptance."""
+    rng, others = np.random.default_rng(number), 0
+    for _ in range(number):
+        lists = {
+            str(i): rng.permutation([str(j) for j in range(6) if j != i]).tolist() for i in range(6)
+        }
+        instance = cotenant.from_lists(lists).replace(bandwidth=rng.permutation(6))
+        for found in misreports(instance, "SMP", time_limit=None):
+            proposes = instance.bandwidth[int(found.agent)] >= 3
+            assert found.status == "exact"
+            assert found.gain == 0 or not proposes
+            others += found.gain > 0
+    assert others > 0 or number < 10
+
+
+# Everything tried by code of its own.
+
+
+def drawn_lists(rng: np.random.Generator, agents: int, ties: bool) -> dict[str, list[Any]]:
+    names = [f"a{i}" for i in range(agents)]
+    lists: dict[str, list[Any]] = {}
+    for who in names:
+        liked = rng.permutation([other for other in names if other != who]).tolist()
+        liked = liked[: int(rng.integers(1, agents))]
+        tied = ties and len(liked) > 1 and rng.random() < 0.5
+        lists[who] = [liked[:2], *liked[2:]] if tied else liked
+    return lists
+
+
+def all_lists(possible: list[str], ties: bool) -> Any:
+    if not ties:
+        for length in range(len(possible) + 1):
+            yield from (list(order) for order in permutations(possible, length))
+        return
+    for levels in product(range(len(possible) + 1), repeat=len(possible)):
+        groups = [
+            [p for p, at in zip(possible, levels, strict=True) if at == n]
+            for n in set(levels) - {0}
+        ]
+        yield [group for group in groups if group]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("number", numbers(1500, 8))
+def test_all_lists_of_an_agent_are_tried(number: int, ties: bool) -> None:
+    rng = np.random.default_rng(number)
+    gained = 0
+    for _ in range(number):
+        lists = drawn_lists(rng, int(rng.integers(3, 5)), ties)
+        lists["b"] = []  # an odd one, so that the lists have gaps
+        instance = cotenant.from_lists(lists)
+        who = str(rng.choice([name for name in lists if name != "b"]))
+        flat = {
+            name: [
+                other
+                for entry in liked
+                for other in (entry if isinstance(entry, list) else [entry])
+            ]
+            for name, liked in lists.items()
+        }
+        possible = [other for other in flat[who] if who in flat[other]]
+
+        def rank(mate: str | None, who: str = who, lists: Any = lists) -> float:
+            before = 0
+            for entry in lists[who]:
+                group = entry if isinstance(entry, list) else [entry]
+                if mate in group:
+                    return (before + 1) / len(lists)
+                before += len(group)
+            return 1.0
+
+        worth = [
+            1 - rank(matching(told, roommates(told))[who])
+            for told in (
+                cotenant.from_lists({**lists, who: reported})
+                for reported in all_lists(possible, ties)
+            )
+        ]
+        found = best_misreport(instance, "SR", who)
+        assert found.status == "exact"
+        assert found.value == pytest.approx(max([*worth, found.truthful]))
+        gained += found.gain > 0
+    assert gained > 0 or number < 10
+
+
+@pytest.mark.parametrize("number", numbers(1500, 4))
+def test_bounds_of_penalties_hold_for_all_reports_of_a_grid(number: int) -> None:
+    """The least total of the three pairings of four agents, where it is one pairing's."""
+    rng = np.random.default_rng(number)
+    pairings = np.array([[1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
+    agents = np.arange(4)
+    for _ in range(number):
+        penalty = rng.integers(0, 100, (4, 4)) / 100
+        instance = Colocation(penalty, np.ones(4, dtype=int))
+        best = 0.0
+        for row in product([-1.0, 0.0, 0.5, 1.0], repeat=3):
+            told = penalty.copy()
+            told[0, 1:] = row
+            total = told[agents, pairings].sum(axis=1)
+            if (np.sort(total)[1] - total.min()) > 1e-9:
+                best = max(best, 1 - penalty[0, pairings[total.argmin()][0]])
+        found = best_misreport(instance, "optimal", "0")
+        assert best <= found.truthful + found.gain_at_most + 1e-12
+        if found.status == "exact":
+            assert best <= found.value + 1e-12
+
+
+@pytest.mark.parametrize("number", numbers(1000, 5))
+def test_true_vms_run_in_the_room_of_those_reported(number: int) -> None:
+    rng, gained = np.random.default_rng(number), 0
+    for _ in range(number):
+        instance = Packing(
+            rng.integers(4, 9, (1, 2)),
+            rng.integers(1, 5, (2, 2)),
+            servers=[int(rng.integers(1, 3))],
+        )
+        true = instance.demand[0]
+
+        def worth(told: Packing, true: Any = true) -> int:
+            room = drf(told).count.reshape(-1, 2)[:, :1] * told.demand[0]
+            return sum(min(row // true) for row in room)
+
+        every = [
+            worth(instance.replace(demand=[row, instance.demand[1]]))
+            for row in product(range(1, 5), repeat=2)
+            if (np.array(row) <= instance.capacity[0]).all()
+        ]
+        found = best_misreport(instance, "DRF", "0")
+        assert found.truthful == worth(instance)
+        assert max(every) <= found.truthful + found.gain_at_most
+        assert found.witness is None or worth(found.witness) == found.value
+        gained += found.gain > 0
+    assert gained > 0 or number < 10
+
+
+@pytest.mark.parametrize("number", numbers(1500, 10))
+def test_all_changes_of_jobs_are_tried(number: int) -> None:
+    rng, gained = np.random.default_rng(number), 0
+    for _ in range(number):
+        jobs = int(rng.integers(2, 5))
+        owner, release = rng.integers(0, 2, jobs), np.sort(rng.integers(0, 4, jobs))
+        owner[0], length = 0, rng.integers(1, 5, jobs)
+        instance = Scheduling([1, 1], owner, release, length, horizon=8)
+
+        def worth(told: list[tuple[int, int, int, int]]) -> int:
+            """Units of work of organization 0 by their age at 8; the last number is what is useful."""
+            who, at, units, useful = map(list, zip(*told, strict=True))
+            start = fifo(Scheduling([1, 1], who, at, units, horizon=8)).start.tolist()
+            return sum(
+                8 - (begin + unit)
+                for mine, begin, good in zip(who, start, useful, strict=True)
+                for unit in range(good)
+                if mine == 0 and begin >= 0 and begin + unit < 8
+            )
+
+        truth = [
+            (int(a), int(r), int(p), int(p)) for a, r, p in zip(owner, release, length, strict=True)
+        ]
+        told = [truth]
+        mine = [place for place in range(jobs) if owner[place] == 0]
+        for place in mine:
+            before, (_, at, units, _), after = truth[:place], truth[place], truth[place + 1 :]
+            told += [
+                [*before, (0, at, cut, cut), (0, at, units - cut, units - cut), *after]
+                for cut in range(1, units)
+            ]
+            for more in (1, 2, 4):
+                told.append([*before, (0, at + more, units, units), *after])
+                told.append([*before, (0, at, units + more, units), *after])
+        for one, two in pairwise(mine):
+            units = truth[one][2] + truth[two][2]
+            rest = [entry for place, entry in enumerate(truth) if place not in (one, two)]
+            told.append(
+                [
+                    *rest[:one],
+                    *rest[one : two - 1],
+                    (0, truth[two][1], units, units),
+                    *rest[two - 1 :],
+                ]
+            )
+        found = best_misreport(instance, "FIFO", "0")
+        assert found.truthful == worth(truth)
+        assert found.value == max(map(worth, told))
+        assert found.gain <= found.gain_at_most
+        gained += found.gain > 0
+    assert gained > 0 or number < 20
+
+
+# Time, Ctrl-C, the command line.
+
+
+def test_ctrl_c_and_a_time_limit_keep_the_best_so_far() -> None:
+    instance, calls = cotenant.read("admission/tiny"), [0]
+
+    def interrupted(given: Any, *, rng: Any = None, time_limit: Any = None) -> Any:
+        calls[0] += 1
+        if calls[0] == 40:
+            raise KeyboardInterrupt
+        return simple_matching(given)
+
+    found = misreports(instance, interrupted)
+    assert [each.stop.value for each in found] == ["finished", *["interrupted"] * 3]
+    assert (found[1].gain, found[1].status, found[3].tried) == (6, "at least", 0)
+    assert misreports(instance, "SM", ["1"], 1e-3)[0].stop.value == "time_limit"
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_command_prints_a_table_and_writes_a_witness(tmp_path: Path) -> None:
+    out = tmp_path / "lie.json"
+    printed = run("manipulate", "admission/tiny", "-m", "SM", "--out", str(out), COLUMNS="80")
+    approved(printed.stdout)
+    assert printed.returncode == 0
+    assert max(map(len, printed.stdout.splitlines())) <= 80
+    assert cotenant.read(out).name == "tiny-misreport"
+    rows = json.loads(
+        run("manipulate", "admission/tiny", "-m", "SM", "--agent", "1", "--json").stdout
+    )
+    assert [(row["gain"], row["gain_at_most"], row["lost"]) for row in rows] == [(6, 8, 7)]
+    assert run("manipulate", "numa/tiny", "-m", "IB").returncode == 2
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
+    assert "gain by lying" not in run(*words, COLUMNS="100").stdout
+    printed = run(*words, "--manipulation", COLUMNS="100").stdout
+    assert "gain by lying" in printed
+    assert "6 (at most 8)" in printed
+    assert len(rows.read_text().splitlines()) == 4

@@ -246,7 +246,7 @@ def test_the_search_finds_a_split_that_pays() -> None:
     instance = Scheduling([2], [0], [0], [6], horizon=6)
     best = {kind: misreports(instance, "FIFO", kinds=(kind,))[0] for kind in KINDS}
     assert best["split"].gain == psi([0, 0], [3, 3], 6).sum() - psi([0], [6], 6).sum()
-    assert best["split"].report == "split job 0 by 3"
+    assert best["split"].report.split()[-1] == "3"
     assert best["merge"].tried == 0
     assert best["delay"].gain == best["pad"].gain == 0
     assert best["delay"].tried == best["pad"].tried == 3

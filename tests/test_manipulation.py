@@ -396,5 +396,8 @@ def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) ->
     words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
     run(*words)
     approved(run(*words, "--manipulation", "--columns", "gain by lying", COLUMNS="80").stdout)
-    found = [json.loads(line).get("manipulation", {}).get("gain") for line in rows.open()]
+    found = [
+        json.loads(line).get("manipulation", {}).get("gain")
+        for line in rows.read_text().splitlines()
+    ]
     assert found == [None, None, 6, 0]

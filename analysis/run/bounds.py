@@ -13,26 +13,26 @@ import gzip
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import catalog
 from ...instances.problem.base import Instance
-from ...instances.problem.errors import CotenantError, InvalidFile, UnknownName
+from ...instances.problem.errors import CotenantError, InvalidFile
 from ...instances.problem.fields import field_types
 from ...instances.problem.files import document, instance_of, locate, write_bytes, write_text
-from ...instances.problem.options import accepted, accepts
+from ...instances.problem.options import accepted
 from ...instances.problem.reading import parse_json, read_bytes, read_text
 from ...instances.problem.registry import check as check_answer
 from ...instances.problem.registry import problem_named, resolve
@@ -47,189 +47,155 @@ from .result import LOOSEST, fingerprint, versions
 TABLE = "table.jsonl"
 """The file of a table's rows, in its folder."""
 
-FILES = {"instance": "instances", "answer": "answers", "proof": "proofs"}
-"""The files that a row names, and their folders."""
-
-KEY = ("sha256", "question", "objective", "options")
-"""What tells rows apart."""
+_FILE = re.compile(r"None|(answers|proofs)/[0-9a-f]{32}\.json\.gz")
 
 WAIT = 60.0
 """Seconds that one who adds a row waits for others, which take milliseconds."""
-
-REPEATED = 1e-12
-"""A metric worked out again on another machine may differ by this fraction of itself."""
 
 OTHER_WAY = {"min": "max", "max": "min"}
 """Which bounds are the stronger: of what is to be least, the greatest."""
 
 BoundRow = dict[str, Any]
-"""A row of a table, see `documents.BoundDocument`."""
+"""A row of a table, see `FIELDS`."""
+
+FIELDS = {
+    "sha256": str, "name": str, "problem": str, "size": dict, "question": str, "options": dict,
+    "objective": str, "sense": str, "value": int | float | None, "bound": int | float | None,
+    "kind": str, "levels": list, "answer": str | None, "proof": str | None,
+    "set": str, "date": str, "command": str, "version": str,
+}  # fmt: skip
+"""What a row has: of the instance its content's sha256 and the length of each of its axes; the
+first method of those that ask the same, with the options that change it, as proofs hold them; the
+best answer's value and the best proof's bound, what that proof claims ("optimal", "gap",
+"infeasible", "equilibrium"; "" without one), and its levels after the first, where its own answer
+is the best; the files of both; and when, by what, with which cotenant the row was changed last.
+"""
+
+ABOUT = ("question", "options", "objective", "sense")
+"""What tells the rows of an instance apart."""
+
+NOTHING: BoundRow = {"value": None, "bound": None, "kind": "", "levels": []}
+"""What is known of a question at first."""
+
+ROLES = {"answer": "answers", "proof": "proofs"}
+"""The files that a row names, and their folders. A proof may be the answer too."""
 
 
 class NotAdded(CotenantError):
     """What was offered changes no row of a table; the message says why."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked of an instance: by the first method of those that ask the same, its first
-    objective, "min" or "max", and which options change it (None: those of the metrics).
+class Question(NamedTuple):
+    """What is asked: by the first of the methods that ask the same, its first objective, "min" or
+    "max", which options change it, and the method of the catalogue.
     """
 
-    problem: str
     method: str
     objective: str
     sense: str
-    options: tuple[str, ...] | None = None
-
-    @property
-    def entry(self) -> catalog.Method:
-        """The method of the catalogue; what the verifier calls it by some of its options begins
-        with its name.
-        """
-        known = sorted(catalog.methods(self.problem), key=lambda one: -len(one.name))
-        return next(one for one in known if f"{self.method}-".startswith(f"{one.name}-"))
+    options: tuple[str, ...]
+    entry: catalog.Method
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that change it, without usual values, as proofs hold them."""
-        metrics = analysis_of(self.problem).metrics
-        usual = {name: _as_in_proofs(one.default) for taker in (metrics, self.entry.resolve())
+        """The options that change it, as proofs hold them, without usual values."""
+        takers = (analysis_of(self.entry.problem).metrics, self.entry.resolve())
+        usual = {name: _as_in_proofs(one.default) for taker in takers
                  for name, one in signature(taker).parameters.items()}  # fmt: skip
-        changes = partial(accepts, metrics) if self.options is None else self.options.__contains__
-        given = {name: _as_in_proofs(options[name]) for name in sorted(filter(changes, options))}
-        if not given.get("alpha"):
-            given.pop("alpha_mode", None)
+        given = {name: _as_in_proofs(options[name]) for name in self.options if name in options}
         return {name: value for name, value in given.items() if value != usual.get(name)}
 
 
 def _as_in_proofs(value: Any) -> Any:
-    """An option's value as proofs hold it."""
     return option(value) if type(value) in (int, float) else value
 
 
 @cache
 def questions(problem: str) -> dict[str, Question]:
-    """What can be asked of a problem, by method: the verifier's, then the other exact ones."""
+    """What can be asked of a problem and proved, by the verifier's names of methods: those for some
+    of a method's options begin with its own.
+    """
     found: dict[str, Question] = {}
     first: dict[tuple[str, object], str] = {}
+    known = sorted(catalog.methods(problem), key=lambda method: -len(method.name))
     for name, (options, goals, checker) in methods_of(problem).items():
-        same = first.setdefault((goals, checker), name)  # the same objectives, judged alike
         objective, sense = goals.split(",")[0].split()
-        found[name] = Question(problem, same, objective, sense, tuple(options.split()))
-    senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
-    for entry in catalog.methods(problem):
-        if entry.kind == "exact" and entry.name not in found and senses.get(entry.objective):
-            found[entry.name] = Question(
-                problem, entry.name, entry.objective, senses[entry.objective]
-            )
+        entry = next(one for one in known if f"{name}-".startswith(f"{one.name}-"))
+        same = first.setdefault((goals, checker), name)  # the same objectives, judged alike
+        found[name] = Question(same, objective, sense, tuple(options.split()), entry)
     return found
 
 
-@dataclass(frozen=True)
-class Given:
-    """An instance, and the content of its file."""
+def question_of(
+    instance: Instance, method: str = "", options: Mapping[str, Any] | None = None
+) -> Question:
+    """What a method's answer is an answer to: what it asks itself, else what is asked of the metric
+    it optimizes; without a method, what the first exact one asks that is meant for the instance.
 
-    content: bytes
-    instance: Instance
-
-    @classmethod
-    def read(cls, path: Path) -> Given:
-        """The instance of a file."""
-        content = read_bytes(path)
-        text = content.decode("utf-8-sig")
-        return cls(content, instance_of(document(text, path), text, path))
-
-    @property
-    def facts(self) -> BoundRow:
-        """What rows say of it."""
-        size: dict[str, int] = {}
-        for field in field_types(type(self.instance)):
-            if field.axes is not None:
-                shape = getattr(getattr(self.instance, field.name), "shape", ())
-                size |= dict(zip(field.axes.names.split(), shape, strict=False))
-        size = {axis: length for axis, length in size.items() if not axis.isdecimal()}
-        facts = {"name": self.instance.name, "problem": self.instance.problem, "size": size}
-        return {"sha256": sha256(self.content).hexdigest(), **facts}
-
-    def question(self, name: str = "") -> Question:
-        """What the method of that name asks; else the first exact one that is meant for it."""
-        known = questions(self.instance.problem)
-        if name and name not in known:
-            raise UnknownName(f"{self.instance.problem} question", name, known)
-        exact = [one for one in catalog.methods(self.instance.problem) if one.name in known]
-        exact.sort(key=lambda one: (not one.applies_to(self.instance), bool(one.no_starts)))
-        return known[name or exact[0].name]
+    Raises
+    ------
+    UnknownName, NotAdded
+        There is no such method, or no question about what it optimizes.
+    """
+    known, entries = questions(instance.problem), catalog.methods(instance.problem)
+    if not method:
+        exact = [one for one in entries if one.name in known and one.kind == "exact"]
+        exact.sort(key=lambda one: (not one.applies_to(instance), bool(one.no_starts)))
+        return known[exact[0].name]
+    entry = catalog.find(instance.problem, method)
+    objective = entry.objective_of(options or {})
+    same = [one for one in known.values() if one.objective == objective]
+    if not same:
+        raise NotAdded(f"{method} optimizes {objective}, of which there are no proofs: no row")
+    return min(same, key=lambda one: one.entry != entry)
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a file shows of an instance: value, bound, kind and levels as rows have them."""
-
-    question: Question
-    options: dict[str, Any]
-    content: bytes
-    value: float | None
-    bound: float | None = None
-    kind: str = ""
-    levels: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def place(self) -> str:
-        """Its file in the folder of a table."""
-        return _place("proofs" if self.kind else "answers", self.content)
+def _read(path: Path) -> tuple[bytes, Instance, BoundRow]:
+    """The content of an instance's file, the instance, and what rows say of it."""
+    content, size = read_bytes(path), dict[str, int]()
+    text = content.decode("utf-8-sig")
+    instance = instance_of(document(text, path), text, path)
+    for field in field_types(type(instance)):
+        axes = () if field.axes is None else field.axes.names.split()
+        shape = getattr(getattr(instance, field.name), "shape", ())
+        size |= {axis: n for axis, n in zip(axes, shape, strict=False) if not axis.isdecimal()}
+    facts = {"sha256": sha256(content).hexdigest(), "name": instance.name}
+    return content, instance, {**facts, "problem": instance.problem, "size": size}
 
 
 def _place(folder: str, content: bytes) -> str:
     return f"{folder}/{sha256(content).hexdigest()[:32]}.json.gz"
 
 
-def judged(given: Given, content: bytes, where: str, question: str = "") -> Evidence:
-    """What a proof or a result shows of an instance, worked out here.
+def instance_place(row: BoundRow) -> str:
+    """Where the copy of a row's instance is in the folder, if there is one."""
+    return f"instances/{row['sha256'][:32]}.json.gz"
 
-    Parameters
-    ----------
-    content : of the file: a proof, or a result as `cotenant solve --out` writes it, of which only
-        answer, method and options are looked at: `{"solution": {...}}` will do.
-    where : its name, for messages.
-    question : the method whose question it has to be about; what it says when empty.
 
-    Raises
-    ------
-    NotAdded
-        It is of another instance or question, the verifier refuses it, or it shows nothing.
-    InfeasibleSolution
-        The answer breaks a rule of the instance.
-    InvalidFile
-        It is neither.
+def judged(given: bytes, instance: Instance, content: bytes, where: str) -> BoundRow:
+    """What a file shows of an instance, worked out here, as rows have it, and its `file` there.
+
+    It is a proof, or a result as `cotenant solve --out` writes it, of which only three things are
+    looked at: the answer, the method, whose question it answers, and its options. Raises NotAdded
+    for what is of another instance, refused by the verifier or no answer to that question,
+    InfeasibleSolution for an answer that breaks a rule, InvalidFile for anything else.
     """
     found = parse_json(content.decode("utf-8-sig"), where)
-    if "cotenant_proof" in found:
-        evidence = _proof(given, content, found, where)
-        if question and evidence.question.method != given.question(question).method:
-            raise NotAdded(f"{where} is about {evidence.question.method}, not {question}")
-        return evidence
     if "solution" in found:
-        return _answer(given, content, found, where, question)
-    raise InvalidFile(
-        f"{where} is neither a result nor a proof, as `cotenant solve --out` and `cotenant prove` "
-        "write them"
-    )
-
-
-def _proof(given: Given, content: bytes, proof: Mapping[str, Any], where: str) -> Evidence:
-    with TemporaryDirectory() as folder:  # what is judged is what is kept, whoever writes meanwhile
-        instance = write_bytes(Path(folder) / "instance.json", given.content)
-        code, says = judge(instance, write_bytes(Path(folder) / "proof.json", content))
-    if code:
-        raise NotAdded(f"{where}: {says}")
-    question = given.question(proof["method"])
-    whole = analysis_of(question.problem).whole
-    claims = [_in_json(level["claim"], whole) for level in (proof, *proof["levels"])]
-    first, *rest = claims
-    return Evidence(
-        question, question.asked(proof["options"]), content,
-        first["value"], first["bound"], first["kind"], tuple(rest),
-    )  # fmt: skip
+        about, options, value = _measured(instance, found, where)
+        claims = [NOTHING | {"value": value}]
+    elif "cotenant_proof" in found:
+        with TemporaryDirectory() as folder:  # what is judged is kept, whoever writes meanwhile
+            path = write_bytes(Path(folder) / "instance.json", given)
+            code, says = judge(path, write_bytes(Path(folder) / "proof.json", content))
+        if code:
+            raise NotAdded(f"{where}: {says}")
+        whole = analysis_of(instance.problem).whole
+        claims = [_in_json(level["claim"], whole) for level in (found, *found["levels"])]
+        about, options = questions(instance.problem)[found["method"]], found["options"]
+    else:
+        raise InvalidFile(f"{where} is no result (`cotenant solve --out`) and no proof")
+    place = _place("proofs" if claims[0]["kind"] else "answers", content)
+    return _about(about, options) | claims[0] | {"levels": claims[1:], "file": place}
 
 
 def _in_json(claim: Mapping[str, Any], whole: frozenset[str]) -> dict[str, Any]:
@@ -245,60 +211,49 @@ def _in_json(claim: Mapping[str, Any], whole: frozenset[str]) -> dict[str, Any]:
     return found
 
 
-def _answer(
-    given: Given, content: bytes, result: Mapping[str, Any], where: str, question: str
-) -> Evidence:
-    instance, problem = given.instance, given.instance.problem
-    if result["solution"] is None:
-        raise NotAdded(f"{where} has no answer in it; that there is none, a proof shows")
-    # 1. The answer itself, and that it is feasible.
+def _measured(
+    instance: Instance, result: Mapping[str, Any], where: str
+) -> tuple[Question, dict[str, Any], float | None]:
+    """What a result's answer is an answer to, with which options, and what it is worth there; None
+    where being feasible is not enough, so that a proof shows it.
+    """
     try:
         stated = dict(result.get("result", {}))
         options = dict(stated.get("options", {}))
-        kind = problem_named(problem).solution_named(result.get("answer"))
+        kind = problem_named(instance.problem).solution_named(result.get("answer"))
         solution = kind.from_document(result["solution"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InvalidFile(f"{where} is no answer to a {problem} instance: {error}") from None
-    if stated.get("fingerprint") not in (None, "", fingerprint(instance)):
+        raise InvalidFile(f"{where} holds no {instance.problem} answer: {error}") from None
+    if stated.get("fingerprint", "") not in ("", fingerprint(instance)):
         raise NotAdded(f"{where} is of another instance, {stated.get('instance')!r}")
     check_answer(instance, solution)
-    # 2. What it answers: what is asked, else what its method optimizes.
-    known, about = questions(problem), given.question(question)
-    entry = next((m for m in catalog.methods(problem) if m.name == stated.get("method")), None)
-    if entry is not None and not question:
-        objective = entry.objective_of(options)
-        same = [name for name, one in known.items() if one.objective == objective]
-        own = [name for name in same if f"{name}-".startswith(f"{entry.name}-")]
-        if not same:
-            raise NotAdded(f"{where} optimizes {objective}, which no question of {problem} does")
-        about = known[(own or same)[0]]
-    entry = about.entry
-    asked = about.asked(options)
-    if entry.kind != "exact" or entry.no_starts:  # being feasible is not enough: a proof shows more
-        return Evidence(about, asked, content, None)
+    about = question_of(instance, str(stated.get("method", "")), options)
+    entry, metrics = about.entry, analysis_of(instance.problem).metrics
+    if entry.kind != "exact" or entry.no_starts:
+        return about, options, None
     if not entry.applies_to(instance):
         raise NotAdded(f"{where}: {about.method} needs {entry.precondition_text}")
-    if entry.asks and (asks := resolve(entry.asks))(
-        instance, solution, **accepted(asks, options)
-    ) is None:  # fmt: skip
+    asks = resolve(entry.asks) if entry.asks else None
+    if asks and asks(instance, solution, **accepted(asks, options)) is None:
         raise NotAdded(f"{where} is feasible, but no answer to what {about.method} asks")
-    # 3. What it is worth.
-    metrics = analysis_of(problem).metrics
-    changing = accepted(metrics, {name: options[name] for name in asked})
+    changing = accepted(metrics, {name: options[name] for name in about.asked(options)})
     value = metrics(instance, solution, **changing).get(about.objective, math.nan)
     if not math.isfinite(value):
         raise NotAdded(f"{where}: its {about.objective} is not measured")
-    return Evidence(about, asked, content, int(value) if float(value).is_integer() else value)
+    return about, options, int(value) if float(value).is_integer() else value
 
 
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
     """The rows of a table; [] where there is none yet. Raises InvalidFile for what is no row."""
-    from .documents import BoundDocument, require_document
-
     path, rows = Path(table) / TABLE, list[BoundRow]()
     for number, line in enumerate(read_text(path).splitlines() if path.exists() else (), start=1):
-        rows.append(parse_json(line, where := f"{path}, line {number},"))
-        require_document(BoundDocument, rows[-1], where)
+        rows.append(row := parse_json(line, f"{path}, line {number},"))
+        wrong = [name for name, kind in FIELDS.items() if not isinstance(row.get(name, ...), kind)]
+        wrong += [role for role in ROLES if not _FILE.fullmatch(str(row.get(role)))]
+        if wrong or row["sense"] not in OTHER_WAY:
+            name = (wrong or ["sense"])[0]
+            seen = f"{path}, line {number}: {name} is {row.get(name)!r:.60}"
+            raise InvalidFile(f"{seen}; expected what `cotenant bounds add` writes")
     return rows
 
 
@@ -309,22 +264,16 @@ def better(one: float | None, other: float | None, sense: str) -> bool:
     return not agree(one, other, abs(one)) and (one < other) == (sense == "min")
 
 
-def is_closed(row: BoundRow) -> bool:
-    """Whether nothing is left to find: it is proved that there is no answer, or that the best one
-    is an equilibrium or has the value of its bound, at every level that is in the proof.
+def status(row: BoundRow) -> str:
+    """What is known: "closed" (the best answer has the value of its bound, at every level that is
+    in the proof), "infeasible", "equilibrium", or "open".
     """
-    if row["kind"] == "equilibrium":
-        return row["value"] is not None and row["value"] <= LOOSEST
-    claims = ((claim["value"], claim["bound"]) for claim in (row, *row["levels"]))
-    return row["kind"] == "infeasible" or all(
-        None not in claim and agree(*claim, abs(claim[0])) for claim in claims
-    )
-
-
-def gap_of(row: BoundRow) -> float | None:
-    """How far the best answer may be from the best there is, as a fraction of the bound."""
-    value, bound = row["value"], row["bound"]
-    return None if value is None or not bound else abs(value - bound) / abs(bound)
+    kind, value = row["kind"], row["value"]
+    if kind == "infeasible" or (kind == "equilibrium" and value is not None and value <= LOOSEST):
+        return str(kind)
+    claims = [(claim["value"], claim["bound"]) for claim in (row, *row["levels"])]
+    done = all(None not in claim and agree(*claim, abs(claim[0])) for claim in claims)
+    return "closed" if done and kind != "equilibrium" else "open"
 
 
 def add(
@@ -332,7 +281,6 @@ def add(
     source: str | os.PathLike[str],
     files: Sequence[str | os.PathLike[str]] = (),
     *,
-    question: str = "",
     set_name: str = "",
     keep_instance: bool = True,
     command: str = "",
@@ -344,8 +292,6 @@ def add(
     table : its folder, made when it is not there.
     source : the instance's file, or a bundled instance.
     files : results and proofs, of this package or of anybody, about one question.
-    question : the method whose question they are about; when empty, what they say, or what the
-        problem's first exact method asks.
     set_name : what people call the instances that it belongs to; its folder's name when empty.
     keep_instance : whether the folder gets a copy of the instance, without which nobody else can
         check the row; False for data that you may not hand on.
@@ -375,98 +321,92 @@ def add(
     >>> row["objective"], row["value"], row["bound"], row["kind"]
     ('servers', 4, 4, 'optimal')
     """
-    path = locate(source)
-    given = Given.read(path)
-    shown = [judged(given, read_bytes(file), os.fspath(file), question) for file in files]
-    about = {(one.question.method, json.dumps(one.options)) for one in shown}
-    if len(about) > 1:
-        words = " and ".join(f"{method} {options}" for method, options in sorted(about))
-        raise NotAdded(f"the files are about different questions: {words}")
-    asked = shown[0].question if shown else given.question(question)
-    if shown and all(one.value is None and not one.kind for one in shown):
-        raise NotAdded(f"an answer to {asked.method} is judged with its proof; add that too")
-    fresh: BoundRow = given.facts | {
-        "set": set_name or path.resolve().parent.name, "question": asked.method,
-        "options": shown[0].options if shown else {}, "objective": asked.objective,
-        "sense": asked.sense, "value": None, "bound": None, "kind": "", "levels": [],
-        "instance": None, "answer": None, "proof": None, "date": time.strftime("%Y-%m-%d"),
-        "command": command, "version": versions()["cotenant"],
+    given, instance, facts = _read(path := locate(source))
+    contents = [read_bytes(file) for file in files]
+    shown = [judged(given, instance, content, os.fspath(file))
+             for content, file in zip(contents, files, strict=True)]  # fmt: skip
+    fresh = facts | NOTHING | _about(question_of(instance), {}) | {
+        "answer": None, "proof": None, "set": set_name or path.resolve().parent.name,
+        "date": time.strftime("%Y-%m-%d"), "command": command, "version": versions()["cotenant"],
     }  # fmt: skip
-    return _merged(Path(table), fresh, given, shown, keep_instance)
+    for one in shown:
+        fresh |= {name: shown[0][name] for name in ABOUT}
+        if (mine := _in_words(one)) != (first := _in_words(fresh)):
+            raise NotAdded(f"the files are about different questions: {first}, and {mine}")
+    if shown and all(one["value"] is None and not one["kind"] for one in shown):
+        raise NotAdded(f"an answer to {fresh['question']} is judged with its proof; add that too")
+    kept = {one["file"]: content for one, content in zip(shown, contents, strict=True)}
+    kept |= {instance_place(fresh): given} if keep_instance else {}
+    return _merged(Path(table), fresh, shown, kept)
 
 
 def _merged(
-    table: Path, fresh: BoundRow, given: Given, shown: list[Evidence], keep: bool
+    table: Path, fresh: BoundRow, shown: Sequence[BoundRow], contents: Mapping[str, bytes]
 ) -> tuple[BoundRow, BoundRow | None]:
-    """Write the better row, and its files, while nobody else writes."""
+    """Write the better row, and those files that it rests on, while nobody else writes."""
     try:
-        for folder in FILES.values():
+        for folder in ("instances", *ROLES.values()):
             (table / folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidFile(f"{table} cannot be made: {error.strerror}") from None
     with locked(table / TABLE, "--table", wait=WAIT):
         rows = read_table(table)
-        key = [fresh[name] for name in KEY]
-        place = next((n for n, row in enumerate(rows) if [row[k] for k in KEY] == key), len(rows))
-        before = rows[place] if place < len(rows) else None
-        # 1. What each file makes better; a copy of the instance is something new too.
-        row, copy = before or fresh, _place("instances", given.content)
+        key = [fresh[name] for name in ("sha256", *ABOUT)]
+        keys = [[row[name] for name in ("sha256", *ABOUT)] for row in rows]
+        place = keys.index(key) if key in keys else len(rows)
+        before = rows[place] if key in keys else None
+        row, copy = before or fresh, instance_place(fresh)
         for one in shown:
             row = _better(row, one)
-        row = row | {"instance": copy if keep else row["instance"]}
-        if row == before:
-            raise NotAdded(f"{_title(row)}: no better; {_seen(row, shown)}")
-        row |= {name: fresh[name] for name in ("date", "command", "version")}
-        # 2. Files first: a row never names one that is not there.
-        contents = {copy: given.content} | {one.place: one.content for one in shown}
-        for file in {row[name] for name in FILES} & contents.keys():
+        if row == before and ((table / copy).exists() or copy not in contents):
+            seen = [f"{name} {one[name]} (the table has {row[name]})" for one in shown
+                    for name in ("value", "bound") if one[name] is not None]  # fmt: skip
+            words = ", ".join(seen) or "it is in the table"
+            raise NotAdded(f"{row['name']}, {_in_words(row)}: no better; {words}")
+        row = row | {name: fresh[name] for name in ("date", "command", "version")}
+        for file in contents.keys() & {copy, row["answer"], row["proof"]}:
+            # files first: a row never names one that is not there
             write_bytes(table / file, gzip.compress(contents[file], mtime=0))
         rows[place:] = [row, *rows[place + 1 :]]
         write_text(table / TABLE, "".join(json.dumps(each) + "\n" for each in rows))
-        # 3. What no row names any more goes.
-        named = {None, *(each[name] for each in rows for name in FILES)}
-        for old in {before[name] for name in FILES if before} - named:
+        named = {None, *(each[role] for each in rows for role in ROLES)}
+        for old in {before[role] for role in ROLES if before} - named:
             with suppress(OSError):
                 (table / old).unlink()
     return row, before
 
 
-def _title(row: BoundRow) -> str:
-    return f"{row['name']}, {row['question']}, {row['objective']}"
+def _about(question: Question, options: Mapping[str, Any]) -> BoundRow:
+    asked = {"question": question.method, "options": question.asked(options)}
+    return asked | {"objective": question.objective, "sense": question.sense}
 
 
-def _seen(row: BoundRow, shown: Sequence[Evidence]) -> str:
-    """What files show, beside what the table has."""
-    pairs = ((name, getattr(one, name)) for one in shown for name in ("value", "bound"))
-    words = [
-        f"{name} {seen} (the table has {row[name]})" for name, seen in pairs if seen is not None
-    ]
-    return ", ".join(words) or "it is in the table already"
+def _in_words(row: BoundRow) -> str:
+    options = "".join(f" {name}={value}" for name, value in row["options"].items())
+    return f"{row['objective']} of {row['question']}{options}"
 
 
-def _better(row: BoundRow, one: Evidence) -> BoundRow:
+def _better(row: BoundRow, one: BoundRow) -> BoundRow:
     """The row with what a file shows where that is better; raises NotAdded for what cannot be."""
     sense, other_way = row["sense"], OTHER_WAY[row["sense"]]
-    for value, bound in ((one.value, row["bound"]), (row["value"], one.bound)):
-        beyond = bound is not None and value is not None and better(value, bound, sense)
-        if beyond or (value is not None and "infeasible" in (one.kind, row["kind"])):
+    for value, bound in ((one["value"], row["bound"]), (row["value"], one["bound"])):
+        beyond = value is not None and bound is not None and better(value, bound, sense)
+        if beyond or (value is not None and "infeasible" in (one["kind"], row["kind"])):
             raise NotAdded(
-                f"{row['name']}: an answer with {row['objective']} {value} contradicts an accepted "
-                f"proof ({one.place}, {row['proof']}); a checker is wrong: please report it"
+                f"{row['name']}, {_in_words(row)}: an answer worth {value} contradicts an accepted "
+                f"proof ({one['file']}, {row['proof']}); a checker is wrong: please report it"
             )
     changed = dict(row)
-    if better(one.value, row["value"], sense):
-        changed |= {"value": one.value, "answer": one.place, "levels": []}
-    best = not better(changed["value"], one.value, sense)  # what its further levels are about
-    further = best and _further(one.levels, changed["levels"])
-    settles = further or one.kind not in ("", "gap", row["kind"])
-    weaker = better(row["bound"], one.bound, other_way)
-    if one.kind and (
-        better(one.bound, row["bound"], other_way) or (settles and not weaker)
-    ):  # fmt: skip
-        changed |= {"bound": one.bound, "kind": one.kind, "proof": one.place}
-        changed |= {"levels": list(one.levels) if best else []}
-        changed |= {"answer": one.place} if further else {}
+    if better(one["value"], row["value"], sense):
+        changed |= {"value": one["value"], "answer": one["file"], "levels": []}
+    best = not better(changed["value"], one["value"], sense)  # what its further levels are about
+    further = best and _further(one["levels"], changed["levels"])
+    settles = further or one["kind"] not in ("", "gap", row["kind"])
+    weaker = better(row["bound"], one["bound"], other_way)
+    if better(one["bound"], row["bound"], other_way) or (settles and not weaker):
+        changed |= {"bound": one["bound"], "kind": one["kind"], "proof": one["file"]}
+        changed |= {"levels": one["levels"] if best else []}
+        changed |= {"answer": one["file"]} if further else {}
     return changed
 
 
@@ -481,27 +421,13 @@ def _further(new: Sequence[BoundRow], old: Sequence[BoundRow]) -> bool:
     return False
 
 
-def check(
-    table: str | os.PathLike[str],
-    rows: Sequence[BoundRow] | None = None,
-    *,
-    jobs: int = 1,
-    instances: str | os.PathLike[str] | None = None,
-) -> Iterator[tuple[BoundRow, str]]:
-    """Judge again every file that the rows of a table rest on; yields each row as it is done, with
-    what of it is not borne out ("" when all is).
-
-    Parameters
-    ----------
-    table, rows : its folder, and those to judge; all when None.
-    jobs : how many rows at the same time; the verifier of each is a process of its own.
-    instances : a folder with the instances that the table has no copies of, under any names.
+def check(table: str | os.PathLike[str], *, jobs: int = 1) -> Iterator[tuple[BoundRow, str]]:
+    """Judge again every file that the rows of a table rest on, so many rows at the same time, the
+    verifier of each in a process of its own; yields each row as it is done, with what of it is not
+    borne out: "" when all is.
     """
-    found = [] if instances is None else [*Path(instances).rglob("*.json*")]
-    others = {sha256(read_bytes(path)).hexdigest(): path for path in found if path.is_file()}
-    rows = read_table(table) if rows is None else rows
     with ThreadPoolExecutor(jobs) as pool:
-        going = {pool.submit(_broken, Path(table), row, others): row for row in rows}
+        going = {pool.submit(_broken, Path(table), row): row for row in read_table(table)}
         try:
             for done in as_completed(going):
                 yield going[done], done.result()
@@ -509,32 +435,22 @@ def check(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _broken(table: Path, row: BoundRow, others: Mapping[str, Path]) -> str:
+def _broken(table: Path, row: BoundRow) -> str:
     """What of a row its files do not bear out."""
     try:
-        path = others.get(row["sha256"]) if row["instance"] is None else table / row["instance"]
-        if path is None:
-            return "there is no copy of the instance; --instances FOLDER names where it is"
-        given, shown = Given.read(path), dict[str, Evidence]()
-        for name in ("answer", "proof"):
-            if (file := row[name]) is not None:
-                shown[name] = judged(given, read_bytes(table / file), file, row["question"])
-                if shown[name].place != file:
-                    return f"{file} was changed: its name is not that of its content"
-        found = given.facts
-        for one in shown.values():
-            about = one.question
-            found |= {"question": about.method, "objective": about.objective, "sense": about.sense}
-            found |= {"options": one.options}
-        proof = shown.get("proof")
-        found["value"] = shown["answer"].value if "answer" in shown else None
-        found |= {"bound": proof and proof.bound, "kind": proof.kind if proof else ""}
-    except (CotenantError, LookupError, ValueError) as error:
+        given, instance, found = _read(table / instance_place(row))
+        found |= NOTHING
+        for role in (role for role in ROLES if row[role] is not None):
+            one = judged(given, instance, read_bytes(table / row[role]), row[role])
+            if one["file"] != row[role]:
+                return f"{row[role]} was changed: its name is not that of its content"
+            shows = ("value",) if role == "answer" else ("bound", "kind", "levels")
+            found |= {name: one[name] for name in (*ABOUT, *shows)}
+    except CotenantError as error:
         return str(error)
     for name, value in found.items():
         close = isinstance(value, float) and isinstance(row[name], float)
-        if not (math.isclose(value, row[name], rel_tol=REPEATED) if close else value == row[name]):
+        same = math.isclose(value, row[name], rel_tol=1e-12) if close else value == row[name]
+        if not same and (name, row[name]) != ("levels", []):  # its own answer may not be the best
             return f"{name} is {row[name]!r} in the table, and {value!r} by its files"
-    if row["levels"] and (proof is None or list(proof.levels) != row["levels"]):
-        return "its levels are not those of its proof"
     return ""

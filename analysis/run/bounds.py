@@ -115,13 +115,15 @@ def questions(problem: str) -> dict[str, Question]:
     of a method's options begin with its own.
     """
     found: dict[str, Question] = {}
-    first: dict[tuple[str, object], str] = {}
+    first: dict[tuple[str, object], Question] = {}
     known = sorted(catalog.methods(problem), key=lambda method: -len(method.name))
     for name, (options, goals, checker) in methods_of(problem).items():
         objective, sense = goals.split(",")[0].split()
         entry = next(one for one in known if f"{name}-".startswith(f"{one.name}-"))
-        same = first.setdefault((goals, checker), name)  # the same objectives, judged alike
-        found[name] = Question(same, objective, sense, tuple(options.split()), entry)
+        first.setdefault(
+            (goals, checker), Question(name, objective, sense, tuple(options.split()), entry)
+        )
+        found[name] = first[goals, checker]  # the same objectives, judged alike
     return found
 
 
@@ -393,8 +395,8 @@ def _better(row: BoundRow, one: BoundRow) -> BoundRow:
         beyond = value is not None and bound is not None and better(value, bound, sense)
         if beyond or (value is not None and "infeasible" in (one["kind"], row["kind"])):
             raise NotAdded(
-                f"{row['name']}, {_in_words(row)}: an answer worth {value} contradicts an accepted "
-                f"proof ({one['file']}, {row['proof']}); a checker is wrong: please report it"
+                f"{row['name']}, {_in_words(row)}: an answer worth {value} and an accepted proof "
+                f"of {bound} contradict each other; a checker is wrong: please report it, with both"
             )
     changed = dict(row)
     if better(one["value"], row["value"], sense):

@@ -152,10 +152,12 @@ _listed = partial(Method, precondition="instances.colocation.lists:has_lists",
 _WIDE = "parallel jobs, and machines of different speeds"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
+_KARMA = "Karma (OSDI 2023)"
 _GAVEL = "Gavel (OSDI 2020)"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
 _STABLE = "pairings without blocking pair only, all of which its search knows"
 _SOONER = "a linear program over types, solved before policies have answered job by job"
+_CUTS = "cuts give the optimum itself, in less time than a policy takes"
 _FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
 
 # fmt: off
@@ -429,6 +431,18 @@ METHODS: tuple[Method, ...] = (
            "worst_throughput", "Xiao et al. (OSDI 2018), packing"),
     Method("POP", "accelerators", "baselines.accelerators:partitioned", "heuristic",
            "worst_throughput", "Narayanan et al. (SOSP 2021) 3", quick=0),
+    Method("horizon", "quanta", "solvers.quanta:horizon", "exact", "nash_welfare",
+           "Eisenberg and Gale (1959)", no_starts=_CUTS,
+           proof_producer="solvers.proofs.greedy_slices:greedy_slices"),
+    Method("leximin", "quanta", "solvers.quanta:leximin", "exact", "least_total",
+           "Fujishige (1980)", no_starts=_CUTS,
+           proof_producer="solvers.proofs.greedy_slices:greedy_slices"),
+    Method("Karma", "quanta", "baselines.quanta:karma", "heuristic", "nash_welfare",
+           f"{_KARMA} Algorithm 1"),
+    Method("max-min", "quanta", "baselines.quanta:max_min", "heuristic", "nash_welfare",
+           f"{_KARMA} 2"),
+    Method("strict", "quanta", "baselines.quanta:strict", "heuristic", "nash_welfare",
+           f"{_KARMA} 2"),
 )
 # fmt: on
 

@@ -68,6 +68,7 @@ GIVEN: tuple[Instance[Any], ...] = (
         device_cost=[1.0, 2.0], entity_weight=[1.0, 3.0], entity=[0, 1], names=("a", "b"),
         device_names=("x", "y"), entity_names=("one", "two"),
     ),
+    cotenant.read("quanta/tiny"),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip

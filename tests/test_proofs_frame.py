@@ -38,7 +38,7 @@ NEEDED = {
     "colocation": {"program"},
     "colocation_stable": {"program", "colocation"},
     "colocation_fair": {"program", "colocation"},
-    "market": set(),
+    "market": {"logarithms"},
     "packing_servers": {"program", "packing", "packing_prices"},
     "packing_shares": {"program", "packing", "packing_prices"},
     "packing_game": {"packing"},
@@ -47,6 +47,7 @@ NEEDED = {
     "numa": set(),
     "accelerators": set(),
     "accelerators_prices": {"accelerators"},
+    "quanta": {"logarithms"},
     "scheduling": set(),
     "groups": {"program"},
 }

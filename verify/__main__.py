@@ -11,10 +11,11 @@ How to read it: `reading.py` reads files, and `frame.py` says what a claim is an
 means; `methods.py` loads what one problem needs. Besides these a proof needs, of
   colocation   colocation, and program if it has a tree; for `stable` also colocation_stable, for
                `fair` colocation_fair
-  market       market
+  market       market, logarithms
   packing      packing, then for servers, cost and moves packing_prices, packing_servers, program;
                for shares and utilization packing_prices, packing_shares, program; for cards
                packing_cards; for the game packing_game
+  quanta       quanta, logarithms
   others       admission, numa, scheduling; groups and program
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the

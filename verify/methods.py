@@ -27,6 +27,8 @@ def methods_of(problem: str) -> Methods:
         from .market import METHODS
     elif problem == "numa":
         from .numa import METHODS
+    elif problem == "quanta":
+        from .quanta import METHODS
     elif problem == "scheduling":
         from .scheduling import METHODS
     else:

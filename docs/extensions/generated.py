@@ -374,6 +374,7 @@ KEYWORDS = {
     "market": "price budget Fisher equilibrium cores money",
     "packing": "bin packing virtual machines servers consolidation GPU cards MIG price cost",
     "accelerators": "GPU scheduling throughput Gavel POP Hylland Zeckhauser prices",
+    "quanta": "Karma credits max-min dynamic demands foresight Fisher equilibrium Nash welfare",
     "scheduling": "Shapley fair share queue Slurm",
     "proofs": "certificate verify bound dual optimality",
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..market.instance import Market
     from ..numa.instance import Numa
     from ..packing.instance import Packing
+    from ..quanta.instance import Quanta
     from ..scheduling.instance import Scheduling
 
 AnyPath = str | os.PathLike[str]
@@ -93,6 +94,8 @@ def read(source: AnyPath, problem: Literal["market"]) -> Market: ...
 def read(source: AnyPath, problem: Literal["numa"]) -> Numa: ...
 @overload
 def read(source: AnyPath, problem: Literal["packing"]) -> Packing: ...
+@overload
+def read(source: AnyPath, problem: Literal["quanta"]) -> Quanta: ...
 @overload
 def read(source: AnyPath, problem: Literal["scheduling"]) -> Scheduling: ...
 @overload

@@ -9,7 +9,8 @@ import heapq
 import math
 from typing import Any
 
-from ...verify.market import GRID, Boxes, Market
+from ...verify.logarithms import GRID
+from ...verify.market import Boxes, Market
 from ...verify.reading import Refused
 from . import Task, patience
 from .market_cores import box_tree

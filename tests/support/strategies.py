@@ -24,6 +24,7 @@ from cotenant.instances.numa import Numa
 from cotenant.instances.packing import Packing
 from cotenant.instances.problem import Instance
 from cotenant.instances.problem.errors import InvalidInstance
+from cotenant.instances.quanta import Quanta
 from cotenant.instances.scheduling import Scheduling
 from support import small_accelerators, small_cases, small_groups
 from support.group_cases import small as small_grouping
@@ -84,9 +85,27 @@ def accelerators(rng: Random) -> Accelerators:
     return small_accelerators.drawn(int(rng.integers(10**6)))
 
 
+def quanta(rng: Random) -> Quanta:
+    """Up to five users, some who never want a slice, and up to five quanta."""
+    users, many = rng.integers(1, 6, 2).tolist()
+    demand = rng.integers(0, 7, (users, many)) * (rng.random((users, many)) < 0.6)
+    demand[0, 0] += 1
+    return Quanta(demand, int(rng.integers(1, 4)))
+
+
 DRAWN: dict[str, Callable[[Random], Instance]] = {
     made.__name__: made
-    for made in (colocation, market, packing, admission, scheduling, numa, groups, accelerators)
+    for made in (
+        colocation,
+        market,
+        packing,
+        admission,
+        scheduling,
+        numa,
+        groups,
+        accelerators,
+        quanta,
+    )
 }
 """What draws a small instance of each problem."""
 
@@ -178,6 +197,12 @@ def _accelerators(given: Accelerators, shuffled: Callable[[int], Any]) -> Accele
     )  # fmt: skip
 
 
+def _quanta(given: Quanta, shuffled: Callable[[int], Any]) -> Quanta:
+    order = shuffled(given.users)
+    demand = given.demand[order][:, shuffled(given.demand.shape[1])]
+    return given.replace(demand=demand, names=[given.names[i] for i in order])
+
+
 RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "colocation": _colocation,
     "market": _market,
@@ -187,4 +212,5 @@ RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "scheduling": lambda given, _: given,
     "numa": _numa,
     "accelerators": _accelerators,
+    "quanta": _quanta,
 }

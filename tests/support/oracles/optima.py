@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -13,10 +14,12 @@ from cotenant.instances.admission import Admission
 from cotenant.instances.groups import Groups
 from cotenant.instances.market import Market
 from cotenant.instances.packing import Packing
+from cotenant.instances.quanta import Quanta
 from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
 from support.oracles.packing import fewest, most_cards
+from support.oracles.quanta import fairest_totals
 from support.scheduling_cases import best_of_all
 from support.small_accelerators import optima as accelerators_optima
 from support.small_cases import (
@@ -115,8 +118,25 @@ def accelerators(instance: Accelerators) -> Values:
     }
 
 
+def quanta(instance: Quanta) -> Values:
+    """Of all sets of users, in fractions."""
+    totals = fairest_totals(instance).values()
+    welfare = math.prod(map(float, totals)) ** (1 / len(totals))
+    return {"least_total": float(min(totals)), "nash_welfare": welfare}
+
+
 OPTIMA: dict[str, Callable[[Any], Values]] = {
     found.__name__: found
-    for found in (colocation, groups, packing, market, admission, scheduling, numa, accelerators)
+    for found in (
+        colocation,
+        groups,
+        packing,
+        market,
+        admission,
+        scheduling,
+        numa,
+        accelerators,
+        quanta,
+    )
 }
 """The enumerator of each problem."""

@@ -1,0 +1,9 @@
+"""What is measured of slices over time: how many are of use, and how evenly they fall."""
+
+from ..registry import Analysis
+
+ANALYSIS = Analysis(
+    metric_table_at="analysis.quanta.metrics:METRICS",
+    metrics_at="analysis.quanta.metrics:metrics",
+    claims_at="analysis.quanta.metrics:claims",
+)

@@ -1,0 +1,57 @@
+"""The metrics of slices over time, and what of a stored answer is worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ...instances.problem.option_types import validate_options
+from ...instances.quanta import Quanta, Slices
+from ...solvers.quanta.horizon import most_welfare, slice_prices, values
+from ..claim_checks import ClaimChecks
+from ..metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    Metric("nash_welfare", "geometric mean of the users' slices", "max", short="Nash"),
+    Metric("least_total", "slices of the user with fewest", "max", short="least"),
+    Metric("price_of_no_foresight", "the most Nash welfare over this", "min", short="price"),
+    Metric("utilization", "part of the slices that could be of use", "max", short="use"),
+    Metric("fairness", "least part of a demand served over the largest", "max", short="fair"),
+    Metric("total", "slices of use in all", "max", digits=0, short="total"),
+)
+
+
+@validate_options
+def metrics(
+    instance: Quanta, solution: Slices, *, only: Collection[str] | None = None
+) -> dict[str, float]:
+    """Every metric of a feasible answer, over the users who ever want a slice, u_i the slices of i
+    in all quanta:
+
+    - `nash_welfare` = geometric mean of u_i; `least_total` = min u_i; `total` = sum of u_i.
+    - `utilization` = `total` over the most that anybody could reach: in each quantum all slices, or
+      all that are wanted.
+    - `fairness` = min over max of u_i / (what i wants in all) (Karma, OSDI 2023).
+    - `price_of_no_foresight` = the most Nash welfare with all demands known beforehand, over this
+      one; left out where a user has nothing.
+    """
+    active = instance.active
+    total, wanted = solution.slices.sum(axis=1)[active], instance.demand.sum(axis=1)[active]
+    served = total / wanted
+    found = {name: value for name, (value, _) in values(instance, solution).items()}
+    found |= {
+        "utilization": found["total"] / instance.most_useful,
+        "fairness": float(served.min() / served.max()) if served.any() else 1.0,
+    }
+    if found["nash_welfare"] and (only is None or "price_of_no_foresight" in only):
+        found["price_of_no_foresight"] = most_welfare(instance) / found["nash_welfare"]
+    return {metric.name: found[metric.name] for metric in METRICS if metric.name in found}
+
+
+def claims(instance: Quanta, checks: ClaimChecks) -> None:
+    """The prices, and the bounds that the answer itself proves."""
+    checks.limits |= {"utilization": 1.0, "fairness": 1.0, "price_of_no_foresight": 1.0}
+    if isinstance(checks.solution, Slices):
+        bounds = values(instance, checks.solution)
+        checks.limits |= {name: bound for name, (_, bound) in bounds.items()}
+        if "prices" in checks.certificate:
+            checks.compare({"prices": slice_prices(instance, checks.solution)})

@@ -1,0 +1,94 @@
+"""Policies that know no demand before its quantum: fixed shares, max-min fairness, Karma."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from ...instances.problem.option_types import Between, validate_options
+from ...instances.quanta.instance import Quanta, Slices
+from ...solvers.quanta.levels import max_min_slices, raised
+
+__all__ = ["karma", "max_min", "strict"]
+
+
+@validate_options
+def strict(
+    instance: Quanta, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Slices:
+    """Give each user its fair share, whether it wants it or not ("strict partitioning").
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> cotenant.solve(cotenant.read("quanta/tiny"), "strict").solution.slices.sum(axis=1).tolist()
+    [24.0, 24.0, 12.0]
+    """
+    return Slices(np.minimum(instance.demand, instance.share).astype(float))
+
+
+@validate_options
+def max_min(
+    instance: Quanta, *, rng: np.random.Generator | None = None, time_limit: float | None = None
+) -> Slices:
+    """Raise the user with the fewest slices first, in each quantum on its own, in whole slices.
+
+    Ties go to the first user.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> cotenant.solve(cotenant.read("quanta/tiny"), "max-min").solution.slices.sum(axis=1).tolist()
+    [30.0, 30.0, 12.0]
+    """
+    room = np.full(instance.demand.shape[1], instance.capacity)
+    return Slices(max_min_slices(instance.demand, room).astype(float))
+
+
+@validate_options
+def karma(
+    instance: Quanta,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    alpha: Annotated[float, Between(0, 1, "a part of the fair share")] = 0.5,
+    credits: Annotated[int | None, Between(0, 10**15, "credits")] = None,
+) -> Slices:
+    """Give each user a part of its fair share, and the rest for credits, which users get when
+    others borrow what they do not need.
+
+    In each quantum every user gets a credit for each slice of its fair share that is not
+    guaranteed to it. Then, slice by slice, the borrower with most credits pays one for a slice of
+    the donor with fewest credits, who gets it, or of the slices that nobody is guaranteed, once no
+    donor is left. Ties go to the first user, where the authors' simulator draws.
+
+    Parameters
+    ----------
+    alpha : the part of the fair share that is guaranteed, in whole slices, rounded down.
+    credits : of each user at the beginning; None for so many that nobody ever runs out.
+
+    Notes
+    -----
+    Vuppalapati and others, OSDI 2023, Algorithm 1, done level by level instead of slice by slice.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("quanta/tiny"), "Karma", credits=6)
+    >>> result.solution.slices.sum(axis=1).tolist()
+    [24.0, 24.0, 24.0]
+    """
+    guaranteed = int(round(alpha * instance.share, 6))  # two thirds of 3 slices are 2
+    free, slices = instance.share - guaranteed, np.zeros(instance.demand.shape)
+    enough = instance.demand.shape[1] * instance.capacity
+    owned = np.full(instance.users, enough if credits is None else credits, dtype=np.int64)
+    for quantum, wanted in enumerate(instance.demand.T):
+        owned += free
+        given = np.minimum(wanted, guaranteed)
+        donated = guaranteed - given
+        supply = int(donated.sum()) + instance.users * free
+        borrowed = raised(-owned, np.minimum(wanted - given, owned), supply)
+        owned += raised(owned, donated, int(borrowed.sum())) - borrowed
+        slices[:, quantum] = given + borrowed
+    return Slices(slices)

@@ -1,0 +1,17 @@
+"""Proofs of slices over time: the answer in fractions, which bounds itself (`verify.quanta`)."""
+
+from __future__ import annotations
+
+from ...instances.problem.proof import Proof, multipliers
+from ...instances.quanta.instance import Slices, exact_rows
+from . import Task, checked_proof, claimed_if_refused
+from .rounding import over_common
+
+
+def greedy_slices(task: Task) -> Proof:
+    """Of `horizon` and `leximin`."""
+    assert isinstance(task.outcome.solution, Slices)
+    rows = exact_rows(task.instance, task.outcome.solution)
+    witness = {"slices": [multipliers(*over_common(row)) for row in rows]}
+    with claimed_if_refused():
+        return checked_proof(task, [{"kind": "greedy"}], witness=witness)

@@ -1,0 +1,222 @@
+"""Slices over time: the optimum against every set of users, Karma against its slices one by one,
+the published examples, and proofs that claim too much.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.oracles.quanta import fairest_totals
+from support.oracles.quanta import karma as slice_by_slice
+from support.seeds import seeds
+from support.strategies import quanta
+
+import cotenant
+from cotenant.analysis.quanta.metrics import metrics
+from cotenant.baselines.quanta import karma, max_min, strict
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
+from cotenant.instances.quanta import Quanta, Slices
+from cotenant.instances.quanta.formats import bursty, quanta_csv
+from cotenant.instances.quanta.instance import exact_rows
+from cotenant.models.quanta import least_total_program
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Status
+from cotenant.solvers.quanta import horizon, leximin
+from cotenant.verify import verify
+from cotenant.verify.quanta import bounds
+from cotenant.verify.reading import Refused
+
+
+def totals(instance: Quanta, answer: Slices) -> list[Fraction]:
+    """The slices in all of the users who want some."""
+    rows = zip(exact_rows(instance, answer), instance.active, strict=True)
+    return [sum(row, Fraction(0)) for row, wants in rows if wants]
+
+
+def contested(users: int) -> Quanta:
+    """The first user wants all slices in every quantum, each other in one of its own."""
+    demand = np.zeros((users, users - 1), dtype=int)
+    demand[0] = demand[np.arange(1, users), np.arange(users - 1)] = users
+    return Quanta(demand, 1)
+
+
+@pytest.mark.parametrize("block", seeds(100, 1))
+def test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself(block: int) -> None:
+    for seed in range(100 * block, 100 * block + 100):
+        instance = quanta(np.random.default_rng(seed))
+        outcome, expected = horizon(instance), fairest_totals(instance)
+        cotenant.check(instance, outcome.solution)
+        found = totals(instance, outcome.solution)
+        assert dict(zip(np.flatnonzero(instance.active).tolist(), found, strict=True)) == expected
+        wanted = instance.demand[instance.active].tolist()
+        assert bounds(wanted, instance.capacity, found) == (min(found), 0)
+        assert outcome.status is Status.OPTIMAL
+        assert leximin(instance).bound == float(min(found))
+
+
+@pytest.mark.parametrize("seed", seeds(20, 1))
+def test_a_linear_program_finds_as_much_for_the_least_user(seed: int) -> None:
+    instance = bursty(users=25, quanta=15, rng=np.random.default_rng(seed))
+    program = solve_program(least_total_program(instance))
+    assert program.bound == pytest.approx(-cotenant.solve(instance, "leximin").objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("block", seeds(100, 1))
+def test_what_any_answer_proves_is_no_less_than_the_optimum(block: int) -> None:
+    """The bounds hold at whatever totals the verifier is shown."""
+    for seed in range(100 * block, 100 * block + 100):
+        rng = np.random.default_rng(seed)
+        instance = quanta(rng)
+        best = list(fairest_totals(instance).values())
+        shown = [Fraction(int(n), 7) for n in rng.integers(1, 40, len(best))]
+        least, excess = bounds(instance.demand[instance.active].tolist(), instance.capacity, shown)
+        assert least >= min(best)
+        assert excess is not None
+        logs = np.log(np.array(best, float)).sum() - np.log(np.array(shown, float)).sum()
+        assert float(excess) >= logs - 1e-9
+
+
+@pytest.mark.parametrize("block", seeds(100, 1))
+def test_karma_gives_what_it_gives_slice_by_slice(block: int) -> None:
+    for seed in range(100 * block, 100 * block + 100):
+        rng = np.random.default_rng(seed)
+        instance = quanta(rng)
+        guaranteed, credits = int(rng.integers(instance.share + 1)), int(rng.integers(8))
+        given, _ = slice_by_slice(instance, guaranteed, credits)
+        found = karma(instance, alpha=guaranteed / instance.share, credits=credits)
+        cotenant.check(instance, found)
+        assert found.slices.tolist() == given
+
+
+def test_the_example_of_karmas_authors() -> None:
+    """`test_inflation` of their simulator: 24 slices each, and 18, 18 and 27 credits."""
+    instance = cotenant.read("quanta/tiny")
+    assert cotenant.solve(instance, "Karma", credits=6).metrics["least_total"] == 24
+    given, history = slice_by_slice(instance, 3, 6)
+    assert [sum(row) for row in given] == [24, 24, 24]
+    # 3 free ones at the last quantum's start, and 6 each of those paid for slices without donor,
+    # which that simulator hands back to everybody, and Algorithm 1 does not
+    assert [now + 3 + 6 for now in history[3]] == [18, 18, 27]
+
+
+@pytest.mark.parametrize(
+    ("demand", "share", "expected"),
+    [
+        ([[1, 3, 5, 7, 10, 0], [10, 8, 0, 5, 3, 1]], 5, [[1, 3, 5, 5, 7, 0], [9, 7, 0, 5, 3, 1]]),
+        ([[10], [10], [10]], 5, [[5], [5], [5]]),
+        ([[3], [10], [10]], 5, [[3], [6], [6]]),
+        ([[1], [9], [6]], 5, [[1], [8], [6]]),
+    ],
+)
+def test_max_min_gives_what_the_tests_of_karmas_authors_say(
+    demand: list[list[int]], share: int, expected: list[list[int]]
+) -> None:
+    assert max_min(Quanta(demand, share)).slices.tolist() == expected
+
+
+@pytest.mark.parametrize("users", [3, 5, 9])
+def test_memoryless_fairness_favors_who_always_asks(users: int) -> None:
+    """By max-min the first user gets n - 1 times what others get; a clairvoyant is even."""
+    instance = contested(users)
+    wide = instance.replace(demand=2 * instance.demand, share=2)
+    by_quantum = max_min(wide).slices.sum(axis=1)
+    assert by_quantum.tolist() == [users * (users - 1)] + [users] * (users - 1)
+    assert totals(wide, horizon(wide).solution) == [2 * (users - 1)] * users
+    price = cotenant.solve(wide, "max-min").metrics["price_of_no_foresight"]
+    assert price == pytest.approx(2 * (users - 1) / users / (users - 1) ** (1 / users))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_karma_without_guarantee_serves_who_had_least(seed: int) -> None:
+    """Karma, OSDI 2023, Theorem on fairness at alpha 0: no choice of a quantum, whatever was given
+    before, leaves more to the user with fewest slices; and at every alpha no slice is wasted.
+    """
+    instance = bursty(users=6, quanta=12, share=4, rng=np.random.default_rng(seed))
+    had = np.zeros(6)
+    given = karma(instance, alpha=0.0).slices
+    for now, wanted in zip(given.T, instance.demand.T, strict=True):
+        had += now
+        low = [i for i in range(6) if now[i] < wanted[i]]
+        assert all(had[j] <= had[i] + 1 for i in low for j in range(6) if now[j])
+    for alpha in (0.0, 0.5, 1.0):
+        assert karma(instance, alpha=alpha).slices.sum() == instance.most_useful
+
+
+def test_policies_are_never_above_the_bounds_and_prices_are_what_they_should_be() -> None:
+    instance = bursty(users=12, quanta=20, rng=np.random.default_rng(1))
+    best, least = (cotenant.solve(instance, method) for method in ("horizon", "leximin"))
+    assert best.bound is not None and least.bound is not None  # noqa: PT018
+    for policy in ("Karma", "max-min", "strict"):
+        metrics = cotenant.solve(instance, policy).metrics
+        assert metrics["nash_welfare"] <= best.bound * (1 + 1e-12)
+        assert metrics["least_total"] <= least.bound
+        assert metrics["price_of_no_foresight"] >= 1 - 1e-12
+    # budgets are spent: each user pays the price, and for its own demand what is left to 1 / total
+    total, price = best.solution.slices.sum(axis=1), np.array(best.certificate["prices"])
+    premium = 1 / total[:, None] - price
+    got, met = best.solution.slices, best.solution.slices >= instance.demand
+    assert (premium[got > 0] >= -1e-12).all()
+    assert (np.abs(premium[(got > 0) & ~met]) < 1e-12).all()
+    assert got.sum(axis=0)[price > 0] == pytest.approx(instance.capacity)
+
+
+def proof_of(instance: Quanta, method: str, folder: Path) -> tuple[bytes, dict[str, Any]]:
+    """An instance's file and the proof of a method's answer."""
+    cotenant.write(instance, folder / "instance.json")
+    made = cotenant.prove(instance, cotenant.solve(instance, method), folder)
+    assert made.file is not None
+    proof = json.loads(gzip.decompress(Path(made.file).read_bytes()))
+    return (folder / "instance.json").read_bytes(), proof
+
+
+def test_forged_proofs_are_refused(tmp_path: Path) -> None:
+    data, proof = proof_of(cotenant.read("quanta/tiny"), "leximin", tmp_path)
+    assert verify(data, json.dumps(proof).encode()).endswith("optimal")
+
+    def forged(change: Any) -> None:
+        other = json.loads(json.dumps(proof))
+        change(other)
+        with pytest.raises(Refused):
+            verify(data, json.dumps(other).encode())
+
+    rows = [("over", 0), ("numbers", [6, 12, 0, 0, 7]), ("numbers", [6, 12, 0, -1, 6])]
+    for key, value in rows:
+        forged(lambda p, k=key, v=value: p["witness"]["slices"][0].update({k: v}))
+    forged(lambda p: p["witness"]["slices"][0].update(numbers=[6, 12, 0, 6, 6]))  # a quantum of 24
+    forged(lambda p: p["claim"].update(value=25, bound=25))
+    forged(lambda p: p["claim"].update(bound=23, value=23))
+    forged(lambda p: p["witness"]["slices"].pop())
+    forged(lambda p: p.update(steps=[]))
+
+
+def test_answers_and_instances_that_are_wrong_are_named(tmp_path: Path) -> None:
+    instance = cotenant.read("quanta/tiny")
+    for slices in (np.zeros((3, 4)), np.full((3, 5), 7.0), instance.demand.astype(float)):
+        with refused(InfeasibleSolution):
+            cotenant.check(instance, Slices(slices))
+    with refused(InvalidInstance):
+        Quanta([[0, 0]], 1)
+    with refused(InvalidInstance):
+        instance.replace(share=0)
+    table = tmp_path / "demands.csv"
+    table.write_text("user,mon,tue\nann,3,0\nbob,1,4\n")
+    read = quanta_csv(table, share=2)
+    assert (read.demand.tolist(), read.names) == ([[3, 0], [1, 4]], ("ann", "bob"))
+    assert strict(read).slices.tolist() == [[2, 0], [1, 2]]
+
+
+def test_a_user_who_gets_nothing_leaves_a_bound() -> None:
+    """Whole slices may leave a user with none: no logarithm, but the mean bounds the welfare."""
+    instance = Quanta([[5], [5], [5], [5]], 1)
+    result = cotenant.solve(instance, "horizon")
+    assert (result.objective, result.bound) == (1.0, 1.0)
+    one = Slices(np.array([[4.0], [0.0], [0.0], [0.0]]))
+    assert metrics(instance, one)["nash_welfare"] == 0
+    assert "price_of_no_foresight" not in metrics(instance, one)

@@ -40,6 +40,7 @@ TINY = {
     "admission/tiny": "SM",
     "scheduling/tiny": "FAIRSHARE",
     "accelerators/tiny": "max-min",
+    "quanta/tiny": "horizon",
 }
 
 

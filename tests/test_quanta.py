@@ -133,6 +133,21 @@ def test_memoryless_fairness_favors_who_always_asks(users: int) -> None:
     assert price == pytest.approx(2 * (users - 1) / users / (users - 1) ** (1 / users))
 
 
+@pytest.mark.parametrize("block", seeds(20, 1))
+def test_nobody_gains_by_lying_to_max_min(block: int) -> None:
+    for seed in range(20 * block, 20 * block + 20):
+        rng = np.random.default_rng(seed)
+        truth = quanta(rng)
+        user = int(rng.choice(np.flatnonzero(truth.active)))
+        honest = max_min(truth).slices[user].sum()
+        for _ in range(20):
+            demand = truth.demand.copy()
+            demand[user] = rng.integers(0, 10, demand.shape[1])
+            if demand.any():
+                shown = max_min(truth.replace(demand=demand)).slices[user]
+                assert np.minimum(shown, truth.demand[user]).sum() <= honest
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_karma_without_guarantee_serves_who_had_least(seed: int) -> None:
     """Karma, OSDI 2023, Theorem on fairness at alpha 0: no choice of a quantum, whatever was given

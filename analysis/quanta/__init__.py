@@ -6,4 +6,5 @@ ANALYSIS = Analysis(
     metric_table_at="analysis.quanta.metrics:METRICS",
     metrics_at="analysis.quanta.metrics:metrics",
     claims_at="analysis.quanta.metrics:claims",
+    reports_at="analysis.quanta.metrics:REPORTS",
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+
 from ...instances.problem.option_types import validate_options
 from ...instances.quanta import Quanta, Slices
+from ...instances.quanta.instance import Floats
 from ...solvers.quanta.horizon import most_welfare, slice_prices, values
 from ..claim_checks import ClaimChecks
+from ..manipulation import Misreport, RowReports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -45,6 +49,25 @@ def metrics(
     if found["nash_welfare"] and (only is None or "price_of_no_foresight" in only):
         found["price_of_no_foresight"] = most_welfare(instance) / found["nash_welfare"]
     return {metric.name: found[metric.name] for metric in METRICS if metric.name in found}
+
+
+class _Reports(RowReports):
+    """A user reports how many slices it can use in each quantum."""
+
+    unit, field = "slices", "demand"
+
+    def utilities(self, truth: Quanta, shown: Misreport, solution: Slices) -> Floats:
+        useful = np.minimum(solution.slices, truth.demand).sum(axis=1)
+        return np.where(truth.active, useful, np.nan)
+
+    def most(self, truth: Quanta, agent: int, honest: float, method: str) -> tuple[float, str]:
+        if method in ("strict", "max-min"):
+            return honest, "each quantum on its own, where nobody gains by asking for more or less"
+        alone = np.minimum(truth.demand[agent], truth.capacity).sum()
+        return float(alone), "all slices, as if alone"
+
+
+REPORTS = _Reports()
 
 
 def claims(instance: Quanta, checks: ClaimChecks) -> None:

@@ -191,6 +191,9 @@ def judged(given: bytes, instance: Instance, content: bytes, where: str) -> Boun
             code, says = judge(path, write_bytes(Path(folder) / "proof.json", content))
         if code:
             raise NotAdded(f"{where}: {says}")
+        errors = map(Fraction, found["claim"].get("epsilon", {}).values())
+        if (error := max(errors, default=Fraction(0))) > LOOSEST:
+            raise NotAdded(f"{where}: an equilibrium to within {float(error):g}, above {LOOSEST:g}")
         whole = analysis_of(instance.problem).whole
         claims = [_in_json(level["claim"], whole) for level in (found, *found["levels"])]
         about, options = questions(instance.problem)[found["method"]], found["options"]
@@ -270,12 +273,10 @@ def status(row: BoundRow) -> str:
     """What is known: "closed" (the best answer has the value of its bound, at every level that is
     in the proof), "infeasible", "equilibrium", or "open".
     """
-    kind, value = row["kind"], row["value"]
-    if kind == "infeasible" or (kind == "equilibrium" and value is not None and value <= LOOSEST):
-        return str(kind)
     claims = [(claim["value"], claim["bound"]) for claim in (row, *row["levels"])]
-    done = all(None not in claim and agree(*claim, abs(claim[0])) for claim in claims)
-    return "closed" if done and kind != "equilibrium" else "open"
+    closed = all(None not in claim and agree(*claim, abs(claim[0])) for claim in claims)
+    proved = row["kind"] in ("infeasible", "equilibrium")
+    return str(row["kind"]) if proved else "closed" if closed else "open"
 
 
 def add(

@@ -88,8 +88,12 @@ def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
 
 
 def install(extra: str) -> str:
-    """What installs the libraries of an extra, for messages."""
-    return f"in the checkout of this package: python -m pip install '.[{extra}]'"
+    """The command that installs the libraries of an extra, wherever this package came from."""
+    from importlib.metadata import requires
+
+    needed = (line.partition(";") for line in requires("cotenant") or ())
+    names = [name.strip() for name, _, marker in needed if f'extra == "{extra}"' in marker]
+    return f"python -m pip install {' '.join(map(repr, names))}"
 
 
 _LONGEST = 100

@@ -1,5 +1,5 @@
 # The daily commands; `make` alone lists them.
-.PHONY: help install test slow bench lint types docs site check ci coverage verifier
+.PHONY: help install test slow bench lint types docs site check ci coverage verifier wheel
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
@@ -33,6 +33,10 @@ site: docs  ## the same, with a page that judges proofs in a browser (npm fetche
 
 verifier:  ## the verifier of proofs as one file, dist/verify.pyz
 	.ci/zip-verifier dist/verify.pyz
+
+wheel: verifier  ## a release in dist: wheel, source distribution, verifier (python -m pip install build)
+	rm -rf build/lib build/bdist.* dist/cotenant-*
+	python -m build --outdir dist .
 
 check: lint types test  ## what to run before a commit
 

@@ -1,0 +1,107 @@
+"""What is said of the package in several files is the same everywhere: versions, dependencies,
+dates, links, and the commands that install what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cotenant.instances.problem.errors import install
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (dask brings it)")
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+CONDA = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+CONDA_NAMES = {"ortools": "ortools-python"}
+"""Names of conda-forge that differ from those of the Python package index."""
+
+
+def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
+    assert CITATION["version"] == CONDA["context"]["version"] == PROJECT["version"]
+    page = (ROOT / "docs" / "cite.md").read_text()
+    assert f"version = {{{PROJECT['version']}}}" in page
+    assert f"year    = {{{CITATION['date-released'].year}}}" in page
+    assert f"cotenant-{PROJECT['version']}-py3-none-any.whl" in (ROOT / "README.md").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    released = re.findall(r"^## \[(\d[^]]*)\] - (\S+)$", changes, re.MULTILINE)
+    assert released[:1] in ([], [(PROJECT["version"], str(CITATION["date-released"]))])
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+    split = [re.fullmatch(r"([\w-]+)(\S*)", each) for each in PROJECT["dependencies"]]
+    wanted = {CONDA_NAMES.get(each[1], each[1]): each[2] for each in split if each}
+    wanted["python"] = PROJECT["requires-python"]
+    asked = dict(line.split(" ") for line in CONDA["requirements"]["run"])
+    assert asked == wanted
+    assert f"python {PROJECT['requires-python']}" in CONDA["requirements"]["host"]
+    scripts = [" = ".join(item) for item in PROJECT["scripts"].items()]
+    assert CONDA["build"]["python"]["entry_points"] == scripts
+    assert CONDA["about"]["summary"] == PROJECT["description"]
+    assert CITATION["license"] == CONDA["about"]["license"] == PROJECT["license"]
+    assert CONDA["about"]["license_file"] == PROJECT["license-files"]
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    named = {each.rpartition(" ")[2] for each in PROJECT["classifiers"] if " :: 3." in each}
+    script = (ROOT / ".ci" / "test-dist").read_text()
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    setup = workflow["jobs"]["wheel"]["steps"][1]["with"]["python-version"]
+    assert set(setup.split()) == named
+    assert set(re.findall(r'"python(3\.\d+)"', script)) == named
+    image = (ROOT / "Containerfile").read_text()
+    assert set(re.findall(r"FROM python:(\S+?)-slim", image)) <= named
+
+
+def test_the_home_is_written_wherever_it_is_needed_once_it_is_known() -> None:
+    home = PYPROJECT["tool"]["cotenant"]["home"]
+    assert CITATION.get("repository-code", "") == home
+    assert CONDA["about"].get("homepage", "") == home
+
+
+@pytest.mark.parametrize("extra", ["plot", "cluster", "measure"])
+def test_what_is_missing_is_installed_by_the_names_of_its_libraries(extra: str) -> None:
+    quoted = " ".join(f"'{each}'" for each in PROJECT["optional-dependencies"][extra])
+    assert install(extra) == f"python -m pip install {quoted}"
+
+
+def test_one_line_sets_every_link_of_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dict[str, Any]] = []
+    monkeypatch.setitem(
+        sys.modules, "setuptools", SimpleNamespace(setup=lambda **given: made.append(given))
+    )
+    text = (ROOT / "pyproject.toml").read_text()
+    line = f'home = "{PYPROJECT["tool"]["cotenant"]["home"]}"'
+    assert text.count(line) == 1
+    home = "https://example.org/us/cotenant"
+    for name in ("setup.py", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    for address in ("", f"{home}/"):
+        (tmp_path / "pyproject.toml").write_text(text.replace(line, f'home = "{address}"'))
+        runpy.run_path(str(tmp_path / "setup.py"))
+    bare, linked = made
+    assert bare["project_urls"] == {}
+    assert bare["long_description"] == (ROOT / "README.md").read_text()
+    assert linked["project_urls"] == {
+        "Homepage": home,
+        "Documentation": f"{home}/blob/HEAD/docs/index.md",
+        "Changelog": f"{home}/blob/HEAD/CHANGELOG.md",
+        "Issues": f"{home}/issues",
+    }
+    targets = re.findall(r"\]\(([^)]*)\)", linked["long_description"])
+    assert len(targets) > 30
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert f"]({home}/raw/HEAD/docs/static/cooper-1000.svg)" in linked["long_description"]

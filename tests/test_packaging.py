@@ -4,14 +4,13 @@ dates, links, and the commands that install what is missing.
 
 from __future__ import annotations
 
+import json
 import re
-import runpy
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -76,22 +75,21 @@ def test_what_is_missing_is_installed_by_the_names_of_its_libraries(extra: str) 
     assert install(extra) == f"python -m pip install {quoted}"
 
 
-def test_one_line_sets_every_link_of_the_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[dict[str, Any]] = []
-    monkeypatch.setitem(
-        sys.modules, "setuptools", SimpleNamespace(setup=lambda **given: made.append(given))
-    )
+def test_one_line_sets_every_link_of_the_wheel(tmp_path: Path) -> None:
     text = (ROOT / "pyproject.toml").read_text()
     line = f'home = "{PYPROJECT["tool"]["cotenant"]["home"]}"'
     assert text.count(line) == 1
     home = "https://example.org/us/cotenant"
     for name in ("setup.py", "README.md"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "setuptools.py").write_text(
+        "import json\ndef setup(**given): print(json.dumps(given))"
+    )
+    made = []
     for address in ("", f"{home}/"):
         (tmp_path / "pyproject.toml").write_text(text.replace(line, f'home = "{address}"'))
-        runpy.run_path(str(tmp_path / "setup.py"))
+        command = [sys.executable, tmp_path / "setup.py"]
+        made.append(json.loads(subprocess.check_output(command)))
     bare, linked = made
     assert bare["project_urls"] == {}
     assert bare["long_description"] == (ROOT / "README.md").read_text()

@@ -194,6 +194,28 @@ def test_the_page_says_what_the_command_line_prints(
 
 
 @pytest.mark.slow
+def test_a_row_of_a_table_of_bounds_is_judged_by_its_link(
+    site: tuple[Path, str], shared_browser: Browser, tmp_path: Path
+) -> None:
+    from selenium.webdriver.common.by import By
+
+    from cotenant.analysis.report.bounds_page import write_bounds_page
+    from cotenant.analysis.run.bounds import add
+
+    folder, address = site
+    if not (folder / "verify" / "pyodide").exists():
+        pytest.skip("Pyodide cannot be fetched (npm)")
+    (tmp_path / "proof.json").write_text(json.dumps(PROOF))
+    add(folder / "bounds", TINY, [tmp_path / "proof.json"])
+    write_bounds_page(folder / "bounds", folder / "bounds" / "index.html", "../verify/index.html")
+    shared_browser.get(f"{address}/bounds/index.html")
+    link = shared_browser.find_element(By.LINK_TEXT, "verify this here")
+    shared_browser.execute_script("arguments[0].click()", link)
+    said, code = verdict(shared_browser)
+    assert (said.partition(":")[0], code) == ("accepted", "0")
+
+
+@pytest.mark.slow
 def test_files_that_are_no_proof_are_a_sentence(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:

@@ -19,8 +19,7 @@ import numpy as np
 from form import Rows, parser, timed
 
 import cotenant
-from cotenant.instances.quanta import Quanta
-from cotenant.instances.quanta.formats import bursty
+from cotenant.instances.quanta import Quanta, bursty
 from cotenant.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -45,7 +44,7 @@ def with_cvxpy(instance: Quanta) -> float:
     limits = [slices <= instance.demand, cvxpy.sum(slices, axis=0) <= instance.capacity]
     problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.log(total))), limits)
     problem.solve(solver="CLARABEL")
-    return float(np.exp(problem.value / instance.users))
+    return float(np.exp(problem.value / len(instance.demand)))
 
 
 def main() -> int:

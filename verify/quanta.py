@@ -16,81 +16,71 @@ from fractions import Fraction
 
 from .frame import CheckedLevel, Methods, ProofCase
 from .logarithms import GRID, exponential, logarithm
-from .reading import Refused, amount, charge, common, fields, listed, rationals, refuse_if, wholes
-
-Demands = list[list[int]]
+from .reading import amount, charge, common, fields, listed, product, rationals, refuse_if, wholes
 
 
 def bounds(
-    demand: Demands, capacity: int, totals: list[Fraction]
-) -> tuple[Fraction, Fraction | None]:
-    """The least right side of (1), and that of (3) less its logarithms; None where a total is 0.
-
-    The users are those who want something; each is a row of `demand`.
+    demand: list[list[int]], capacity: int, totals: list[Fraction]
+) -> tuple[Fraction, int | None]:
+    """The least right side of (1), and that of (3) less its logarithms in units of 1 / GRID,
+    rounded up; None where a total is 0. Each user is a row of `demand` and wants something.
     """
-    left, used = [capacity] * len(demand[0]), 0
-    least, excess, positive = (
-        Fraction(capacity * len(left)),
-        Fraction(-len(demand)),
-        min(totals) > 0,
-    )
+    left, used, positive = [capacity] * len(demand[0]), 0, min(totals) > 0
+    least, excess = Fraction(capacity * len(left)), -len(demand) * GRID
     for k, i in enumerate(sorted(range(len(demand)), key=totals.__getitem__), 1):
         got = [min(room, wanted) for room, wanted in zip(left, demand[i], strict=True)]
         left = [room - slices for room, slices in zip(left, got, strict=True)]
         used += sum(got)
         least = min(least, Fraction(used, k))
-        excess += sum(got) / totals[i] if positive else 0
+        if positive:
+            excess -= -sum(got) * GRID * totals[i].denominator // totals[i].numerator
     return least, excess if positive else None
 
 
-class Quanta:
-    """An instance and its answer: demands and totals of the users who want something."""
-
-    def __init__(self, case: ProofCase) -> None:
-        document = fields(case.document, "demand share", "names", "the instance")
-        rows = [listed(row, "demand") for row in listed(document["demand"], "demand")]
-        refuse_if(len({len(row) for row in rows}) != 1, "demand is no table")
-        demand = [[amount(value, "demand") for value in row] for row in rows]
-        self.capacity = amount(document["share"], "share") * len(demand)
-        answer = fields(case.witness, "slices", what="the answer")
-        given = [rationals(row, "slices", len(demand[0]))
-                 for row in listed(answer["slices"], "slices", len(demand))]  # fmt: skip
-        for wanted, (numbers, over) in zip(demand, given, strict=True):
-            wholes(numbers, "slices", None, 0)
-            if any(x > over * most for x, most in zip(numbers, wanted, strict=True)):
-                raise Refused("a user has more slices than it wants")
-        unit = common([over for _, over in given])
-        charge(3 * len(given) * len(demand[0]) * (1 + unit.bit_length() // 500))
-        for column in zip(*(numbers for numbers, _ in given), strict=True):
-            parts = zip(column, given, strict=True)
-            used = sum(x * (unit // over) for x, (_, over) in parts)
-            refuse_if(used > self.capacity * unit, "a quantum has not as many slices")
-        active = [i for i, row in enumerate(demand) if any(row)]
-        refuse_if(not active, "nobody wants a slice")
-        self.demand = [demand[i] for i in active]
-        self.totals = [Fraction(sum(given[i][0]), given[i][1]) for i in active]
-        charge(20 * len(given) * len(demand[0]))
-        self.least, self.excess = bounds(self.demand, self.capacity, self.totals)
+def _judged(case: ProofCase) -> tuple[list[Fraction], Fraction, int | None]:
+    """The totals of an answer's users who want something, and their `bounds`."""
+    document = fields(case.document, "demand share", "names", "the instance")
+    rows = [listed(row, "demand") for row in listed(document["demand"], "demand")]
+    refuse_if(len({len(row) for row in rows}) != 1, "demand is no table")
+    demand = [[amount(value, "demand") for value in row] for row in rows]
+    capacity = amount(document["share"], "share") * len(demand)
+    case.one(0, greedy="")
+    answer = fields(case.witness, "slices", what="the answer")
+    shown = listed(answer["slices"], "slices", len(demand))
+    given = [rationals(row, "slices", len(demand[0])) for row in shown]
+    for wanted, (numbers, over) in zip(demand, given, strict=True):
+        wholes(numbers, "slices", None, 0)
+        more = any(x > over * most for x, most in zip(numbers, wanted, strict=True))
+        refuse_if(more, "a user has more slices than it wants")
+    unit = common([over for _, over in given])
+    charge(len(given) * len(demand[0]) * (20 + unit.bit_length() // 200))
+    times = [unit // over for _, over in given]
+    for column in zip(*(numbers for numbers, _ in given), strict=True):
+        used = sum(x * each for x, each in zip(column, times, strict=True))
+        refuse_if(used > capacity * unit, "a quantum has not as many slices")
+    active = [i for i, row in enumerate(demand) if any(row)]
+    refuse_if(not active, "nobody wants a slice")
+    totals = [Fraction(sum(given[i][0]), given[i][1]) for i in active]
+    for total in totals:
+        charge(50 + 20 * product(total.numerator.bit_length(), total.denominator.bit_length()))
+    return totals, *bounds([demand[i] for i in active], capacity, totals)
 
 
 def quanta_leximin(case: ProofCase) -> list[CheckedLevel]:
     """The most that the user with the fewest slices in all can have, by (1)."""
-    case.one(0, greedy="")
-    quanta = Quanta(case)
-    return [CheckedLevel(min(quanta.totals), quanta.least)]
+    totals, least, _ = _judged(case)
+    return [CheckedLevel(min(totals), least)]
 
 
 def quanta_horizon(case: ProofCase) -> list[CheckedLevel]:
     """The most Nash welfare, the geometric mean of the totals, by (3)."""
-    case.one(0, greedy="")
-    quanta = Quanta(case)
-    if quanta.excess is None:
+    totals, _, excess = _judged(case)
+    if excess is None:
         return [CheckedLevel(Fraction(0))]
-    logs = [logarithm(total.numerator, total.denominator) for total in quanta.totals]
+    logs = [logarithm(total.numerator, total.denominator) for total in totals]
     low, high = (sum(ends) for ends in zip(*logs, strict=True))
-    high -= -quanta.excess.numerator * GRID // quanta.excess.denominator
-    value, bound = exponential(low // len(logs), False), exponential(-(-high // len(logs)), True)
-    return [CheckedLevel(value, bound)]
+    value, bound = low // len(logs), -(-(high + excess) // len(logs))
+    return [CheckedLevel(exponential(value, False), exponential(bound, True))]
 
 
 METHODS: Methods = {

@@ -7,9 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from ...instances.problem.option_types import validate_options
-from ...instances.quanta import Quanta, Slices
-from ...instances.quanta.instance import Floats
-from ...solvers.quanta.horizon import most_welfare, slice_prices, values
+from ...instances.quanta import Floats, Quanta, Slices
+from ...solvers.quanta import most_welfare, slice_prices, values
 from ..claim_checks import ClaimChecks
 from ..manipulation import Misreport, RowReports
 from ..metric import Metric

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..market.instance import Market
     from ..numa.instance import Numa
     from ..packing.instance import Packing
-    from ..quanta.instance import Quanta
+    from ..quanta import Quanta
     from ..scheduling.instance import Scheduling
 
 AnyPath = str | os.PathLike[str]

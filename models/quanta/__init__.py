@@ -1,19 +1,18 @@
-"""The fairest slices over all quanta as programs.
+"""The most for the user with fewest slices, as a linear program.
 
 With y[i, t] the slices of user i in quantum t, at most its demand, and C in each quantum,
 
     most    z   such that   z <= sum over t of y[i, t] for each user i,   sum over i of y[i, t] <= C
 
-is the most for the user with fewest, which `least_total_program` states. The most of the sum over i
-of log sum over t of y[i, t] (Eisenberg and Gale 1959) has the same optimum; the exact methods need
-neither program (`solvers.quanta.horizon`).
+The most of the sum over i of log sum over t of y[i, t] (Eisenberg and Gale 1959) has an optimum in
+common with it. `solvers.quanta` needs neither program; tests hold it to this one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...instances.quanta.instance import Quanta
+from ...instances.quanta import Quanta
 from ..program import LinearProgram, ProgramBuilder
 
 
@@ -21,10 +20,8 @@ def least_total_program(instance: Quanta) -> LinearProgram:
     """The most z, as the least -z: a column for each demand above 0, and the last is z."""
     builder, (user, quantum) = ProgramBuilder(), np.nonzero(instance.demand)
     slices = builder.columns(len(user), upper=instance.demand[user, quantum])
-    least = builder.columns(1, cost=-1.0)
-    active = np.flatnonzero(instance.active)
-    row = np.searchsorted(active, user)
+    active, least = np.flatnonzero(instance.active), builder.columns(1, cost=-1.0)
     behind = (np.arange(len(active)), np.repeat(least, len(active)), -1.0)
-    builder.sums(len(active), (row, slices, 1.0), behind, lower=0.0)
+    builder.sums(len(active), (np.searchsorted(active, user), slices, 1.0), behind, lower=0.0)
     builder.sums(instance.demand.shape[1], (quantum, slices, 1.0), upper=instance.capacity)
     return builder.build()

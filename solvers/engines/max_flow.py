@@ -15,28 +15,21 @@ def two_layer_flow(
 
     Parameters
     ----------
-    supply : (n,) capacities from the source to each left node.
-    middle : (n, m) capacities between left and right nodes.
-    sink : (m,) capacities from each right node to the sink; capacities add up to less than 2^63.
+    supply, middle, sink : (n,), (n, m) and (m,) capacities from the source to the left nodes, to
+        the right nodes, and to the sink; below 2^63 in all.
 
     Returns
     -------
-    The (n, m) flow between the layers, and (n,) the left nodes on the source's side of the least
-    cut with the fewest nodes on that side.
+    The (n, m) flow in the middle, and (n,) the left nodes on the source's side of a least cut.
     """
     from ortools.graph.python.max_flow import SimpleMaxFlow
 
     (n, m), (left, right) = middle.shape, np.nonzero(middle)
     tail = np.concatenate([np.zeros(n), 1 + left, 1 + n + np.arange(m)]).astype(np.int32)
     head = np.concatenate([1 + np.arange(n), 1 + n + right, np.full(m, 1 + n + m)]).astype(np.int32)
-    network = SimpleMaxFlow()
-    arcs = network.add_arcs_with_capacity(
-        tail, head, np.concatenate([supply, middle[left, right], sink]).astype(np.int64)
-    )
-    if (status := network.solve(0, 1 + n + m)) != network.OPTIMAL:
-        raise RuntimeError(f"the flow ended as {status}")  # pragma: no cover - capacities are small
-    flow = np.zeros((n, m), dtype=np.int64)
+    network, flow = SimpleMaxFlow(), np.zeros((n, m), dtype=np.int64)
+    capacity = np.concatenate([supply, middle[left, right], sink]).astype(np.int64)
+    arcs = network.add_arcs_with_capacity(tail, head, capacity)
+    assert network.solve(0, 1 + n + m) == network.OPTIMAL
     flow[left, right] = network.flows(arcs)[n:-m]
-    near = np.zeros(2 + n + m, dtype=bool)
-    near[network.get_source_side_min_cut()] = True
-    return flow, near[1 : 1 + n]
+    return flow, np.isin(np.arange(1, 1 + n), network.get_source_side_min_cut())

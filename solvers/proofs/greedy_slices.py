@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...instances.problem.proof import Proof, multipliers
-from ...instances.quanta.instance import Slices, exact_rows
+from ...instances.quanta import Slices
 from . import Task, checked_proof, claimed_if_refused
 from .rounding import over_common
 
@@ -11,7 +11,7 @@ from .rounding import over_common
 def greedy_slices(task: Task) -> Proof:
     """Of `horizon` and `leximin`."""
     assert isinstance(task.outcome.solution, Slices)
-    rows = exact_rows(task.instance, task.outcome.solution)
+    rows = task.outcome.solution.exact()
     witness = {"slices": [multipliers(*over_common(row)) for row in rows]}
     with claimed_if_refused():
         return checked_proof(task, [{"kind": "greedy"}], witness=witness)

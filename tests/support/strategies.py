@@ -198,7 +198,7 @@ def _accelerators(given: Accelerators, shuffled: Callable[[int], Any]) -> Accele
 
 
 def _quanta(given: Quanta, shuffled: Callable[[int], Any]) -> Quanta:
-    order = shuffled(given.users)
+    order = shuffled(len(given.demand))
     demand = given.demand[order][:, shuffled(given.demand.shape[1])]
     return given.replace(demand=demand, names=[given.names[i] for i in order])
 

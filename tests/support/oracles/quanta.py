@@ -38,10 +38,10 @@ def karma(
     """Algorithm 1 of Karma as printed, a slice at a time; the slices, and the credits afterwards,
     of each quantum. Ties go to the first user.
     """
-    users = range(instance.users)
+    users = range(len(instance.demand))
     owned, given, history = [credits] * len(users), [], []
     for column in instance.demand.T.tolist():
-        shared = instance.users * (instance.share - guaranteed)
+        shared = len(instance.demand) * (instance.share - guaranteed)
         owned = [credit + instance.share - guaranteed for credit in owned]
         got = [min(guaranteed, wanted) for wanted in column]
         donated = [guaranteed - slices for slices in got]

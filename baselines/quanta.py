@@ -6,11 +6,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.problem.option_types import Between, validate_options
-from ...instances.quanta.instance import Quanta, Slices
-from ...solvers.quanta.levels import max_min_slices, raised
-
-__all__ = ["karma", "max_min", "strict"]
+from ..instances.problem.option_types import Between, validate_options
+from ..instances.quanta import Quanta, Slices
+from ..solvers.quanta import max_min_slices, raised
 
 
 @validate_options
@@ -32,9 +30,8 @@ def strict(
 def max_min(
     instance: Quanta, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Slices:
-    """Raise the user with the fewest slices first, in each quantum on its own, in whole slices.
-
-    Ties go to the first user.
+    """Raise the user with the fewest slices first, in each quantum on its own, in whole slices;
+    ties go to the first user.
 
     Examples
     --------
@@ -43,7 +40,7 @@ def max_min(
     [30.0, 30.0, 12.0]
     """
     room = np.full(instance.demand.shape[1], instance.capacity)
-    return Slices(max_min_slices(instance.demand, room).astype(float))
+    return Slices(max_min_slices(instance.demand, room))
 
 
 @validate_options
@@ -56,7 +53,7 @@ def karma(
     credits: Annotated[int | None, Between(0, 10**15, "credits")] = None,
 ) -> Slices:
     """Give each user a part of its fair share, and the rest for credits, which users get when
-    others borrow what they do not need.
+    others borrow what they do not need (Karma, OSDI 2023, Algorithm 1).
 
     In each quantum every user gets a credit for each slice of its fair share that is not
     guaranteed to it. Then, slice by slice, the borrower with most credits pays one for a slice of
@@ -68,10 +65,6 @@ def karma(
     alpha : the part of the fair share that is guaranteed, in whole slices, rounded down.
     credits : of each user at the beginning; None for so many that nobody ever runs out.
 
-    Notes
-    -----
-    Vuppalapati and others, OSDI 2023, Algorithm 1, done level by level instead of slice by slice.
-
     Examples
     --------
     >>> import cotenant
@@ -82,12 +75,12 @@ def karma(
     guaranteed = int(round(alpha * instance.share, 6))  # two thirds of 3 slices are 2
     free, slices = instance.share - guaranteed, np.zeros(instance.demand.shape)
     enough = instance.demand.shape[1] * instance.capacity
-    owned = np.full(instance.users, enough if credits is None else credits, dtype=np.int64)
+    owned = np.full(len(slices), enough if credits is None else credits, dtype=np.int64)
     for quantum, wanted in enumerate(instance.demand.T):
         owned += free
         given = np.minimum(wanted, guaranteed)
         donated = guaranteed - given
-        supply = int(donated.sum()) + instance.users * free
+        supply = int(donated.sum()) + len(slices) * free
         borrowed = raised(-owned, np.minimum(wanted - given, owned), supply)
         owned += raised(owned, donated, int(borrowed.sum())) - borrowed
         slices[:, quantum] = given + borrowed

@@ -16,12 +16,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...instances.problem.option_types import validate_options
-from ...instances.quanta.instance import Floats, Quanta, Slices, exact_rows, scale
-from ...verify.quanta import bounds
-from ..engines.max_flow import two_layer_flow
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
-from .levels import max_min_slices
+from ..instances.problem.option_types import validate_options
+from ..instances.quanta import Floats, Integers, Quanta, Slices, scale
+from ..verify.logarithms import GRID
+from ..verify.quanta import bounds
+from .engines.max_flow import two_layer_flow
+from .outcome import Clock, Outcome, Report, Status, Stop, agree
 
 
 @validate_options
@@ -35,20 +35,9 @@ def horizon(
     """Find the equilibrium over the whole horizon, which has the most Nash welfare: each user
     spends one budget on the slices of all quanta, known beforehand.
 
-    The certificate's `prices` are those of a slice in each quantum, in budgets: the inverse of the
-    least total of the users who want more there, 0 where nobody does. A user pays the inverse of
-    its own total for every slice; what that is above the price is the price of its own demand.
-
-    Parameters
-    ----------
-    time_limit : seconds; what is not settled by then is shared by max-min in each quantum.
-
-    Notes
-    -----
-    The optimum of Eisenberg and Gale (1959), where slices and each user's right to use as many as
-    it wants in a quantum are goods with prices. At the prices of slices alone a user may have money
-    left: with limits in each quantum such an equilibrium is not a convex program (Vazirani and
-    Yannakakis, Journal of the ACM 58(3), 2011).
+    The certificate's `prices` are those of `slice_prices`. A user pays the inverse of its total for
+    every slice; what that is above the price is the price of its own demand, a good that only it
+    can use. At the prices of slices alone it need not be an equilibrium.
 
     Examples
     --------
@@ -71,10 +60,6 @@ def leximin(
     """Find the most for the user with the fewest slices in all, then for the next, when all demands
     are known beforehand.
 
-    Parameters
-    ----------
-    time_limit : seconds; what is not settled by then is shared by max-min in each quantum.
-
     Examples
     --------
     >>> import cotenant
@@ -85,14 +70,12 @@ def leximin(
 
 
 def _outcome(instance: Quanta, clock: Clock, objective: str) -> Outcome:
-    """The answer with its bound on one of the objectives that it is best for."""
-    slices, stop = fairest(instance, clock)
-    solution = Slices(slices)
+    solution, stop = fairest(instance, clock)
     value, bound = values(instance, solution)[objective]
-    proved = agree(value, bound, scale(instance, objective))
-    certificate = {"prices": slice_prices(instance, solution)} if proved else {}
-    status = Status.OPTIMAL if proved else Status.FEASIBLE
-    return Outcome(solution, bound, status, stop, certificate, tuple(clock.trace))
+    if not agree(value, bound, scale(instance, objective)):
+        return Outcome(solution, bound, Status.FEASIBLE, stop, {}, tuple(clock.trace))
+    certificate = {"prices": slice_prices(instance, solution)}
+    return Outcome(solution, bound, Status.OPTIMAL, stop, certificate, tuple(clock.trace))
 
 
 def slice_prices(instance: Quanta, solution: Slices) -> list[float]:
@@ -101,9 +84,8 @@ def slice_prices(instance: Quanta, solution: Slices) -> list[float]:
     """
     total = solution.slices.sum(axis=1, keepdims=True)
     worth = 1 / np.where(total > 0, total, np.inf)
-    prices: list[float] = (
-        np.where(instance.demand > solution.slices, worth, 0.0).max(axis=0).tolist()
-    )
+    unmet = np.where(instance.demand > solution.slices, worth, 0.0)
+    prices: list[float] = unmet.max(axis=0).tolist()
     return prices
 
 
@@ -111,13 +93,13 @@ def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]
     """What an answer is worth by `least_total`, `nash_welfare` and `total`, and the bounds on them
     that it proves by the theorem of `verify.quanta`.
     """
-    rows, active = exact_rows(instance, solution), instance.active
+    rows, active = solution.exact(), instance.active
     totals = [sum(row, Fraction(0)) for row, wants in zip(rows, active, strict=True) if wants]
     least, excess = bounds(instance.demand[active].tolist(), instance.capacity, totals)
     welfare, most = 0.0, instance.most_useful / len(totals)  # at most the mean of the totals
     if excess is not None:
         welfare = math.exp(math.fsum(map(math.log, totals)) / len(totals))
-        most = min(most, welfare * math.exp(min(700.0, float(excess / len(totals)))))
+        most = min(most, welfare * math.exp(min(700.0, excess / GRID / len(totals))))
     return {
         "least_total": (float(min(totals)), float(least)),
         "nash_welfare": (welfare, most),
@@ -125,18 +107,25 @@ def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]
     }
 
 
-def fairest(instance: Quanta, clock: Clock) -> tuple[Floats, Stop]:
-    """The (n, T) slices with the best total for the least user, then for the next, and so on."""
+@lru_cache(maxsize=4)
+def most_welfare(instance: Quanta) -> float:
+    """The most Nash welfare of a clairvoyant."""
+    return values(instance, fairest(instance, Clock())[0])["nash_welfare"][1]
+
+
+def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
+    """The slices with the best total for the least user, then for the next, and so on; what is not
+    settled when the time is up is shared by max-min in each quantum.
+    """
     slices, stop = np.zeros(instance.demand.shape), Stop.FINISHED
     # users, and the slices that are there for them in each quantum
     parts = [(np.flatnonzero(instance.active), np.full(slices[0].size, instance.capacity))]
     while parts:
         users, room = parts.pop()
-        wanted = instance.demand[users]
+        wanted, number = instance.demand[users], len(users)
         try:
-            clock.note(None, None, f"{len(users)} users share what is left")
-            if clock.expired:
-                stop = Stop.TIME_LIMIT
+            clock.note(None, None, f"{number} users share what is left")
+            stop = Stop.TIME_LIMIT if clock.expired else stop
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
         if stop is not Stop.FINISHED:
@@ -144,21 +133,40 @@ def fairest(instance: Quanta, clock: Clock) -> tuple[Floats, Stop]:
             continue
         # 1. can all of them have the mean? In units of 1 / |S| everything is whole
         mean = int(np.minimum(wanted.sum(axis=0), room).sum())
-        number = len(users)
         flow, poor = two_layer_flow(np.full(number, mean), wanted * number, room * number)
         if flow.sum() == mean * number:
             slices[users] = flow / number
             continue
         # 2. those behind the cut take all they want; the others what is then left
-        taken = wanted[poor].sum(axis=0)
-        parts += [
-            (users[~poor], np.maximum(room - taken, 0)),
-            (users[poor], np.minimum(room, taken)),
-        ]
-    return slices, stop
+        left = np.maximum(room - wanted[poor].sum(axis=0), 0)
+        parts += [(users[~poor], left), (users[poor], room - left)]
+    return Slices(slices), stop
 
 
-@lru_cache(maxsize=4)
-def most_welfare(instance: Quanta) -> float:
-    """The most Nash welfare of a clairvoyant."""
-    return values(instance, Slices(fairest(instance, Clock())[0]))["nash_welfare"][1]
+def raised(start: Integers, room: Integers, amount: int) -> Integers:
+    """(n,) how much each level rises where `amount` units go to the lowest level one by one.
+
+    Parameters
+    ----------
+    start : (n,) levels before; of equal ones the first is served first.
+    room : (n,) units that each can take at most.
+    """
+    if amount >= room.sum():
+        return room
+    # 1. the highest level to which all that lie below it can be raised
+    low, high = int(start.min()), int((start + room).max())
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = np.clip(middle - start, 0, room).sum() <= amount
+        low, high = (middle, high) if enough else (low, middle)
+    taken = np.clip(low - start, 0, room)
+    # 2. what is left goes to the first of those that stand there and can take more
+    able = np.flatnonzero((start + taken == low) & (taken < room))
+    taken[able[: amount - int(taken.sum())]] += 1
+    return taken
+
+
+def max_min_slices(demand: Integers, room: Integers) -> Floats:
+    """(n, T) max-min fair whole slices of the (T,) `room` of each quantum, on its own."""
+    columns, nothing = zip(demand.T, room.tolist(), strict=True), 0 * demand[:, 0]
+    return np.stack([raised(nothing, *column) for column in columns], axis=1).astype(float)

@@ -10,13 +10,16 @@ from ..analysis.report.console import Form
 from ..instances.problem.errors import InvalidOption
 
 __all__ = [
+    "Against",
     "As",
     "Columns",
     "Form",
     "InstancesShown",
     "Json",
+    "Metrics",
     "Options",
     "Parts",
+    "Rules",
     "Schedule",
     "SummaryOnly",
     "TimeLimit",
@@ -36,6 +39,28 @@ Options = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric", metavar="MODULE:FUNCTION", help="A metric of your own. Repeat for more."
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METHOD",
+        help="Test the others against this method, over 6 instances or more; without it, "
+        "against the best of each metric.",
+    ),
+]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="MODULE:FUNCTION",
+        help="A rule of your own that answers must obey. Repeat for more.",
+    ),
+]
 As = Annotated[
     Form, typer.Option("--format", help="How tables are printed; 'wide' shows every column.")
 ]

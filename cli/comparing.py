@@ -21,11 +21,14 @@ from ..analysis.report.console import (
 )
 from ..solvers.interrupts import deferred
 from .arguments import (
+    Against,
     As,
     Columns,
     InstancesShown,
     Json,
+    Metrics,
     Options,
+    Rules,
     SummaryOnly,
     Width,
     listed,
@@ -35,7 +38,7 @@ from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names
 from .derived import options_of
-from .functions import given_method
+from .functions import given_function, given_method
 from .reporting import say_written
 
 
@@ -92,6 +95,9 @@ class Runs:
             help="Append rows here; runs that it holds already are not done again.",
         ),
     ] = None
+    metric: Metrics = None
+    rule: Rules = None
+    against: Against = None
 
 
 @options_of(Runs, method=None, option=None)
@@ -131,18 +137,23 @@ def compare(
     from ..analysis.report.content import MOST_PICTURED, first_shown
     from ..analysis.report.overview import overview_tables
     from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
     from ..instances.problem import InvalidOption, read_all
+    from ..instances.problem.registry import own_name
 
     if report is None and (summary_only or instances_shown is not None):
         raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
     require_latex(width, form)
-    named = listed(columns)
+    named, against = listed(columns), runs.pop("against")
+    for kind in ("metric", "rule"):
+        runs[f"{kind}s"] = [given_function(each, kind) for each in runs.pop(kind) or []]
     given = read_all(files)
-    require_columns(dict.fromkeys(instance.problem for instance in given.instances), named)
+    problems = [instance.problem for instance in given.instances]
+    require_columns({*problems}, named, [own_name(each) for each in runs["metrics"]])
     frontier, seeds, out = runs.pop("frontier"), runs.pop("seeds"), runs["out"]
     if runs["dask"] is None:  # in processes of their own: only those have a hard limit
         runs["jobs"] = runs["jobs"] or 1
@@ -153,6 +164,7 @@ def compare(
         pictured = [] if report is None or summary_only else first_shown(given.instances, shown)
         frontier = [each for each in pictured if analysis_of(each.problem).frontiers]
     chosen = None if not method else [given_method(each) for each in method]
+    require_against(against, problems, chosen)
     options = parse_comparison_options(
         given.instances, chosen, option or [], frontier=bool(frontier)
     )
@@ -181,7 +193,7 @@ def compare(
             print_json(result.rows)
         elif result.rows or not result.interrupted:
             sources = {fingerprint(instance): instance.source for instance in given.instances}
-            tables = overview_tables(result, sources)
+            tables = overview_tables(result, sources, against)
             for name in named:
                 if all(table.only([name]) is table for table in tables):
                     say(f"left out: {name}; no table of these runs has it")

@@ -1,4 +1,4 @@
-"""Methods of the user's own on the command line: "module:function"."""
+"""Functions of the user's own on the command line: "module:function"."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from ..instances.problem.errors import CotenantError, InvalidOption, NoSolution
 
 
 def given_method(text: str) -> str | Callable[..., Any]:
-    """A method's name as it is, or the function that "module:function" names, also in the current
-    folder; raises InvalidOption when there is none, or it cannot be loaded.
+    """A method's name as it is, or the function that "module:function" names."""
+    if ":" not in text:
+        _require_one_name(text)
+        return text
+    return given_function(text, "method")
+
+
+def given_function(text: str, what: str) -> Callable[..., Any]:
+    """The function that "module:function" names, also in the current folder; raises InvalidOption
+    when there is none, or it cannot be loaded.
     """
     name, colon, attribute = text.partition(":")
     if not colon:
-        _require_one_name(text)
-        return text
+        raise InvalidOption(f"{what} is {text!r}; expected module:function")
     if name.endswith(".py"):
         meant = name.removesuffix(".py").replace("/", ".")
-        raise InvalidOption(f"method {text!r}: {name} is a file; write {meant}:{attribute}")
+        raise InvalidOption(f"{what} {text!r}: {name} is a file; write {meant}:{attribute}")
     where = os.getcwd()
     if where not in sys.path:  # processes that run the cells get it too
         sys.path.insert(0, where)
@@ -33,14 +40,14 @@ def given_method(text: str) -> str | Callable[..., Any]:
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise InvalidOption(
-            f"method {text!r}: {name or 'nothing'} cannot be imported ({why}); expected "
+            f"{what} {text!r}: {name or 'nothing'} cannot be imported ({why}); expected "
             "module:function, the module in this folder or installed"
         ) from None
     function = getattr(module, attribute, None)
     if not callable(function):
         known = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
         raise InvalidOption(
-            f"method {text!r}: {name} has no function {attribute!r}; it has "
+            f"{what} {text!r}: {name} has no function {attribute!r}; it has "
             f"{', '.join(known[:8]) or 'none'}"
         )
     found: Callable[..., Any] = function
@@ -60,8 +67,19 @@ def _require_one_name(text: str) -> None:
         )
 
 
+def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> list[str]:
+    """What an answer breaks of the user's own rules, in sentences."""
+    from ..instances.problem.registry import broken_rules, own_name
+
+    broken: dict[str, str] = {}
+    for rule in rules if solution is not None else []:
+        with failing_in(rule, own_name(rule), "rule"):
+            broken |= broken_rules(instance, solution, [rule])
+    return [f"rule {name!r}: {text}" for name, text in broken.items()]
+
+
 @contextmanager
-def failing_in(method: str | Callable[..., Any], name: str) -> Iterator[None]:
+def failing_in(method: str | Callable[..., Any], name: str, what: str = "method") -> Iterator[None]:
     """Say where in a function of the user's own an error came up, instead of a traceback."""
     from ..analysis.run.cell import failure
 
@@ -72,4 +90,4 @@ def failing_in(method: str | Callable[..., Any], name: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(method, str):
             raise
-        raise NoSolution(f"method {name!r} failed: {failure(error, [method])}") from error
+        raise NoSolution(f"{what} {name!r} failed: {failure(error, [method])}") from error

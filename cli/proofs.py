@@ -10,8 +10,9 @@ import typer
 
 from ..analysis.report.console import console, print_json, progress, require_writable, waiting
 from . import parts
-from .arguments import Json, Options, TimeLimit
+from .arguments import Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER
+from .functions import broken_of, given_function
 
 if TYPE_CHECKING:
     from ..catalog import Method
@@ -22,12 +23,14 @@ def check(
     result_file: Annotated[
         str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")
     ],
+    rule: Rules = None,
     as_json: Json = False,
 ) -> None:
     """Check a stored answer and compute again what it claims."""
     from ..instances.market.parts import is_parts
 
-    if is_parts(file):
+    rules = [given_function(each, "rule") for each in rule or []]
+    if is_parts(file) and not rules:
         if not parts.check_folder(file, result_file, as_json):
             raise typer.Exit(NO_ANSWER)
         return
@@ -39,6 +42,8 @@ def check(
     instance = read(file)
     result = Result.read(result_file)
     found = recheck(instance, result)
+    broken = broken_of(instance, result.solution, rules)
+    found = replace(found, broken=(*found.broken, *broken))
     unseen = ", ".join(found.not_looked_at) or "nothing"
     if result.solution is None:
         good = f"claims {result.status.value}: there is no answer to check"
@@ -48,7 +53,8 @@ def check(
             else ""
         )
     else:
-        good = "feasible; objective, metrics and levels are as claimed"
+        obeyed = " and obeys your rules, which the bound does not ask for" if rules else ""
+        good = f"feasible{obeyed}; objective, metrics and levels are as claimed"
     good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
     if as_json:
         sentence = "" if found.broken else good

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,13 +19,31 @@ from ..analysis.report.console import (
 )
 from ..solvers.interrupts import deferred
 from . import parts
-from .arguments import As, Json, Options, TimeLimit, Width, require_latex
+from .arguments import As, Json, Options, Rules, TimeLimit, Width, require_latex
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names
-from .functions import failing_in, given_method
+from .derived import options_of
+from .functions import broken_of, failing_in, given_function, given_method
 
 
+@dataclass(frozen=True)
+class Holders:
+    """Who holds a market in parts."""
+
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
+        ),
+    ] = None
+
+
+@options_of(Holders)
 def solve(
     file: Annotated[
         str,
@@ -51,19 +70,11 @@ def solve(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
-        ),
-    ] = None,
+    rule: Rules = None,
     width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
+    **holders: Any,
 ) -> None:
     """Run one method on an instance and print its answer.
 
@@ -80,14 +91,14 @@ def solve(
     from ..instances.problem.options import parse_options
 
     require_latex(width, form)
-    if is_parts(file):
+    rules = [given_function(each, "rule") for each in rule or []]
+    if is_parts(file) and not rules:
         require_writable(log)
         if parts.solve_folder(
             file,
             method,
             option or [],
-            jobs=jobs,
-            dask=dask,
+            **holders,
             time_limit=time_limit,
             out=out,
             log=log,
@@ -97,7 +108,7 @@ def solve(
         ):
             leave_interrupted("the best prices so far are kept")
         return
-    if jobs is not None or dask is not None:
+    if any(each is not None for each in holders.values()):
         raise InvalidOption(
             f"jobs and dask say who holds the parts of a market; {file} is not in parts; leave "
             "them out"
@@ -132,13 +143,18 @@ def solve(
             metrics = analysis_of(instance.problem).metric_table
             print_tables(result_tables(result, metrics, most), form, width=width)
         interrupted |= put_off.interrupted
+        broken = broken_of(instance, result.solution, rules)
+        for each in broken:
+            say(f"broken: {each}")
+        if rules and result.bound is not None:
+            say("status and bound: without your rules, which only exclude answers: the bound holds")
     if interrupted:
         leave_interrupted(
             "no answer was known yet"
             if result.solution is None
             else "the best answer so far is kept"
         )
-    if result.solution is None:
+    if result.solution is None or broken:
         if result.status.value == "infeasible" and instance.source:
             say(f"the instance: {instance.source}")
         raise typer.Exit(NO_ANSWER)

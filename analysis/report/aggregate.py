@@ -177,8 +177,9 @@ def instance_keys(lines: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def whole(line: Line) -> bool:
-    """Whether every run of the line gave an answer."""
-    return bool(line["metrics"]) and not line["failed"] and not line["unanswered"]
+    """Whether every run of the line gave an answer, and none breaks a rule of the user's own."""
+    lacking = line["failed"] or line["unanswered"] or line.get("broken")
+    return bool(line["metrics"]) and not lacking
 
 
 def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:

@@ -99,6 +99,8 @@ def _compare_command(rows: Sequence[Row]) -> str:
     for method in dict.fromkeys(map(named, runs)):
         words += ["-m", method]
     words += ["--frontier"] if len(runs) < len(rows) else []
+    for measure in dict.fromkeys(name for row in runs for name in row.get("measures", ())):
+        words += [f"--{measure.partition(' ')[0]}", measure.partition(" ")[2]]
     options: dict[str, Any] = {}
     for row in rows:
         options |= row.get("options") or {}

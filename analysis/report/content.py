@@ -11,7 +11,7 @@ from ...instances.problem.registry import PROBLEM_NAMES
 from ..frontier import PriceFrontier
 from ..metric import Metric
 from ..registry import analysis_of
-from ..run.gaps import Comparison, InstanceKey, instance_key, reading
+from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading
 from ..run.rows import Line, Row
 from . import aggregate
 from .commands import UNKNOWN, can_be_named, compare_commands, report_command, run_command
@@ -20,6 +20,7 @@ from .overview import mean_gaps, profile_charts, win_table
 from .picture import Picture, once
 from .price_chart import price_chart
 from .read_runs import distinguish, format_counts
+from .significance import significance
 from .summary import problem_sentences
 from .table import Column, Table
 from .tables import comparison_tables, proved, seconds_text, slug
@@ -173,12 +174,16 @@ def _problem(
     name: str, rows: Sequence[Row], command: str, most: int, summary_only: bool
 ) -> ProblemPart:
     again = command or report_command(rows)
-    metrics = analysis_of(name).metric_table
+    metrics = metric_table(name, rows)
     comparison = Comparison(list(rows))
     lines = comparison.summary()
     several = len(aggregate.instance_keys(lines)) > 1
     tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
-    charts = tuple(_shown(chart, again) for chart in once(profile_charts(name, lines, metrics)))
+    tests = list(significance(name, lines, metrics))
+    tables = (*tables, *(table for table, _ in tests))
+    drawn = [drawing for _, drawing in tests if drawing is not None]
+    pictures = once([*drawn, *profile_charts(name, lines, metrics)])
+    charts = tuple(_shown(picture, again) for picture in pictures)
     instances = () if summary_only else _instances(name, rows, comparison, metrics, again, most)
     notes = []
     if not several:

@@ -37,6 +37,7 @@ def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> Decision | None:
     optimize and that has a bound; None where no such row has an answer in words.
     """
     answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
+    answered = [row for row in answered if not row.get("broken")]
     # first the metrics in which methods can be compared
     for metric in sorted(metrics, key=lambda metric: not metric.sense):
         runs = [row for row in answered if row.get("objective_name") == metric.name]

@@ -9,15 +9,16 @@ from types import MappingProxyType
 from typing import Any
 
 from ..metric import Metric
-from ..registry import analysis_of
-from ..run.gaps import Comparison
+from ..run.gaps import Comparison, metric_table
 from ..run.rows import Line
 from . import aggregate
 from .aggregate import EXCESS_SHIFT, GAP_SHIFT, SECONDS_SHIFT, WIN_TOLERANCE, Mean
+from .paired_tests import LEAST_INSTANCES
 from .picture import Chart, Scale, Series
 from .picture_data import Group, joined, sharing
+from .significance import significance
 from .table import Column, Table
-from .tables import comparison_tables, figure, percent, seconds_text
+from .tables import RULED, comparison_tables, figure, percent, seconds_text
 
 MOST_TABLES = 8
 """With more instances of a problem the command line prints the overview alone."""
@@ -32,13 +33,15 @@ def by_problem(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def overview_tables(
-    comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
+    comparison: Comparison,
+    sources: Mapping[str, str] = MappingProxyType({}),
+    against: str | None = None,
 ) -> list[Table]:
     """What the command line prints: the table of each instance, then for each problem with several,
-    mean gaps and wins.
+    mean gaps and wins, and from 6 instances on which methods differ significantly.
 
     The tables of instances are left out for a problem with more than MOST_TABLES. `sources`: as of
-    `comparison_tables`.
+    `comparison_tables`; `against`: as of `significance.significance`.
     """
     groups = by_problem(comparison.summary())
     counts = {problem: len(aggregate.instance_keys(lines)) for problem, lines in groups.items()}
@@ -50,12 +53,18 @@ def overview_tables(
     for problem, lines in groups.items():
         if counts[problem] < 2:
             continue
-        metrics = analysis_of(problem).metric_table
+        metrics = metric_table(problem, lines)
         won = win_table(problem, lines, metrics)
         shown.append(mean_gaps(problem, lines, metrics))
         if counts[problem] > MOST_TABLES:
             won = replace(won, notes=(*won.notes, _EACH.format(count=counts[problem])))
         shown.append(won)
+        for table, drawing in significance(problem, lines, metrics, against):
+            for each in (table, None if drawing is None else drawing.numbers):
+                if each is not None:  # a note is said once
+                    seen = {note for table in shown for note in table.notes}
+                    fresh = tuple(note for note in each.notes if note not in seen)
+                    shown.append(replace(each, notes=fresh))
     return shown
 
 
@@ -110,13 +119,13 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
         rows.append((*cells, score.seconds.value))
     count = len(aggregate.instance_keys(lines))
     title = f"{problem}: mean gaps over {count} instances"
-    return Table(
-        f"{problem}-mean-gaps",
-        title,
-        tuple(columns),
-        tuple(rows),
-        notes=tuple(_gap_notes(scores, shown, units)),
-    )
+    notes = list(_gap_notes(scores, shown, units))
+    if broken := Counter(aggregate.label(line) for line in lines if line.get("broken")):
+        times = ", ".join(f"{method} on {number}" for method, number in broken.items())
+        notes.append(f"Instances on which answers break your rules: {times}. {RULED}")
+    if count < LEAST_INSTANCES:
+        notes.append(f"Too few instances for tests of which differ: at least {LEAST_INSTANCES}.")
+    return Table(f"{problem}-mean-gaps", title, tuple(columns), tuple(rows), notes=tuple(notes))
 
 
 def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:

@@ -4,6 +4,7 @@ instances of one name that differ get names of their own.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ from ..run.rows import Row, read_rows
 
 def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
     """The rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is
-    taken, whatever the code of a function of the user's own was.
+    taken, whatever the code of a function of the user's own was, and whatever measured its answer.
 
     Raises
     ------
@@ -34,6 +35,7 @@ def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
         require_good(read, os.fspath(path))
         for row in read:
             key = row["key"].replace(f" {row['code']}", "") if row.get("code") else row["key"]
+            key = key.replace(f", {json.dumps(' '.join(row.get('measures') or []))}]", "]")
             rows.pop(key, None)
             rows[key] = row
     names = ", ".join(os.fspath(path) for path in paths)

@@ -16,7 +16,7 @@ from ...instances.problem.options import Option, accepted, described, option_nam
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
-from ..run.gaps import Comparison, InstanceKey, instance_key
+from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table
 from ..run.result import Result
 from ..run.rows import Line, Row
 from .aggregate import label
@@ -133,16 +133,18 @@ def comparison_tables(
             if (error := row.get("error")) and row["fingerprint"] == mark
         ]
         notes = [*_failures(here), *(f"the frontier failed: {one_line(error)}" for error in lost)]
-        metrics = analysis_of(problem).metric_table
+        metrics = metric_table(problem, here)
         tables[key] = _gap_table(
             f"{problem}: {instance}{twice}", sources.get(mark, ""), here, metrics, notes
         )
     return tables
 
 
-def require_columns(problems: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse, before any work, a heading that no table of these problems' comparison has."""
-    known = ["method", "status", "seeds", "seconds", "gain by lying"]
+def require_columns(problems: Iterable[str], names: Sequence[str], own: Iterable[str] = ()) -> None:
+    """Refuse, before any work, a heading that no table of these problems' comparison has; `own`
+    are those of the user's own metrics.
+    """
+    known = ["method", "status", "seeds", "seconds", "gain by lying", *own]
     keys: list[str] = []
     for problem in problems:
         for metric in analysis_of(problem).metric_table:
@@ -301,6 +303,8 @@ def proved(line: Line | Row) -> str:
     """
     levels = line.get("levels") or []
     proof_status = (line.get("proof") or {}).get("standing")
+    if line.get("broken"):
+        return f"breaks {', '.join(line['broken'])}"
     suffix = {"certified": ", certified", "partly": ", partly certified"}.get(str(proof_status), "")
     if levels and levels[0]["status"] == "optimal":
         later = next((level for level in levels if level["status"] != "optimal"), None)
@@ -349,6 +353,8 @@ def _failures(lines: Sequence[Line]) -> list[str]:
             notes.append(
                 f"{line['method']} found no answer in {line['unanswered']} of {line['runs']} runs"
             )
+        for rule, text in (line.get("broken") or {}).items():
+            notes.append(f"{line['method']} breaks your rule {rule}: {one_line(text)}")
     return notes
 
 
@@ -437,10 +443,15 @@ def _gap_table(
         else []
     )
     standings = {(line.get("proof") or {}).get("standing") for line in lines}
+    remarks += [RULED] if any("broken" in line for line in lines) else []
     remarks += [_CERTIFIED] if standings & {"certified", "partly"} else []
     return Table(slug(title), title, tuple(columns), tuple(rows), source, (*remarks, *notes))
 
 
+RULED = (
+    "Your own rules only exclude answers: bounds and proofs are of the instance without them, and "
+    "hold with them too; an answer that breaks one counts as none."
+)
 _CERTIFIED = (
     "certified: verify.py accepted a proof of all that the row claims (partly certified: of less). "
     "In the other rows a bound is what a solver or this package says."

@@ -21,6 +21,7 @@ from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..manipulation import best_misreport
 from ..registry import analysis_of
+from .measures import NO_MEASURES, Measures
 from .own_functions import UNKNOWN, place_of
 from .proving import prove_beside
 from .result import Result, fingerprint, versions
@@ -34,8 +35,8 @@ ANSWER_ROWS = 1000
 @dataclass(frozen=True)
 class Cell:
     """One run: an instance, a method and a seed, with the options that method takes; `prove` names
-    the folder for the proof of its answer, `manipulation` asks for the best misreport, and `code`
-    is `own_functions.code_of` the user's own functions in it.
+    the folder for the proof of its answer, `manipulation` asks for the best misreport, `measures`
+    judge its answer, and `code` is `own_functions.code_of` the user's own functions in it.
     """
 
     instance: Instance
@@ -49,6 +50,7 @@ class Cell:
     prove: str | None = None
     code: str = ""
     manipulation: bool = False
+    measures: Measures = NO_MEASURES
 
     @property
     def parts(self) -> int:
@@ -57,8 +59,10 @@ class Cell:
 
     @property
     def own(self) -> list[Callable[..., Any]]:
-        """The functions of the user's own in it: the method, and those among its options."""
-        return [value for value in (self.method, *self.options.values()) if callable(value)]
+        """The functions of the user's own in it: the method, those among its options, measures."""
+        judges = (*self.measures.metrics, *self.measures.rules)
+        given = (self.method, *self.options.values(), *judges)
+        return [value for value in given if callable(value)]
 
     @property
     def name(self) -> str:
@@ -79,17 +83,19 @@ class Cell:
             if isinstance(self.method, str)
             else f"{self.method.__module__}.{getattr(self.method, '__qualname__', self.name)}"
         )
+        judged = self.measures.names
         parts = [
             self.instance.problem,
             self.instance.name,
             fingerprint(self.instance),
             self.name,
-            f"{where} {self.code}" if self.code else where or None,
+            f"{where} {self.code}" if self.code and (where or not judged) else where or None,
             self.seed,
         ]
         options = sorted([name, _content(value)] for name, value in self.options.items())
         how = [self.time_limit, options, self.predict, versions().get("cotenant")]
         more = {"proved": self.prove, "misreports": self.manipulation}
+        more[" ".join([*judged, self.code])] = judged
         return json.dumps(
             [self.kind, *parts, *how, *(word for word, asked in more.items() if asked)]
         )
@@ -115,6 +121,7 @@ def run_cell(cell: Cell) -> Row:
                 **gains,
                 **_identity(cell),
             }
+            row |= cell.measures.judge(cell.instance, result, row["metrics"])
             return _as_read({**row, "stop": Stop.INTERRUPTED.value} if put_off.interrupted else row)
     except (Exception, SystemExit) as error:
         return failed_row(cell, error)
@@ -208,6 +215,7 @@ def _identity(cell: Cell) -> Row:
         "options": {name: _option(value) for name, value in cell.options.items()},
         "file": cell.file,
         **({"code": cell.code} if cell.code else {}),
+        **cell.measures.document(),
         "versions": versions(),
         "key": cell.key,
     }

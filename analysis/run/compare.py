@@ -21,6 +21,7 @@ from .documents import require_good
 from .gaps import Comparison
 from .grid import Grid, validate_lists, validate_predict
 from .lock import locked
+from .measures import Measures
 from .own_functions import code_of
 from .progress import watched
 from .result import fingerprint
@@ -83,6 +84,10 @@ def compare(
         after each.
     manipulation : also find, in as much time again as each run has, what an agent gains at most by
         a misreport, see `analysis.manipulation` (problems whose agents report something).
+    metrics : of your own, each f(instance, result) -> Annotated[float, "min"], or "max" where more
+        is better.
+    rules : of your own, each f(instance, answer) -> None, or a text of what the answer breaks; an
+        answer that breaks one is marked and counts as none.
     stopping : called when processes or a cluster were asked to stop, before the rows that they
         still hand in.
 
@@ -108,12 +113,15 @@ def compare(
     validate_time_limit(time_limit)
     how = RunSettings(jobs, dask, **settings)
     validate_predict(predict, instances)
+    measures = Measures(tuple(how.metrics), tuple(how.rules))
+    measures.require_good([instance.problem for instance in instances])
     grid = Grid(options or {}, time_limit, predict)
     mapped = frontier if isinstance(frontier, Sequence) else instances if frontier else ()
     cells = grid.cells(instances, methods, seeds, frontier=mapped)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):
+        cell = replace(cell, measures=measures) if cell.kind == "run" else cell
         own = tuple(map(id, cell.own))
         if own and own not in codes:
             codes[own] = code_of(cell.own)

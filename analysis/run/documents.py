@@ -115,6 +115,9 @@ class RowDocument(BaseModel):
     versions: dict[str, str] = {}
     file: str | None = None
     code: str | None = None
+    measures: list[str] = []
+    own_metrics: dict[str, Literal["min", "max"]] = {}
+    broken: dict[str, str] = {}
     source: str | None = None
     error: str | None = None
     answer: str | None = None

@@ -29,6 +29,13 @@ def instance_key(row: Row | Line) -> InstanceKey:
     return row["problem"], row["instance"], row["fingerprint"]
 
 
+def metric_table(problem: str, rows: Iterable[Row | Line]) -> tuple[Metric, ...]:
+    """The metrics of a problem, and the user's own that rows were measured by."""
+    own = {name: sense for row in rows for name, sense in row.get("own_metrics", {}).items()}
+    named = (Metric(name, name.replace("_", " "), sense) for name, sense in own.items())
+    return (*analysis_of(problem).metric_table, *named)
+
+
 SHOWN = 20
 """Runs that a notebook shows."""
 
@@ -159,6 +166,10 @@ class Comparison:
             line["errors"] = dict(
                 sorted(Counter(error for row in rows if (error := row.get("error"))).items())
             )
+            for row in rows:
+                line["own_metrics"] = line.get("own_metrics", {}) | row.get("own_metrics", {})
+                if "broken" in row:
+                    line["broken"] = line.get("broken", {}) | row["broken"]
             result.append(line)
         return result
 

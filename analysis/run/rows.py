@@ -26,6 +26,8 @@ class Row(TypedDict, total=False):
     kind : "run" or "frontier".
     file : where the instance was read from.
     code : the files that a function of the user's own is made of, `own_functions.code_of`.
+    measures, own_metrics, broken : the user's own metrics and rules, which way is better in the
+        metrics, and what the answer breaks of the rules, by their names; see `measures.Measures`.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     answer : the decision in a sentence, see `instances.problem.answer_table`.
     answer_table : the answer with names: `columns`, the first `rows`, and how many there are in
@@ -53,6 +55,9 @@ class Row(TypedDict, total=False):
     time_limit: float | None
     file: str | None
     code: str
+    measures: list[str]
+    own_metrics: dict[str, Literal["min", "max"]]
+    broken: dict[str, str]
     source: str | None
     status: str
     stop: str
@@ -98,6 +103,7 @@ class Line(TypedDict, total=False):
     spreads : standard deviations of the metrics over those seeds; None of fewer than two.
     manipulation : the misreport of the runs that gains most.
     errors : reasons of failures, with how often each occurred.
+    own_metrics, broken : of its rows together; `broken` is there where there are rules.
     """
 
     problem: str
@@ -123,6 +129,8 @@ class Line(TypedDict, total=False):
     spreads: dict[str, float | None]
     seconds: float | None
     errors: dict[str, int]
+    own_metrics: dict[str, Literal["min", "max"]]
+    broken: dict[str, str]
 
 
 ROW_BEGINS = '{"problem": "'

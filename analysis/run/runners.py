@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, AtLeast, validate_options
@@ -59,7 +59,8 @@ class InProcess:
 @validate_options
 @dataclass(frozen=True)
 class RunSettings:
-    """Where the cells of a comparison are run, and what is called meanwhile; see `compare`.
+    """Where the cells of a comparison are run, what judges their answers beside this package, and
+    what is called meanwhile; see `compare`.
 
     Raises
     ------
@@ -76,6 +77,8 @@ class RunSettings:
     running: Callable[[Outlook], None] | None = None
     stopping: Callable[[], None] | None = None
     manipulation: bool = False
+    metrics: Sequence[Callable[..., Any]] = ()
+    rules: Sequence[Callable[..., Any]] = ()
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.dask is not None:

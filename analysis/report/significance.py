@@ -1,0 +1,206 @@
+"""Which methods differ significantly, as tables and critical-difference diagrams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
+
+from ... import catalog
+from ...instances.problem.errors import InvalidOption, UnknownName
+from ...instances.problem.registry import own_name
+from ...instances.problem.text import sanitize_for_terminal
+from ..metric import Metric
+from ..run.rows import Line
+from . import aggregate
+from .paired_tests import LEAST_INSTANCES, LEVEL, MOST_EXACT, Ranking, rank_methods
+from .picture import Drawing
+from .plotting import INK
+from .table import Column, Table
+from .tables import difference, slug
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def significance(
+    problem: str, lines: Sequence[Line], metrics: Sequence[Metric], against: str | None = None
+) -> Iterator[tuple[Table, Drawing | None]]:
+    """For each metric that a method optimizes or that is the user's own, the tests of which methods
+    differ and, of three methods or more, their critical-difference diagram with the mean ranks.
+    Nothing below 6 instances, nor for a metric in which all methods tie.
+
+    Parameters
+    ----------
+    lines, metrics : of one problem, from `Comparison.summary` and `gaps.metric_table`.
+    against : the method that the others stand beside; the best of each metric when not given, or
+        where it has no values.
+    """
+    count, run = len(aggregate.instance_keys(lines)), Counter(map(aggregate.label, lines))
+    wanted = {line["objective_name"] for line in lines}
+    wanted |= {name for line in lines for name in line.get("own_metrics", ())}
+    for metric in metrics if count >= LEAST_INSTANCES else ():
+        if metric.name not in wanted or not metric.sense:
+            continue
+        values = aggregate.values_of(lines, metric.name)
+        values = {name: column for name, column in values.items() if run[name] == count}
+        if len(values) < 2:
+            continue
+        ranking = rank_methods(values, metric.sense, against if against in values else None)
+        if len({*ranking.mean_ranks.values()}) == 1:
+            continue
+        notes = [_TESTS.format(
+            exact="exact" if count <= MOST_EXACT else "by the normal limit",
+            over=f"{ranking.tests} tests" if ranking.tests == len(ranking.pairs)
+            else f"all {ranking.tests} pairs, as the best is known from the same values",
+        ), _DIFFERENCE.format(reference=ranking.reference)]  # fmt: skip
+        if (least := min(1.0, 2.0 ** (1 - count) * ranking.tests)) > LEVEL:
+            notes.append(
+                f"Too few instances for so many tests: the least p is at best {least:.2g}."
+            )
+        notes += [_LACKING] * any(None in column for column in values.values())
+        if left_out := [name for name in run if name not in values]:
+            notes.append(f"Left out, not run or never with an answer: {', '.join(left_out)}.")
+        title = f"{problem}: {metric.label}, against {ranking.reference} on {count} instances"
+        table = replace(_table(ranking, metric), title=title, notes=tuple(notes))
+        name = slug(f"{problem} tests {metric.name}")
+        drawing = None if ranking.friedman is None else _drawing(problem, metric, ranking, count)
+        yield replace(table, name=name), drawing
+
+
+_TESTS = (
+    "p: Wilcoxon's signed-rank test, two-sided, paired by instance, zeros by Pratt, {exact}; "
+    f"Holm's correction over {{over}}. Significant: p at most {LEVEL:g}."
+)
+_DIFFERENCE = (
+    "Difference: the method's value minus that of {reference} (Hodges-Lehmann). Effect: "
+    "rank-biserial correlation, 1.00 when better (or worse) on every instance."
+)
+_LACKING = (
+    "A method without an answer, or with one that breaks a rule, counts as worse there than every "
+    "answer; differences are over the instances that both answered. A run that its time limit "
+    "ended counts with the answer it had."
+)
+
+
+def require_against(against: str | None, problems: Sequence[str], methods: Any) -> None:
+    """Refuse, before any work, a reference that is none of the methods (None: the catalogue), or
+    with no problem of enough instances; `problems` are those of each instance.
+    """
+    chosen = methods or [each for name in {*problems} for each in catalog.methods(name)]
+    names = [
+        getattr(each, "name", each if isinstance(each, str) else own_name(each)) for each in chosen
+    ]
+    if against is not None and against not in names:
+        raise UnknownName("method", against, names)
+    if against is not None and (most := max(Counter(problems).values())) < LEAST_INSTANCES:
+        raise InvalidOption(
+            f"against is {against!r}, and {most} instances are too few for tests; expected at "
+            f"least {LEAST_INSTANCES} of a problem"
+        )
+
+
+def _table(ranking: Ranking, metric: Metric) -> Table:
+    """The methods beside the reference."""
+    bare = replace(metric, unit="")
+
+    def signed(value: float | None) -> str:
+        return "-" if value is None else f"{'+' * (value > 0)}{difference(value, bare)}"
+
+    columns = (
+        Column("method", bold=True, wrap=False), Column("better / worse", rank=2),
+        Column(f"difference{metric.unit and f' [{metric.unit}]'}", signed, True, key="difference"),
+        Column("95 % interval", wrap=False), Column("low", people=False),
+        Column("high", people=False), Column("effect", numeric=True), Column("p", numeric=True),
+        Column("better significantly"),
+    )  # fmt: skip
+    rows: list[tuple[Any, ...]] = []
+    for each in ranking.pairs:
+        interval = None if each.low is None else f"{signed(each.low)} to {signed(each.high)}"
+        side = "better" if each.effect > 0 else "worse" if each.effect < 0 else "equal"
+        better = each.method if each.effect > 0 else ranking.reference
+        rows.append((
+            each.method, f"{each.better} / {each.worse}", each.difference, interval, each.low,
+            each.high, (each.effect, f"{abs(each.effect):.2f} {side}"),
+            (each.p_value, f"{each.p_value:.3f}" if each.p_value >= 0.0005 else "<0.001"),
+            better if each.p_value <= LEVEL else "neither",
+        ))  # fmt: skip
+    return Table("tests", "", columns, tuple(rows))
+
+
+def _drawing(problem: str, metric: Metric, ranking: Ranking, count: int) -> Drawing:
+    """The critical-difference diagram, and the mean ranks with the groups as letters."""
+    rows = [
+        (name, rank, " ".join(
+            letter for letter, group in zip(ascii_lowercase, ranking.groups, strict=False)
+            if name in group
+        ))
+        for name, rank in ranking.mean_ranks.items()
+    ]  # fmt: skip
+    notes = (
+        "Methods in a group (in the diagram: that a bar joins) do not differ by Nemenyi's test, "
+        "which is weaker than the tests of pairs: their mean ranks are less than the critical "
+        f"difference (CD) {ranking.critical:.2f} apart (Demsar 2006).",
+        f"Friedman's test that no methods differ: p = {ranking.friedman:.2g}.",
+    )
+    columns = (Column("method", bold=True), Column("mean rank", "{:.2f}".format, True))
+    name = slug(f"{problem} critical difference {metric.name}")
+    title = f"{problem}: mean ranks in {metric.label}"
+    table = Table(name, title, (*columns, Column("group")), tuple(rows), notes=notes)
+    ranks = ", ".join(f"{method} {rank:.2f}" for method, rank in ranking.mean_ranks.items())
+    groups = "; ".join(", ".join(group) for group in ranking.groups if len(group) > 1)
+    alt = f"Mean ranks over {count} instances, 1 is best: {ranks}. Groups: {groups or 'none'}."
+    return Drawing(name, title, partial(_figure, ranking), alt, "", " ".join(notes), table)
+
+
+_AXIS, _ROW, _BAR, _LETTER = 52.0, 4.2, 2.2, 1.95
+"""Millimeters of the axis, of a name's row, from bar to bar, and of a letter."""
+_MOST_LETTERS = 24
+"""Of a name in the diagram."""
+
+
+def _layout(ranking: Ranking) -> tuple[tuple[float, float], list[Any], list[Any]]:
+    """A diagram in millimeters: its size, lying or upright lines (x, y, width, height, whether it
+    is thick), and words (x, y, text, which of their sides is there). The better half of the methods
+    stands on the left, the best on top.
+    """
+    names, last = [name[:_MOST_LETTERS] for name in ranking.mean_ranks], len(ranking.mean_ranks) - 1
+    bars = [group for group in ranking.groups if len(group) > 1]
+    margin, scale, half = 3 + _LETTER * max(map(len, names)), _AXIS / last, last // 2 + 1
+    place = {name: margin + scale * (rank - 1) for name, rank in ranking.mean_ranks.items()}
+    axis, below = _BAR * (len(bars) + 1) + _ROW * half + 2, _BAR * (len(bars) + 1)
+    lines = [(margin, axis, _AXIS, 0.0, False)]
+    lines.append((margin, axis + 9, scale * ranking.critical, 0.0, False))
+    words = [(margin, axis + 10, f"CD = {ranking.critical:.2f}", "l")]
+    for tick in range(last + 1):
+        lines.append((margin + tick * scale, axis, 0.0, 1.2, False))
+        words.append((margin + tick * scale, axis + 2, str(tick + 1), ""))
+    for number, group in enumerate(bars, 1):
+        begin, end = place[group[0]] - 0.7, place[group[-1]] + 0.7
+        lines.append((begin, axis - _BAR * number, end - begin, 0.0, True))
+    for number, (name, x) in enumerate(zip(names, place.values(), strict=True)):
+        left = number < half
+        y = axis - below - _ROW * (number if left else last - number)
+        end = margin - 1 if left else margin + _AXIS + 1
+        lines += [(x, y, 0.0, axis - y, False), (min(x, end), y, abs(x - end), 0.0, False)]
+        words.append((end - 1 if left else end + 1, y - 1, name, "r" if left else "l"))
+    return (2 * margin + _AXIS, axis + 14), lines, words
+
+
+def _figure(ranking: Ranking) -> Figure:
+    """The diagram by matplotlib."""
+    from matplotlib.figure import Figure
+
+    (across, tall), lines, words = _layout(ranking)
+    drawn = Figure(figsize=(across / 25.4, tall / 25.4))
+    axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, across), ylim=(0, tall))
+    axes.set_axis_off()
+    for x, y, width, height, thick in lines:
+        axes.plot([x, x + width], [y, y + height], color=INK, linewidth=3 if thick else 0.8)
+    for x, y, text, side in words:
+        ends = {"l": "left", "r": "right"}.get(side, "center")
+        axes.text(x, y, sanitize_for_terminal(text), ha=ends, va="bottom", parse_math=False)
+    return drawn

@@ -45,13 +45,11 @@ class Measures:
         return {"measures": self.names, "own_metrics": senses} if self.names else {}
 
     def require_good(self, problems: Sequence[str]) -> None:
-        """Refuse, before any work, what is no function, says no direction, or has a name in use."""
+        """Refuse, before any work, what says no direction, or has a name in use."""
         known = [metric for name in problems for metric in analysis_of(name).metric_table]
         taken = {name for each in known for name in (each.name, each.label, each.heading)}
         taken |= {*Row.__annotations__}
         for each in (*self.metrics, *self.rules):
-            if not callable(each):
-                raise InvalidOption(f"metrics and rules hold {each!r:.40}; expected functions")
             if (name := own_name(each)) in taken:
                 raise InvalidOption(f"metrics and rules hold {name!r}, a name in use; rename it")
             taken.add(name)

@@ -1,0 +1,281 @@
+"""Metrics and rules of the user's own, and the tests and diagrams of a comparison that show them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from support.messages import approved, refused
+from support.report_rows import row
+from support.terminal import run
+
+import cotenant
+from cotenant.analysis.metric import Metric
+from cotenant.analysis.report.content import build_page
+from cotenant.analysis.report.drawing import save, svg
+from cotenant.analysis.report.overview import overview_tables
+from cotenant.analysis.report.read_runs import gather
+from cotenant.analysis.report.significance import require_against, significance
+from cotenant.analysis.report.table import Table
+from cotenant.analysis.run import own_functions
+from cotenant.analysis.run.gaps import Comparison
+from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
+
+TINY = cotenant.read("colocation/tiny")
+OWN = """
+from typing import Annotated
+
+def largest(instance, result) -> Annotated[float, "max"]:
+    return {value}
+
+def no_regression(instance, pairing):
+    return "x264 is beside regression" if pairing.first[0] == 0 {broken}else None
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a metric and a rule, as if they had been there before this process began."""
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(own_functions, "LOADED", time.time() + 1e6)
+    yield tmp_path
+    sys.modules.pop("own_measures", None)
+
+
+def write(folder: Path, value: str = "result.seconds * 0 + 7", broken: str = "") -> Any:
+    """The module with another value or rule, imported as by a new process."""
+    (folder / "own_measures.py").write_text(OWN.format(value=value, broken=broken))
+    sys.modules.pop("own_measures", None)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+
+
+def measures() -> dict[str, Any]:
+    import own_measures  # type: ignore[import-not-found]
+
+    return {"metrics": [own_measures.largest], "rules": [own_measures.no_regression]}
+
+
+def rows_of(count: int, *, lacking: bool = False) -> Comparison:
+    """Three methods on so many instances: GR is the worst on all, SMR the best on all but one."""
+    rows = []
+    for place in range(count):
+        for method, penalty in (("optimal", 2.0), ("SMR", 1.0 if place else 3.5), ("GR", 3.0)):
+            changes: dict[str, Any] = {"metrics": {"penalty": penalty + place / 8}}
+            if lacking and (method, place) == ("SMR", 1):
+                changes["broken"] = {"fair": "it is not"}
+            rows.append(row(method, f"i{place}", **changes))
+    return Comparison(rows)
+
+
+def test_tables_say_who_is_better_significantly_and_by_how_much() -> None:
+    tables = {table.name: table for table in overview_tables(rows_of(9, lacking=True), {}, "GR")}
+    tests = tables["colocation-tests-penalty"]
+    approved(tests.markdown() + tables["colocation-critical-difference-penalty"].markdown())
+    assert tests.csv().splitlines()[0] == (
+        "method,better / worse,difference,95 % interval,low,high,effect,p,better significantly"
+    )
+    keys = [column.key or column.name for column in tests.columns]
+    by_method = {line[0]: dict(zip(keys, line, strict=True)) for line in tests.rows}
+    optimal, smr = by_method["optimal"], by_method["SMR"]
+    assert optimal["better significantly"] == "optimal"
+    assert optimal["effect"][0] == 1.0
+    assert (optimal["low"], optimal["high"]) == (-1.0, -1.0)
+    assert smr["better / worse"] == "7 / 2", "worse where its answer breaks a rule"
+
+
+def test_below_six_instances_nothing_is_tested() -> None:
+    for count, tested in ((5, 0), (6, 1)):
+        comparison = rows_of(count)
+        assert sum("-tests-" in table.name for table in overview_tables(comparison)) == tested
+        (part,) = build_page(comparison.rows).problems
+        assert sum("-tests-" in table.name for table in part.tables) == tested
+    few = next(t for t in overview_tables(rows_of(5)) if t.name == "colocation-mean-gaps")
+    approved(few.notes[-1])
+    with refused(InvalidOption):
+        require_against("GR", ["colocation"] * 5, ["GR"])
+    with refused(UnknownName):
+        require_against("GRR", ["colocation"] * 6, ["GR", "SMR"])
+    require_against(None, ["colocation"], None)
+
+
+def diagram() -> Any:
+    lines = rows_of(9).summary()
+    metrics = [Metric("penalty", "mean penalty", digits=3)]
+    ((table, drawing),) = significance("colocation", lines, metrics)
+    assert drawing is not None
+    return table, drawing
+
+
+def test_the_diagram_has_its_names_its_bars_and_a_text() -> None:
+    pytest.importorskip("matplotlib")
+    _, drawing = diagram()
+    approved(f"{drawing.alt}\n{drawing.note}")
+    text = svg(drawing)
+    for word in ("optimal", "SMR", "GR", "CD = ", "currentColor", 'role="img"'):
+        assert word in text
+    thick = [line for line in drawing.draw().axes[0].lines if line.get_linewidth() == 3]
+    bars = [group for group in drawing.numbers.rows if " " in group[2]]
+    assert len(thick) == 2
+    assert len(bars) == 1, "the method in the middle is in both groups"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
+def test_tables_and_diagram_compile_in_latex(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    table, drawing = diagram()
+    save([drawing], tmp_path, ["pdf"], width=8)
+    page = r"\documentclass{article}\usepackage{booktabs,array,graphicx}\begin{document}"
+    body = f"{table.latex()}{drawing.numbers.latex()}\\includegraphics{{{drawing.name}.pdf}}"
+    (tmp_path / "t.tex").write_text(rf"{page}{body}\end{{document}}", encoding="utf-8")
+    command = ["pdflatex", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout, done.stdout[-2000:]
+
+
+def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(folder: Path) -> None:
+    names = [
+        f"--{kind}=own_measures:{name}"
+        for kind, name in (("metric", "largest"), ("rule", "no_regression"))
+    ]
+    command = (
+        "compare",
+        "colocation/tiny",
+        "-m",
+        "optimal",
+        "-m",
+        "GR",
+        *names,
+        "--out",
+        "r.jsonl",
+    )
+    done = run(*command, "--format", "wide")
+    assert done.returncode == 0, done.stderr
+    approved("\n".join(line for line in done.stdout.splitlines() if "rule" in line))
+    rows = {each["method"]: each for each in gather(["r.jsonl"])}
+    assert rows["optimal"]["broken"] == {"no_regression": "x264 is beside regression"}
+    assert rows["optimal"]["own_metrics"] == {"largest": "max"}
+    assert {each["metrics"]["largest"] for each in rows.values()} == {7}
+    page = build_page(list(rows.values()))
+    assert "--metric own_measures:largest --rule own_measures:no_regression" in page.commands[0]
+    (part,) = page.problems
+    table = part.instances[0].table
+    assert table is not None
+    assert "largest" in [column.name for column in table.columns]
+    assert run(*command, "--columns", "largest").returncode == 0
+
+
+def test_an_answer_that_breaks_a_rule_wins_nothing_and_is_not_advised(folder: Path) -> None:
+    found = cotenant.compare([TINY], ["optimal", "GR"], progress=False, **measures())
+    lines = {line["method"]: line for line in found.summary()}
+    assert lines["optimal"]["broken"]
+    assert lines["GR"]["bounds"]["penalty"] == pytest.approx(0.0425), "it holds with the rule too"
+    (part,) = build_page(found.rows).problems
+    decision = part.instances[0].decision
+    assert decision is None or "optimal" not in decision.sentence
+    write(folder, broken="and False ")
+    obeyed = cotenant.compare([TINY], ["optimal"], progress=False, **measures())
+    assert obeyed.rows[0]["broken"] == {}
+    assert obeyed.rows[0]["status"] == "optimal"
+
+
+@pytest.mark.parametrize("jobs", [None, pytest.param(1, marks=pytest.mark.slow)])
+def test_an_edited_metric_or_rule_is_run_again(folder: Path, jobs: int | None) -> None:
+    def reused() -> int:
+        return cotenant.compare(
+            [TINY], ["GR"], out="r.jsonl", jobs=jobs, progress=False, **measures()
+        ).reused
+
+    assert [reused(), reused()] == [0, 1]
+    write(folder, value="8")
+    assert [reused(), reused()] == [0, 1]
+    write(folder, value="8", broken="and False ")
+    assert [reused(), reused()] == [0, 1]
+    cotenant.compare([TINY], ["GR"], out="r.jsonl", progress=False)
+    assert len(Path("r.jsonl").read_text().splitlines()) == 4
+    (last,) = gather(["r.jsonl"])
+    assert "largest" not in last["metrics"], "the last run of a method is what a page shows"
+
+
+def test_solve_and_check_judge_by_a_rule_and_say_what_the_bound_is_of(folder: Path) -> None:
+    rule = ("--rule", "own_measures:no_regression")
+    done = run("solve", "colocation/tiny", "-m", "optimal", "--out", "r.json", *rule)
+    assert done.returncode == 1
+    approved(done.stderr)
+    done = run("check", "colocation/tiny", "r.json", *rule)
+    assert done.returncode == 1
+    approved(done.stdout)
+    solution = cotenant.Result.read("r.json").solution
+    assert solution is not None
+    with refused(InfeasibleSolution):
+        cotenant.check(TINY, solution, rules=measures()["rules"])
+    write(folder, broken="and False ")
+    assert run("solve", "colocation/tiny", "-m", "optimal", *rule).returncode == 0
+    done = run("check", "colocation/tiny", "r.json", *rule)
+    assert done.returncode == 0
+    approved(done.stdout.splitlines()[0])
+
+
+def penalty(instance: Any, result: Any) -> Annotated[float, "min"]:
+    """Has the name of a metric of the problem."""
+    return 1.0
+
+
+def shapeless(instance: Any, result: Any) -> float:
+    """Does not say which way is better."""
+    return 1.0
+
+
+def text(instance: Any, result: Any) -> Annotated[float, "min"]:
+    """Returns no number."""
+    return "many"  # type: ignore[return-value]
+
+
+def doubtful(instance: Any, answer: Any) -> bool:
+    """Neither None nor a text."""
+    return True
+
+
+@pytest.mark.parametrize(
+    "given", [{"metrics": [3]}, {"metrics": [penalty]}, {"metrics": [shapeless]},
+              {"rules": [doubtful, doubtful]}],
+)  # fmt: skip
+def test_measures_that_cannot_be_used_are_refused_before_any_work(given: dict[str, Any]) -> None:
+    with refused(InvalidOption):
+        cotenant.compare([TINY], ["GR"], progress=False, **given)
+
+
+def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path) -> None:
+    for given in ({"metrics": [text]}, {"rules": [doubtful]}):
+        (failed,) = cotenant.compare([TINY], ["GR"], progress=False, **given).rows
+        approved((failed["error"] or "").rpartition(": ")[2])
+    write(folder, value="1 / 0")
+    (failed,) = cotenant.compare([TINY], ["GR"], progress=False, **measures()).rows
+    approved(failed["error"] or "")
+    for name in ("largest", "own_measures.py:largest"):
+        done = run("compare", "colocation/tiny", "-m", "GR", "--metric", name)
+        assert done.returncode == 2
+        approved(done.stderr)
+
+
+def test_rows_whose_own_metrics_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(row(own_metrics={"largest": "most"})) + "\n")
+    with refused(InvalidFile):
+        gather([path])
+
+
+def test_the_report_has_the_tests_and_the_diagram() -> None:
+    page = build_page(rows_of(9).rows)
+    names = [shown.picture.name for shown in page.pictures()]
+    assert "colocation-critical-difference-penalty" in names
+    assert any(isinstance(table, Table) and "tests" in table.name for table in page.tables())

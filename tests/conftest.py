@@ -8,6 +8,7 @@ import os
 import pkgutil
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from support.messages import (
 from support.oracles import colocation as brute_force
 from support.oracles import packing as packing_brute_force
 
+from cotenant.analysis.run import own_functions
 from cotenant.solvers.outcome import Stop
 
 __all__ = [
@@ -171,6 +173,12 @@ def _signals_are_given_back() -> Iterator[None]:
     for number, handler in before.items():
         signal.signal(number, handler)
     sys.unraisablehook = hook
+
+
+@pytest.fixture
+def files_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a test count as if they had been there before this process began."""
+    monkeypatch.setattr(own_functions, "LOADED", time.time() + 1e6)
 
 
 @pytest.fixture

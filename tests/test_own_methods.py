@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,9 @@ def edited(instance):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_as_before: None
+) -> Iterator[Path]:
     """A folder with a method that imports two further files, as if it had been there before this
     process began.
     """
@@ -105,7 +106,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "own_edited.py").write_text(POLICY.format(policy="greedy"))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(own_functions, "LOADED", time.time() + 1e6)
     yield tmp_path
     for name in ("own_edited", "own_helper", "own_later"):
         sys.modules.pop(name, None)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from ...instances.problem.option_types import validate_options
 from ..metric import Metric
 from ..run.gaps import Comparison, metric_table
 from ..run.rows import Line
@@ -32,6 +33,7 @@ def by_problem(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
+@validate_options
 def overview_tables(
     comparison: Comparison,
     sources: Mapping[str, str] = MappingProxyType({}),

@@ -142,10 +142,11 @@ def comparison_tables(
 
 def require_columns(problems: Iterable[str], names: Sequence[str], own: Iterable[str] = ()) -> None:
     """Refuse, before any work, a heading that no table of these problems' comparison has; `own`
-    are those of the user's own metrics.
+    are the names of the user's own metrics.
     """
-    known = ["method", "status", "seeds", "seconds", "gain by lying", *own]
-    keys: list[str] = []
+    keys = list(own)
+    known = ["method", "status", "seeds", "seconds", "gain by lying"]
+    known += [name.replace("_", " ") for name in keys]
     for problem in problems:
         for metric in analysis_of(problem).metric_table:
             if metric.compared:

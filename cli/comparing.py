@@ -39,7 +39,7 @@ from .completion import instances
 from .completion import methods as method_names
 from .derived import options_of
 from .functions import given_function, given_method
-from .reporting import say_written
+from .reporting import say_reused, say_written
 
 
 @dataclass(frozen=True)
@@ -143,17 +143,16 @@ def compare(
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
     from ..instances.problem import InvalidOption, read_all
-    from ..instances.problem.registry import own_name
 
     if report is None and (summary_only or instances_shown is not None):
         raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
     require_latex(width, form)
     named, against = listed(columns), runs.pop("against")
-    for kind in ("metric", "rule"):
-        runs[f"{kind}s"] = [given_function(each, kind) for each in runs.pop(kind) or []]
+    own = {kind: runs.pop(kind) or [] for kind in ("metric", "rule")}
+    runs |= {f"{kind}s": [given_function(each, kind) for each in own[kind]] for kind in own}
     given = read_all(files)
     problems = [instance.problem for instance in given.instances]
-    require_columns({*problems}, named, [own_name(each) for each in runs["metrics"]])
+    require_columns({*problems}, named, [each.partition(":")[2] for each in own["metric"]])
     frontier, seeds, out = runs.pop("frontier"), runs.pop("seeds"), runs["out"]
     if runs["dask"] is None:  # in processes of their own: only those have a hard limit
         runs["jobs"] = runs["jobs"] or 1
@@ -249,9 +248,3 @@ def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | N
         ]
         for problem in idle:
             say(f"left out: no method named works on {problem} instances")
-
-
-def say_reused(number: int, what: str, out: Path | None) -> None:
-    """On stderr: how many rows were not made anew."""
-    if number:
-        say(f"{number} {what}{'s' * (number > 1)} taken from {out}")

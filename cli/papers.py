@@ -18,7 +18,7 @@ from ..analysis.report.console import (
 )
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
-from .comparing import say_reused
+from .reporting import say_reused
 
 
 def reproduce(

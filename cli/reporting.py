@@ -74,3 +74,9 @@ def say_written(paths: list[Path]) -> None:
     others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
     size = paths[0].stat().st_size
     say(f"{paths[0]}: {f'{size / 1e6:.1f} MB' if size >= 1e6 else f'{size / 1e3:.0f} kB'}{others}")
+
+
+def say_reused(number: int, what: str, out: Path | None) -> None:
+    """On stderr: how many rows were not made anew."""
+    if number:
+        say(f"{number} {what}{'s' * (number > 1)} taken from {out}")

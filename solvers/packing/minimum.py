@@ -15,6 +15,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from . import constrained_minimum, services
+from .annealing import anneal_steps
 from .bounds import best_bound
 from .constrained import Ruled, presolved
 from .diving import dive
@@ -225,6 +226,14 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
             search.offer(fit_at_random(problem, search.rng, start), "random fit")
 
 
+def _anneal(search: PortfolioState) -> None:
+    """Annealing for a quarter of the time, while columns would take longer."""
+    until = search.clock.seconds + (search.slice(0.25) or np.inf)
+    for effort in (1.0, 3.0, 9.0):
+        if search.open and (effort == 1.0 or search.problem.vms > search.limits.annealed_longer):
+            anneal_steps(search, effort, until - search.clock.seconds)
+
+
 def _columns(search: PortfolioState) -> None:
     """Column generation: the bound, and the patterns everything later works with."""
     upper = None if search.best is None else search.value
@@ -269,7 +278,7 @@ def _prove(search: PortfolioState) -> None:
     """
     effort = 1.0
     while search.open:
-        for part in (by_enumeration, by_arc_flow, by_master, _more_dives, by_assignment):
+        for part in (by_enumeration, by_arc_flow, by_master, _more_dives, _more_annealing, by_assignment):
             if not search.open:
                 return
             part(search, effort)
@@ -291,7 +300,18 @@ def _more_dives(search: PortfolioState, effort: float) -> None:
         search.offer(counts, "diving")
 
 
-_PARTS: tuple[Callable[..., None], ...] = (_simple_bounds, _greedy, _columns, _dives, _prove)
+def _more_annealing(search: PortfolioState, effort: float) -> None:
+    anneal_steps(search, 9 * effort, search.slice(0.25))
+
+
+_PARTS: tuple[Callable[..., None], ...] = (
+    _simple_bounds,
+    _greedy,
+    _anneal,
+    _columns,
+    _dives,
+    _prove,
+)
 
 _RULED_PARTS: tuple[Callable[..., None], ...] = (
     _simple_bounds,

@@ -29,6 +29,9 @@ class PortfolioLimits:
         answers after the first no longer join it.
     greedy_steps : VMs times types up to which all greedy rules are tried.
     random_fit_vms : VMs up to which random fits are tried.
+    annealed_vms, annealing_steps : VMs up to which annealing is tried, and its steps for each VM at
+        effort 1.
+    annealed_longer : VMs from which it is tried longer before columns are generated.
     dives : drawn where time is not limited.
     listed_patterns, listing_nodes : patterns that are listed for one program at effort 1, and nodes
         of the search for them.
@@ -50,6 +53,9 @@ class PortfolioLimits:
     pooled_entries: int = 20_000_000
     greedy_steps: int = 50_000_000
     random_fit_vms: int = 20_000
+    annealed_vms: int = 20_000
+    annealing_steps: int = 4_000
+    annealed_longer: int = 100
     dives: int = 12
     listed_patterns: int = 6_000
     listing_nodes: int = 3_000_000
@@ -107,7 +113,7 @@ class PortfolioState(Incumbent[Counts, int]):
         if answer is None:
             return False
         answer = recolored(self.problem, answer)
-        self._pooled(answer)
+        self.pooled(answer)
         return super().offer(answer, text)
 
     def raise_bound(self, bound: int, text: str = "", proof: dict[str, Any] | None = None) -> bool:  # type: ignore[override]
@@ -121,7 +127,8 @@ class PortfolioState(Incumbent[Counts, int]):
         left = self.clock.left
         return None if left is None else min(left, max(least, share * left))
 
-    def _pooled(self, counts: Counts) -> None:
+    def pooled(self, counts: Counts) -> None:
+        """Add the patterns of servers to the pool, unless that is large already."""
         types = self.problem.types
         rows = len(self.pool) + len(counts[1])
         if not len(self.pool) or rows * types <= self.limits.pooled_entries:

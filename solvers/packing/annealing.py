@@ -1,0 +1,88 @@
+"""Annealing: all VMs on fewer servers than the best answer has, some of them overloaded, until none
+is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.packing.instance import LARGEST
+from .fitting import runs
+from .portfolio_state import PortfolioState
+
+HOTTEST, COOLEST = 0.02, 0.0005
+"""Temperatures, as parts of a server's capacity."""
+
+MOVED_ALONE = 0.15
+"""Steps that move a VM alone; the others swap two."""
+
+TURNS = 20
+"""Looks at the clock on the way."""
+
+
+def anneal_steps(search: PortfolioState, effort: float, seconds: float | None) -> None:
+    """Anneal on fewer servers, and again on fewer where it succeeds: at effort 1 by halves between
+    the best answer and what failed, later a server less each time.
+
+    Steps grow with the VMs and the effort. Servers that are not overloaded join the pool of
+    patterns, whether it succeeds or not.
+    """
+    problem, until = search.problem, search.clock.seconds + (np.inf if seconds is None else seconds)
+    total = (problem.demand.astype(float) * problem.request[:, None]).sum(axis=0)
+    if problem.vms > search.limits.annealed_vms or total.max(initial=0.0) >= LARGEST:
+        return
+    failed, cheapest = search.bound - int(problem.price.min()), int(problem.price.min())
+    while search.open and search.best is not None and search.clock.seconds < until:
+        target = search.value - cheapest
+        if effort == 1:
+            target = min(target, (failed + search.value + 1) // 2)
+        if target <= failed:
+            return
+        if not _annealed(search, target, effort, until):
+            if effort > 1:
+                return
+            failed = target
+
+
+def _annealed(search: PortfolioState, target: int, effort: float, until: float) -> bool:
+    """Whether annealing finds an answer on servers of the best one that cost at most `target`."""
+    from .annealing_kernels import anneal
+
+    problem, rng = search.problem, search.rng
+    assert search.best is not None
+    count, kind = search.best
+    # the servers, and on each of them VMs: those of servers that go are drawn to others
+    kept = rng.permutation(len(kind))
+    kept = kept[np.cumsum(problem.price[kind[kept]]) <= target]
+    if not len(kept):
+        return False
+    each = runs(problem)
+    place, i = np.nonzero(count)
+    where = np.repeat(place, count[place, i])[np.argsort(np.repeat(i, count[place, i]))]
+    now = np.full(len(kind), -1)
+    now[kept] = np.arange(len(kept))
+    server = now[where[: len(each)]]
+    gone = np.flatnonzero(server < 0)
+    server[gone] = rng.integers(len(kept), size=len(gone))
+    size, capacity = problem.demand[each].astype(float), problem.capacity[kind[kept]].astype(float)
+    load = np.zeros_like(capacity)
+    np.add.at(load, server, size)
+    # the temperature falls by equal factors, with looks at the clock
+    steps = int(search.limits.annealing_steps * problem.vms * effort) // TURNS + 1
+    heat = HOTTEST * (COOLEST / HOTTEST) ** (np.arange(TURNS + 1) / TURNS)
+    bad, turn = 1, 0
+    while bad and turn < TURNS and search.clock.seconds < until and not search.clock.expired:
+        seed = int(rng.integers(2**31))
+        bad = anneal(
+            size, capacity, 1.0 / np.maximum(capacity, 1.0), server, load, steps,
+            float(heat[turn]), float(heat[turn + 1]), MOVED_ALONE, seed,
+        )  # fmt: skip
+        turn += 1
+    rows = np.zeros((len(kept), problem.types), dtype=np.int64)
+    np.add.at(rows, (server, each), 1)
+    fine = (load <= capacity).all(axis=1) & rows.any(axis=1)
+    answer = rows[fine], kind[kept][fine]
+    if bad:
+        search.pooled(answer)
+        return False
+    return search.offer(answer, "annealing")

@@ -24,6 +24,13 @@ from .patterns import (
 from .presolve import UNLIMITED, Reduced
 
 
+INWARD = 0.5
+"""How far prices are moved from the master's duals towards those of the best bound at first."""
+
+QUICK, MANY = 3_000, 30
+"""Nodes of a search for columns alone; it suffices where it finds one for so many types."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prices:
     """Dual prices in whole numbers, and the bound they prove.
@@ -125,16 +132,27 @@ def generate(
             float(answer.objective or 0.0),
             _own(answer.point, entered, problem.types, table_first=first),
         )
-        # price patterns of every class at its duals, in whole numbers: new columns and a bound
-        profit, rent = _whole_duals(problem, answer.row_dual, scale, penalty)
-        tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
-        prices = prices_of(problem, profit, tops, scale)
-        if prices.value > best.value:
-            best = prices
+        # price patterns of every class, in whole numbers: columns at the master's duals by a short
+        # search; where it finds few, more and a bound by a long one, at prices between the duals and
+        # those of the best bound, nearer to the duals in vain
+        outer = _whole_duals(problem, answer.row_dual, scale, penalty)
+        _price_all(problem, pool, *outer, scale, min(QUICK, nodes))
+        few = (len(pool) - entered) * MANY < problem.types
+        inward, exact, late = (INWARD if best.value else 0.0), False, False
+        while few:
+            profit, rent = _between(best, outer, scale, inward)
+            tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
+            prices = prices_of(problem, profit, tops, scale)
+            if prices.value > best.value:
+                best = prices
+            late = clock.expired or _ceil(best.value) >= np.ceil(value - 1e-6)
+            if len(pool) > entered or inward == 0 or late:
+                break
+            inward = inward / 2 if inward > 0.1 else 0.0
         # why to stop: no new column, good enough, the bound meets the value, or time is over
         new_table, new_kind = pool.arrays(entered)
         if not len(new_table):
-            complete = exact
+            complete = exact and inward == 0
             break
         if enough is not None and value <= enough + 1e-6:
             break
@@ -142,7 +160,7 @@ def generate(
             break
         if _ceil(best.value) >= np.ceil(value - 1e-6):
             break
-        if clock.expired or (deadline is not None and clock.seconds >= deadline):
+        if late or clock.expired or (deadline is not None and clock.seconds >= deadline):
             break
         # the new columns enter the master
         _enter(program, problem, new_table, new_kind)
@@ -230,6 +248,22 @@ def _whole_duals(
     return profit, np.floor(np.where(problem.servers >= UNLIMITED, 0.0, premium) * scale).astype(
         np.int64
     )
+
+
+def _between(
+    best: Prices, outer: tuple[Integers, Integers], scale: int, inward: float
+) -> tuple[Integers, Integers]:
+    """Prices and rents of the master, moved by a part of the way towards those of the best bound,
+    which no pattern passes (in-out separation, Ben-Ameur and Neto 2007).
+    """
+    if inward == 0:
+        return outer
+    inner = [np.array(part, dtype=float) * (scale / best.scale) for part in (best.profit, best.rent)]
+    profit, rent = (
+        np.floor(inward * near + (1.0 - inward) * far).astype(np.int64)
+        for near, far in zip(inner, outer, strict=True)
+    )
+    return profit, rent
 
 
 def _price_all(

@@ -19,6 +19,9 @@ ACCURACY = 10**8
 """Patterns are priced to scale / ACCURACY, which is added where a bound rests on it."""
 
 
+GRID = 1000
+"""Units into which the room of a server is divided for the bounds of the search for patterns."""
+
 MOST_DEEP = 1_000_000
 """Where a server may hold more VMs, patterns are not searched for: the search goes VM by VM."""
 
@@ -140,33 +143,20 @@ def price_patterns(
     keep: int = 8,
 ) -> Priced:
     """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`."""
-    from .pricing_kernels import best_patterns
-
-    weight, room, ceiling, order = _surrogate(problem, kind, profit)
+    ceiling, weight, order = _knapsacks(problem, kind, profit)
     if ceiling <= least:
         return Priced(np.zeros((0, problem.types), dtype=np.int64), least, True)
     if most_of(problem) > MOST_DEEP:
         return Priced(np.zeros((0, problem.types), dtype=np.int64), ceiling, False)
-    capacity = problem.capacity[kind]
-    rows, found, best, _, whole = best_patterns(
-        profit[order],
-        problem.demand[order],
-        problem.request[order],
-        capacity,
-        weight[order],
-        room,
-        least,
-        slack,
-        nodes,
-        keep,
-        False,
+    order = order[profit[order] > 0]
+    rows, found, best, whole = _search(
+        problem, kind, profit, weight, order, least, slack, nodes, keep, every=False
     )
     number = min(found, keep)
     recent = [(found - number + step) % keep for step in range(number)]
     patterns = np.zeros((number, problem.types), dtype=np.int64)
     patterns[:, order] = rows[recent]
-    bound = min(int(best) + slack, max(ceiling, least)) if whole else max(ceiling, int(best))
-    return Priced(patterns, bound, bool(whole))
+    return Priced(patterns, min(best + (slack if whole else 0), max(ceiling, least)), whole)
 
 
 def all_patterns(
@@ -175,21 +165,37 @@ def all_patterns(
     """Every maximal pattern of a class worth at least `least`; None when there are more than
     `most`, or the search is cut.
     """
-    from .pricing_kernels import best_patterns
-
     if most_of(problem) > MOST_DEEP:
         return None
-    weight, room, _, order = _surrogate(problem, kind, profit)
-    rows, found, _, _, whole = best_patterns(
-        profit[order], problem.demand[order], problem.request[order], problem.capacity[kind],
-        weight[order], room,
-        max(least, 0), 0, nodes, most, True,
-    )  # fmt: skip
+    _, weight, order = _knapsacks(problem, kind, profit)
+    rows, found, _, whole = _search(
+        problem, kind, profit, weight, order, max(least, 0), 0, nodes, most, every=True
+    )
     if found < 0 or not whole:
         return None
     patterns = np.zeros((found, problem.types), dtype=np.int64)
     patterns[:, order] = rows[:found]
     return patterns
+
+
+def _search(
+    problem: Reduced, kind: int, profit: Integers, weight: Integers, order: Integers,
+    least: int, slack: int, nodes: int, keep: int, *, every: bool,
+) -> tuple[Integers, int, int, bool]:  # fmt: skip
+    """What `best_patterns` finds among these types: patterns (keep, len(order)), how many, the best
+    profit, whether the search was whole.
+    """
+    from .pricing_kernels import best_patterns, knapsack_bounds
+
+    worth, copies = profit[order], problem.request[order]
+    weight = np.ascontiguousarray(weight[:, order])
+    # a type that needs a resource which the class has not is in no pattern
+    copies = np.where((problem.demand[order] > problem.capacity[kind]).any(axis=1), 0, copies)
+    rows, found, best, _, whole = best_patterns(
+        worth, problem.demand[order], copies, problem.capacity[kind], weight,
+        knapsack_bounds(worth, copies, weight, GRID), least, slack, nodes, keep, every,
+    )  # fmt: skip
+    return rows, int(found), int(best), bool(whole)
 
 
 def disjoint_patterns(
@@ -200,32 +206,40 @@ def disjoint_patterns(
     """
     left = profit.copy()
     found: list[Integers] = []
+    # one knapsack has to do: bounds by each resource take longer than so short a search
+    _, weight, order = _knapsacks(problem, kind, profit)
     pattern = first
     while True:
         left[pattern > 0] = 0
-        if not left.any():
+        order = order[left[order] > 0]
+        rows, number, _, _ = _search(
+            problem, kind, left, weight[:1], order, least, 0, nodes, 1, every=False
+        )
+        if not number:
             return found
-        priced = price_patterns(problem, kind, left, least, nodes=nodes, keep=1)
-        if not len(priced.patterns):
-            return found
-        pattern = priced.patterns[-1]
+        pattern = np.zeros(problem.types, dtype=np.int64)
+        pattern[order] = rows[0]
         found.append(pattern)
 
 
-def _surrogate(
+def _knapsacks(
     problem: Reduced, kind: int, profit: Integers
-) -> tuple[Floats, float, int, Integers]:
-    """One constraint that every pattern satisfies, chosen for a low Dantzig bound.
+) -> tuple[int, Integers, Integers]:
+    """Knapsacks of room `GRID` that every pattern fits: one constraint over all resources, chosen
+    for a low Dantzig bound, and each resource.
 
-    Returns weights (s,), the room 1.0, the bound rounded up, and types by decreasing profit per
-    weight.
+    Returns that bound rounded up, weights (1 + resources, s) rounded down, and types by decreasing
+    profit per weight in the first.
     """
     bound, mix, share, value = surrogate_mix(problem, kind, profit)
     weight = share @ mix
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
     order = np.lexsort((-value, -ratio))
-    return weight, 1.0, int(np.ceil(bound * (1 + 1e-9))) + 1, order
+    # less by more than floats can be wrong by
+    fine = np.vstack([weight, share.T]) * GRID * (1 - 1e-9)
+    whole = np.minimum(np.floor(fine), GRID).astype(np.int64)
+    return int(np.ceil(bound * (1 + 1e-9))) + 1, whole, order
 
 
 def surrogate_mix(

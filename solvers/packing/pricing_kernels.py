@@ -15,13 +15,39 @@ Array = np.ndarray[Any, Any]
 
 
 @compiled
+def knapsack_bounds(profit: Array, bound: Array, weight: Array, room: int) -> Any:
+    """(r, s + 1, room + 1) the most that items from the t-th on are worth within a weight, in each of
+    r knapsacks: (r, s) whole weights. No filling that weighs less than `room` in all is worth more.
+
+    Copies of an item are taken in bundles of 1, 2, 4, ..., which together make every number of them.
+    """
+    knapsacks, types = weight.shape
+    most = np.zeros((knapsacks, types + 1, room + 1), dtype=np.int64)
+    for r in range(knapsacks):
+        for t in range(types - 1, -1, -1):
+            row = most[r, t]
+            row[:] = most[r, t + 1]
+            left, bundle = bound[t], 1
+            while left > 0 and profit[t] > 0:
+                copies = min(bundle, left)
+                heavy, worth = copies * weight[r, t], copies * profit[t]
+                for space in range(room, heavy - 1, -1):
+                    row[space] = max(row[space], row[space - heavy] + worth)
+                left -= copies
+                bundle *= 2
+                if heavy > room:
+                    break
+    return most
+
+
+@compiled
 def best_patterns(
     profit: Array,
     demand: Array,
     bound: Array,
     capacity: Array,
     weight: Array,
-    room: float,
+    reach: Array,
     least: int,
     slack: int,
     most_nodes: int,
@@ -31,17 +57,19 @@ def best_patterns(
     """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
     `least`.
 
-    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). Items come by
-    decreasing profit per weight (weight (s,) and room: one surrogate constraint, in floats) and the
-    node bound is Dantzig's on it over the items that fit one by one, rounded up safely. A branch is
-    left when it cannot beat the best by more than `slack`; the search stops after `most_nodes`
-    nodes. `keep` patterns are kept, the latest improvements. With `enumerate_all` every *maximal*
-    pattern of profit >= least is kept instead, until `keep` are full (then found = -1).
+    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). A node's bound is
+    the least of what `reach` (r, s + 1, room + 1), made of weight (r, s) by `knapsack_bounds`, allows
+    for the items that are left. A branch is left when it cannot beat the best by more than `slack`;
+    the search stops after `most_nodes` nodes. `keep` patterns are kept, the latest improvements. With
+    `enumerate_all` every *maximal* pattern of profit >= least is kept instead, until `keep` are full
+    (then found = -1).
 
     Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the
-    search was exhaustive; then no pattern is worth more than best + slack).
+    search was exhaustive; then no pattern is worth more than best + slack, otherwise none is worth
+    more than best).
     """
     types, resources = demand.shape
+    knapsacks = len(weight)
     patterns = np.zeros((keep, types), dtype=np.int32)
     # no pattern holds more VMs than all that fit one by one
     depth_most = 1
@@ -53,49 +81,32 @@ def best_patterns(
         depth_most += copies
     # the branch is a stack: room, weight left, profit, the item to try next, the item taken
     free = np.zeros((depth_most + 1, resources), dtype=np.int64)
-    left = np.zeros(depth_most + 1)
+    left = np.zeros((depth_most + 1, knapsacks), dtype=np.int64)
     value = np.zeros(depth_most + 1, dtype=np.int64)
     following = np.zeros(depth_most + 1, dtype=np.int64)
     chosen = np.zeros(depth_most + 1, dtype=np.int64)
     count = np.zeros(types, dtype=np.int64)
     for j in range(resources):
         free[0, j] = capacity[j]
-    left[0] = room
+    left[0] = reach.shape[2] - 1
     depth = 0
     best = least
     found = 0
     nodes = 0
     whole = True
     while True:
+        # the next item that fits, as long as those from it on are worth enough
         t = following[depth]
-        # the next item that fits
-        while t < types:
+        needed = (least if enumerate_all else best + slack + 1) - value[depth]
+        go = False
+        while t < types and reach[0, t, left[depth, 0]] >= needed:
             wanted = count[t] < bound[t] and (enumerate_all or profit[t] > 0)
             if wanted and fits(demand, t, free, depth):
+                go = True
+                for r in range(1, knapsacks):
+                    go = go and reach[r, t, left[depth, r]] >= needed
                 break
             t += 1
-        go = t < types
-        if go:
-            # Dantzig's bound over items from t on that fit
-            reach = 0.0
-            space = left[depth]
-            for i in range(t, types):
-                if profit[i] <= 0:
-                    continue
-                copies = bound[i] - count[i] if i == t else bound[i]
-                for j in range(resources):
-                    if demand[i, j] > 0:
-                        copies = min(copies, free[depth, j] // demand[i, j])
-                if copies <= 0:
-                    continue
-                if copies * weight[i] <= space:
-                    space -= copies * weight[i]
-                    reach += copies * float(profit[i])
-                else:
-                    reach += float(profit[i]) * (space / weight[i])
-                    break
-            reach = float(value[depth]) + reach * (1.0 + 1e-9) + 1e-3
-            go = reach >= least if enumerate_all else reach > best + slack
         if go:
             # branch: take one of item t, and let later ones come from t on
             nodes += 1
@@ -108,7 +119,8 @@ def best_patterns(
             value[depth + 1] = value[depth] + profit[t]
             for j in range(resources):
                 free[depth + 1, j] = free[depth, j] - demand[t, j]
-            left[depth + 1] = left[depth] - weight[t]
+            for r in range(knapsacks):
+                left[depth + 1, r] = left[depth, r] - weight[r, t]
             depth += 1
             following[depth] = t
             # an improvement is kept, over the oldest one kept
@@ -139,4 +151,10 @@ def best_patterns(
             break
         depth -= 1
         count[chosen[depth]] -= 1
+    # what was not searched: the items still to be tried at each node of the branch
+    for d in range(0 if whole or enumerate_all else depth + 1):
+        most = reach[0, following[d], left[d, 0]]
+        for r in range(1, knapsacks):
+            most = min(most, reach[r, following[d], left[d, r]])
+        best = max(best, value[d] + most)
     return patterns, found, best, nodes, whole

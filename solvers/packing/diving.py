@@ -14,6 +14,9 @@ from .generation import Relaxation, generate
 from .patterns import Pool
 from .presolve import UNLIMITED, Counts, Reduced
 
+FIXED = 16
+"""Where so many servers are left, one pattern more is fixed in a step."""
+
 
 def dive(
     problem: Reduced,
@@ -26,8 +29,9 @@ def dive(
 ) -> Counts | None:
     """An answer of cost at most `target`, or None when this dive finds none.
 
-    At each step all whole parts of the relaxation's solution are fixed, and one more pattern: the
-    heaviest, or with `rng` one drawn with chances by the square of its weight. The rest is solved
+    At each step all whole parts of the relaxation's solution are fixed, or else one pattern, and
+    of many servers a few: the heaviest, or with `rng` drawn with chances by the square of their
+    weights. The rest is solved
     again only until it could still meet the target; the dive ends when its bound says it cannot.
     Patterns found on the way stay in the relaxation's pool.
     """
@@ -94,7 +98,7 @@ def _choice(
     servers: Integers,
     rng: np.random.Generator | None,
 ) -> list[tuple[int, int]]:
-    """Which patterns to fix, and how often: the whole parts, or one more when there is none."""
+    """Which patterns to fix, and how often: the whole parts, or some more when there are none."""
     whole = np.floor(weight + 1e-6).astype(np.int64)
     chosen = []
     left, free = todo.copy(), servers.copy()
@@ -113,10 +117,18 @@ def _choice(
         usable = np.where(servers[kind] > 0, np.minimum(table, todo).sum(axis=1), 0).astype(float)
         if usable.max(initial=0.0) <= 0:
             return []
+    number = 1 + int(weight.sum()) // FIXED
     if rng is None:
-        return [(int(np.argmax(usable)), 1)]
-    chance = usable**2
-    return [(int(rng.choice(len(chance), p=chance / chance.sum())), 1)]
+        order = np.argsort(-usable, kind="stable")
+    else:  # the order of draws without putting back, by exponential times
+        order = np.argsort(rng.exponential(size=len(usable)) / np.maximum(usable, 1e-12) ** 2)
+    for place in order[: 10 * number].tolist():
+        fits = (table[place] <= left).all() and free[kind[place]] > 0 and usable[place] > 0
+        if len(chosen) < number and (fits or not chosen):
+            left = left - table[place]
+            free[kind[place]] -= 1
+            chosen.append((place, 1))
+    return chosen
 
 
 def _restricted(problem: Reduced, relaxation: Relaxation, here: Integers, todo: Integers) -> Pool:

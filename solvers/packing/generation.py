@@ -23,7 +23,6 @@ from .patterns import (
 )
 from .presolve import UNLIMITED, Reduced
 
-
 INWARD = 0.5
 """How far prices are moved from the master's duals towards those of the best bound at first."""
 
@@ -133,8 +132,8 @@ def generate(
             _own(answer.point, entered, problem.types, table_first=first),
         )
         # price patterns of every class, in whole numbers: columns at the master's duals by a short
-        # search; where it finds few, more and a bound by a long one, at prices between the duals and
-        # those of the best bound, nearer to the duals in vain
+        # search; where it finds few, more and a bound by a long one, at prices between the duals
+        # and those of the best bound, nearer to the duals each time that there is no column
         outer = _whole_duals(problem, answer.row_dual, scale, penalty)
         _price_all(problem, pool, *outer, scale, min(QUICK, nodes))
         few = (len(pool) - entered) * MANY < problem.types
@@ -258,7 +257,9 @@ def _between(
     """
     if inward == 0:
         return outer
-    inner = [np.array(part, dtype=float) * (scale / best.scale) for part in (best.profit, best.rent)]
+    inner = [
+        np.array(part, dtype=float) * (scale / best.scale) for part in (best.profit, best.rent)
+    ]
     profit, rent = (
         np.floor(inward * near + (1.0 - inward) * far).astype(np.int64)
         for near, far in zip(inner, outer, strict=True)

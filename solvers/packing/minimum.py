@@ -278,7 +278,14 @@ def _prove(search: PortfolioState) -> None:
     """
     effort = 1.0
     while search.open:
-        for part in (by_enumeration, by_arc_flow, by_master, _more_dives, _more_annealing, by_assignment):
+        for part in (
+            by_enumeration,
+            by_arc_flow,
+            by_master,
+            _more_dives,
+            _more_annealing,
+            by_assignment,
+        ):
             if not search.open:
                 return
             part(search, effort)

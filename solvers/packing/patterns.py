@@ -222,9 +222,7 @@ def disjoint_patterns(
         found.append(pattern)
 
 
-def _knapsacks(
-    problem: Reduced, kind: int, profit: Integers
-) -> tuple[int, Integers, Integers]:
+def _knapsacks(problem: Reduced, kind: int, profit: Integers) -> tuple[int, Integers, Integers]:
     """Knapsacks of room `GRID` that every pattern fits: one constraint over all resources, chosen
     for a low Dantzig bound, and each resource.
 

@@ -16,23 +16,24 @@ Array = np.ndarray[Any, Any]
 
 @compiled
 def knapsack_bounds(profit: Array, bound: Array, weight: Array, room: int) -> Any:
-    """(r, s + 1, room + 1) the most that items from the t-th on are worth within a weight, in each of
-    r knapsacks: (r, s) whole weights. No filling that weighs less than `room` in all is worth more.
+    """(r, s + 1, room + 1) the most that items from the t-th on are worth within a weight, in each
+    of r knapsacks: (r, s) whole weights.
 
-    Copies of an item are taken in bundles of 1, 2, 4, ..., which together make every number of them.
+    Copies of an item are taken in bundles of 1, 2, 4, ..., which together make every number.
     """
     knapsacks, types = weight.shape
     most = np.zeros((knapsacks, types + 1, room + 1), dtype=np.int64)
     for r in range(knapsacks):
         for t in range(types - 1, -1, -1):
-            row = most[r, t]
-            row[:] = most[r, t + 1]
+            for space in range(room + 1):
+                most[r, t, space] = most[r, t + 1, space]
             left, bundle = bound[t], 1
             while left > 0 and profit[t] > 0:
                 copies = min(bundle, left)
                 heavy, worth = copies * weight[r, t], copies * profit[t]
                 for space in range(room, heavy - 1, -1):
-                    row[space] = max(row[space], row[space - heavy] + worth)
+                    more = most[r, t, space - heavy] + worth
+                    most[r, t, space] = max(most[r, t, space], more)
                 left -= copies
                 bundle *= 2
                 if heavy > room:
@@ -57,12 +58,12 @@ def best_patterns(
     """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
     `least`.
 
-    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). A node's bound is
-    the least of what `reach` (r, s + 1, room + 1), made of weight (r, s) by `knapsack_bounds`, allows
-    for the items that are left. A branch is left when it cannot beat the best by more than `slack`;
-    the search stops after `most_nodes` nodes. `keep` patterns are kept, the latest improvements. With
-    `enumerate_all` every *maximal* pattern of profit >= least is kept instead, until `keep` are full
-    (then found = -1).
+    profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). A node's bound
+    is the least of what `reach` (r, s + 1, room + 1), made of weight (r, s) by `knapsack_bounds`,
+    allows for the items that are left. A branch is left when it cannot beat the best by more than
+    `slack`; the search stops after `most_nodes` nodes. `keep` patterns are kept, the latest
+    improvements. With `enumerate_all` every *maximal* pattern of profit >= least is kept instead,
+    until `keep` are full (then found = -1).
 
     Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the
     search was exhaustive; then no pattern is worth more than best + slack, otherwise none is worth
@@ -88,7 +89,8 @@ def best_patterns(
     count = np.zeros(types, dtype=np.int64)
     for j in range(resources):
         free[0, j] = capacity[j]
-    left[0] = reach.shape[2] - 1
+    for r in range(knapsacks):
+        left[0, r] = reach.shape[2] - 1
     depth = 0
     best = least
     found = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -72,7 +73,10 @@ def cheapest(task: Task) -> Proof:
             step = no_answer(problem, task.clock)
         else:
             shown = checked_proof(task, ()).levels[0].value
-            step = bounded(problem, claimed, int(shown or claimed), task.clock, costs=costs)
+            step = _by_volume(problem, claimed) or bounded(
+                problem, claimed, int(shown or claimed), task.clock, costs=costs,
+                stored=_stored(problem, task.outcome.certificate),
+            )  # fmt: skip
         steps = (step,) if step else ()
     proof = checked_proof(task, steps)
     if infeasible and not proof.levels[0].infeasible:
@@ -196,16 +200,45 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     return (step,)
 
 
+def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
+    """A step whose prices are what VMs take of one resource, where they prove the bound; None
+    otherwise.
+    """
+    for j, size in enumerate(problem.demand.T):
+        room = problem.capacity[:, j].tolist()
+        prices = prices_of(problem, size, room, 1)
+        if prices.value > claimed - 1:
+            alone = np.zeros_like(problem.capacity)
+            alone[:, j] = WEIGHED
+            return step_of(problem, prices, alone)
+    return None
+
+
+def _stored(problem: Reduced, certificate: Mapping[str, Any]) -> Prices | None:
+    """The prices that a method reported; None where it reported none."""
+    if not {"prices", "scale", "rent"} <= certificate.keys():
+        return None
+    profit = np.array([certificate["prices"][group[0]] for group in problem.members])
+    rent = tuple(int(certificate["rent"][c]) for c in problem.classes)
+    scale, income = int(certificate["scale"]), sum(map(int, profit * problem.request))
+    paid = sum(r * int(n) for r, n in zip(rent, problem.servers, strict=True) if r)
+    return Prices(profit, scale, rent, Fraction(income - paid, scale))
+
+
 def bounded(
-    problem: Reduced, claimed: int, upper: int, clock: Clock, *, costs: bool
-) -> dict[str, Any] | None:
+    problem: Reduced, claimed: int, upper: int, clock: Clock, *, costs: bool,
+    stored: Prices | None = None,
+) -> dict[str, Any] | None:  # fmt: skip
     """A step that proves that no answer costs less than a method reported, or more (up to `upper`)
     where prices show it.
 
-    As near to it as can be, where they do not; None for nothing.
+    As near to it as can be, where they do not; None for nothing. Prices that are `stored` save the
+    search for them, where they prove it.
     """
-    relaxation = generate(problem, Pool(problem.types), clock, upper=max(claimed, upper))
-    prices, cost = relaxation.prices, min(max(claimed, relaxation.bound), max(claimed, upper))
+    prices, cost = stored, claimed
+    if prices is None or prices.value <= claimed - 1:
+        relaxation = generate(problem, Pool(problem.types), clock, upper=max(claimed, upper))
+        prices, cost = relaxation.prices, min(max(claimed, relaxation.bound), max(claimed, upper))
     if prices.value > cost - 1:
         share = (cost - 1 + MARGIN * (prices.value - cost + 1)) / prices.value
         for scale in SCALES:
@@ -310,9 +343,9 @@ def _tree(
         return None
 
 
-def step_of(problem: Reduced, prices: Prices) -> dict[str, Any]:
-    """The step: prices and rents of the instance's own types and classes, and weights that shorten
-    the searches.
+def step_of(problem: Reduced, prices: Prices, heavy: Integers | None = None) -> dict[str, Any]:
+    """The step: prices and rents of the instance's own types and classes, and weights (p, k) of
+    resources that shorten the searches, where none are given by the price of each resource.
     """
     given = problem.instance
     of_type, of_class = [0] * given.types, [0] * given.classes
@@ -322,9 +355,12 @@ def step_of(problem: Reduced, prices: Prices) -> dict[str, Any]:
     weights = np.zeros((given.classes, given.capacity.shape[1]), dtype=np.int64)
     for k, c in enumerate(problem.classes):
         of_class[c] = int(prices.rent[k])
+        if heavy is not None:
+            weights[c] = heavy[k]
+            continue
         _, mix, _, _ = surrogate_mix(problem, k, prices.profit)
         own = problem.capacity[k] > 0
-        heavy = mix / problem.capacity[k][own]
-        weights[c, own] = np.round(heavy / heavy.max() * WEIGHED).astype(np.int64)
+        part = mix / problem.capacity[k][own]
+        weights[c, own] = np.round(part / part.max() * WEIGHED).astype(np.int64)
     step = {"kind": "prices", "prices": of_type, "scale": prices.scale, "rents": of_class}
     return {**step, "weights": weights.tolist()}

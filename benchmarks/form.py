@@ -35,14 +35,15 @@ def timed(run: Callable[[], Any], repeats: int = 1) -> Timed:
     """
     wall, cpu, value = [], [], None
     for _ in range(repeats):
-        began, busy = time.perf_counter(), _busy()
+        began, busy = time.perf_counter(), busy()
         value = run()
         wall.append(time.perf_counter() - began)
-        cpu.append(_busy() - busy)
+        cpu.append(busy() - busy)
     return Timed(value, statistics.median(wall), statistics.median(cpu))
 
 
-def _busy() -> float:
+def busy() -> float:
+    """Processor seconds of this process and of those that it started and that have ended."""
     ended = os.times()
     return time.process_time() + ended.children_user + ended.children_system
 

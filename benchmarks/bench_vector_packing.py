@@ -89,8 +89,8 @@ def solve(row: Row, arguments: Namespace) -> Row:
     if arguments.proofs and value == bound:
         folder = arguments.proofs / row["set"] / row["instance"]
         folder.mkdir(parents=True, exist_ok=True)
-        proof = cotenant.prove(instance, result, folder)
-        row["verified"] = str(proof)
+        proof = cotenant.prove(instance, result, folder, time_limit=arguments.limit)
+        row["proof"] = proof.proof_status
     return row
 
 

@@ -35,10 +35,10 @@ def timed(run: Callable[[], Any], repeats: int = 1) -> Timed:
     """
     wall, cpu, value = [], [], None
     for _ in range(repeats):
-        began, busy = time.perf_counter(), busy()
+        began, before = time.perf_counter(), busy()
         value = run()
         wall.append(time.perf_counter() - began)
-        cpu.append(busy() - busy)
+        cpu.append(busy() - before)
     return Timed(value, statistics.median(wall), statistics.median(cpu))
 
 

@@ -29,6 +29,9 @@ INWARD = 0.5
 QUICK, MANY = 3_000, 30
 """Nodes of a search for columns alone; it suffices where it finds one for so many types."""
 
+LONGEST = 50
+"""Searches for a bound that are cut off take twice as long the next time, up to so many times."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prices:
@@ -94,7 +97,8 @@ def generate(
     pool : patterns to begin with; grows. Every type gets one of its own.
     upper : cost of the best answer known.
     enough : stop as soon as the patterns met cost no more than this.
-    nodes : of one pricing search; where it is cut, its bound is what the relaxed knapsack gives.
+    nodes : of one pricing search at first; where it is cut, its bound is what the relaxed knapsacks
+        give for what was not searched.
     """
     # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
@@ -118,6 +122,7 @@ def generate(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
     )
     value, weight, complete, rounds = None, np.zeros(0), False, 0
+    longest = nodes
     while True:
         # solve the master
         answer = program.solve(
@@ -140,10 +145,11 @@ def generate(
         inward, exact, late = (INWARD if best.value else 0.0), False, False
         while few:
             profit, rent = _between(best, outer, scale, inward)
-            tops, exact = _price_all(problem, pool, profit, rent, scale, nodes)
+            tops, exact = _price_all(problem, pool, profit, rent, scale, longest)
             prices = prices_of(problem, profit, tops, scale)
             if prices.value > best.value:
                 best = prices
+            longest = longest if exact else min(2 * longest, LONGEST * nodes)
             late = clock.expired or _ceil(best.value) >= np.ceil(value - 1e-6)
             if len(pool) > entered or inward == 0 or late:
                 break

@@ -253,8 +253,8 @@ def _columns(search: PortfolioState) -> None:
 
 
 def _dives(search: PortfolioState) -> None:
-    """A deterministic dive, then drawn ones, for answers at the bound, half the way to it, and only
-    better than the best, in turn: half of the time left, or a dozen.
+    """A deterministic dive, then drawn ones, for answers only better than the best, at the bound,
+    and half the way to it, in turn: half of the time left, or a dozen.
     """
     assert search.relaxation is not None
     share = search.slice(0.5)
@@ -265,7 +265,7 @@ def _dives(search: PortfolioState) -> None:
             return
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
-        target = (search.bound, (search.bound + search.value) // 2, search.value - 1)[attempt % 3]
+        target = (search.value - 1, search.bound, (search.bound + search.value) // 2)[attempt % 3]
         search.offer(
             dive(search.problem, search.relaxation, target, search.clock, rng, seconds=seconds),
             "diving",

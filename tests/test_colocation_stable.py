@@ -106,7 +106,7 @@ def unsolvable(agents: int, seed: int, noise: float = 0.15) -> Colocation:
 BY_PROGRAMS = StableLimits(different_agents=0, listed_agents=0)
 """The way over agents one by one is taken away."""
 
-CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0)
+CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0, few_pairs=0)
 """And decisions run in processes of their own."""
 
 

@@ -8,7 +8,7 @@ Of possible gains c itself may stand in the prefix of c; it is no member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,6 +64,17 @@ class GainSets:
     def levels(self, a: int) -> Integers:
         """The sizes above 0 that matter for type a, ascending: ranks of its chain variables."""
         return np.unique(self.size[a][self.blocks[a]])
+
+    def among(self, keep: Booleans) -> GainSets:
+        """The sets of pairings that use only these pairs, (T, T) and symmetric: each ends behind a
+        partner that is left, and none is there where no partner is.
+        """
+        size = np.zeros_like(self.size)
+        for a, order in enumerate(self.order):
+            left = np.flatnonzero(np.append(keep[a], True)[order])  # UNPAIRED, -1, is the last
+            ends = np.concatenate([[0], left + 1])
+            size[a] = ends[np.searchsorted(left, self.size[a])]
+        return replace(self, size=size)
 
 
 @validate_options

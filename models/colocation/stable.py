@@ -36,6 +36,7 @@ def stable_program(
     uncertainty: Uncertainty = "none",
     objective: bool = True,
     one: bool = False,
+    keep: Booleans | None = None,
 ) -> PairingProgram:
     """Least total penalty among the pairings without a blocking pair, or with one at most.
 
@@ -54,11 +55,14 @@ def stable_program(
     one : one blocking pair is allowed, not where `uncertainty` is "possible". A column e of two
         types is then 1 where both are flagged, at most one e is 1, and there W is at most 1 on both
         sides; within a type W is then at most 2.
+    keep : (T, T), symmetric: pairs without which the program has all the pairings that it is about;
+        others get no column. All allowed ones when not given.
     """
     if one and uncertainty == "possible":
         raise InvalidOption("one is True; expected False where uncertainty is 'possible'")
-    shared = Assignment(instance)
+    shared = Assignment(instance, keep)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
+    sets = sets if keep is None else sets.among(keep)
     chains = _Chains(shared, sets, at_most_one_of_own=not one)
     flags = [_flags(shared.builder, chain, chains.shared(chain)) for chain in chains.chains]
     flag = chains.value_of_pair([columns for columns, _ in flags]).astype(np.int64)

@@ -111,10 +111,16 @@ def at_most_blocking(
     others : as in `find_stable`, whose answer this is for K = 0.
     """
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
+    begin = _usable(instance, start, most, counted)
     if most == 0 or (most == 1 and engine == "highs" and uncertainty != "possible"):
+        keep = counted.usable_pairs(instance, most)
+        if keep is None and begin is None:
+            proof = f"every pairing {_needed(most, uncertainty)}: first proposals of types show it"
+            return infeasible(clock, proof)
         program = stable_program(
-            instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty, one=most == 1
-        )
+            instance, alpha, alpha_mode, uncertainty=uncertainty, objective=penalty, one=most == 1,
+            keep=keep
+        )  # fmt: skip
     else:
         # for agents all different both are the same but for prefix sums, which are far sparser
         several = int(instance.count.max()) > 1 and order_terms(instance, most) <= MOST_TERMS
@@ -124,20 +130,14 @@ def at_most_blocking(
         )  # fmt: skip
     if engine is None:
         engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
-    begin = _usable(instance, start, most, counted)
     engine, answer = _asked(instance, program, clock, engine, begin, limits)
     if answer.status is Status.INFEASIBLE and begin is None:
-        kind = KINDS[uncertainty]
-        needed = (
-            f"has a {kind}blocking pair"
-            if most == 0
-            else f"has more than {most} {kind}blocking pairs"
-        )
         return infeasible(
             clock,
-            f"every pairing {needed}: the integer program over types has no solution",
+            f"every pairing {_needed(most, uncertainty)}: the integer program over types has no "
+            "solution",
             **size(program, engine),
-        )
+        )  # fmt: skip
     best = best_of(instance, program, answer, begin, mean_of(instance))
     certificate = {**counted.facts, **size(program, engine)}
     bound = answer.bound / instance.agents if penalty and answer.bound is not None else None
@@ -212,6 +212,12 @@ def fewest_blocking(
     bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
     value = None if best is None else float(counted.count(instance, best))
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
+
+
+def _needed(most: int, uncertainty: Uncertainty) -> str:
+    """What every pairing has where none has at most so many blocking pairs."""
+    kind = KINDS[uncertainty]
+    return f"has more than {most} {kind}blocking pairs" if most else f"has a {kind}blocking pair"
 
 
 def _asked(

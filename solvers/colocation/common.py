@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Pairing, blocks, check
+from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import (
     AlphaMode,
@@ -21,11 +21,12 @@ from ...instances.colocation.stability import (
 )
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.registry import feasible
-from ...models.colocation import PairingProgram
+from ...models.colocation import PairingProgram, gain_sets
 from ...models.program import unit_of
 from ..engines import EngineAnswer, EngineName, call_in_subprocess, solve_program
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Status, Stop
+from .first_phase import FEW_TYPES, MOST_TYPES, usable_pairs
 
 CHILD_TIME_FRACTION = 0.7
 """The part of its time that a process of its own is given: engines on large programs look at no
@@ -79,6 +80,15 @@ class Blocking:
     def count(self, instance: Colocation, pairing: Pairing) -> int:
         """How many there are."""
         return self.pairs(instance, pairing).count
+
+    def usable_pairs(self, instance: Colocation, most: int) -> Booleans | None:
+        """(T, T) the pairs of types that pairings with at most `most` such pairs, 0 or 1, can use;
+        None where there are no such pairings.
+        """
+        if self.uncertainty == "possible" or not FEW_TYPES < instance.types <= MOST_TYPES:
+            return instance.allowed
+        sets = gain_sets(instance, self.alpha, self.mode, self.uncertainty)
+        return usable_pairs(instance, sets, most)
 
     def listed(self, instance: Colocation, pairing: Pairing) -> list[dict[str, Any]]:
         """The types whose agents block, and how many of each are willing, as a certificate has

@@ -60,8 +60,9 @@ class StableLimits:
     ----------
     most_types : types beyond which the method refuses: n x n lists, ranks and what is looked up in
         them take ten times the memory of the penalties, which for 5,000 types is 2 GB.
-    few_types : types up to which one program over types says at once whether zero is possible, and
-        at what least penalty; agents of more types are looked at one by one too.
+    few_types, few_pairs : types, or ordered pairs of them that the first phase leaves, up to which
+        one program over types says at once whether zero is possible, and at what least penalty;
+        agents of more types are looked at one by one too.
     different_agents, listed_agents : agents up to which they are looked at one by one where they
         all differ, or are of many types: their lists are n x n matrices.
     decided_agents : agents up to which half of the time of the search over tie-breakings is left to
@@ -82,8 +83,8 @@ class StableLimits:
     child_types, child_terms : types, and pairs of steps of an order encoding, from which a decision
         under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's
         presolve of them look at no clock (400 types: a minute).
-    child_pairs : the same for the program without blocking pairs, of ordered pairs of different
-        agents.
+    child_pairs : the same for the program without blocking pairs, of ordered pairs that the first
+        phase leaves.
     exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
         when the fewest is not zero.
     one_types : the same when the fewest is one and agents are of more than `few_types` types: then
@@ -95,6 +96,7 @@ class StableLimits:
 
     most_types: int = 5000
     few_types: int = 30
+    few_pairs: int = 3_000
     different_agents: int = 5000
     listed_agents: int = 1500
     decided_agents: int = 200
@@ -361,8 +363,11 @@ class _Search(Incumbent[Pairing, int]):
         few = self.instance.types <= limits.few_types
         # where no job may run alone, content on its own machine, the game is roommates with ties
         everyone = self.instance.singles_allowed == 0 or self.instance.unpaired is not None
-        if few or possibly:
+        clear = few or not self._large(self.instance, limits.few_pairs)
+        if clear or possibly:
             self._zero_over_types()
+        if clear and self.open and self.bound == 1 and self._by_rows(1):
+            self._cheapest_exact(1, self.clock.time_slice(2) or limits.decision_seconds)
         # of few types programs say more, and sooner
         agents = everyone and self.certain and not few
         agents = agents and self.instance.agents <= limits.listed_agents
@@ -543,7 +548,7 @@ class _Search(Incumbent[Pairing, int]):
         if self.value == 0:
             self.penalty_bound = None if cheapest is None else cheapest.bound
         elif self.proved and self.instance.agents <= self.limits.exact_penalty:
-            self._cheapest_exact()
+            self._cheapest_exact(self.value, self._second_level_time())
         same = (
             "without blocking pairs"
             if self.value == 0
@@ -581,40 +586,48 @@ class _Search(Incumbent[Pairing, int]):
             call_in_subprocess(find_stable, instance, **how, time_limit=limit, hard_limit=seconds)
         )
 
-    def _large(self, instance: Colocation) -> bool:
-        """Whether HiGHS may not keep its time limit on the program of these agents."""
-        return int(instance.allowed.sum()) > self.limits.child_pairs
+    def _large(self, instance: Colocation, most: int | None = None) -> bool:
+        """Whether the program without blocking pairs has more ordered pairs than that: HiGHS may
+        not keep its time limit on more than `child_pairs`.
+        """
+        most = self.limits.child_pairs if most is None else most
+        if int(instance.allowed.sum()) <= most:
+            return False
+        keep = self.counted.usable_pairs(instance, 0)
+        return keep is not None and int(keep.sum()) > most
 
     def _cheapest_general(self) -> None:
         if self.clock.expired:
             return
-        exact = self._one_by_rows or self.instance.types <= self.limits.exact_penalty
-        if self.proved and self.value > 0 and exact:
-            self._cheapest_exact()
+        exact = self._by_rows(self.value) or self.instance.types <= self.limits.exact_penalty
+        if self.proved and self.value > 0 and exact and not self._cheapest:
+            self._cheapest_exact(self.value, self._second_level_time())
         elif self.value == 0 and self.penalty_bound is None:
             self._zero_over_types()
 
-    def _cheapest_exact(self) -> None:
-        """Least penalty among all pairings with as few blocking pairs."""
+    def _cheapest_exact(self, most: int, seconds: float | None) -> None:
+        """Least penalty among all pairings with so few blocking pairs, or that there are none."""
         stop = self.stop
         found = at_most_blocking(
-            self.instance, self.value, **self.counted.options, start=self.best,
-            engine="highs" if self._one_by_rows else "cp-sat",
-            time_limit=self._second_level_time(), limits=self.limits.shares,
+            self.instance, most, **self.counted.options, start=self.best,
+            engine="highs" if self._by_rows(most) else "cp-sat",
+            time_limit=seconds, limits=self.limits.shares,
         )  # fmt: skip
         self.accept_outcome(found, "least penalty")
         self.stop = stop
-        if found.bound is not None:
+        if found.status is Status.INFEASIBLE:
+            proof = f"the program over types shows that none has {most} blocking pairs or fewer"
+            self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
+        elif found.bound is not None and self.value == most:
             self.penalty_bound = found.bound
             self.certificate["second_level"] = (
                 "least penalty among all pairings with as few blocking pairs"
             )
 
-    @property
-    def _one_by_rows(self) -> bool:
-        """Whether the pairings with one blocking pair are those of a linear program over types."""
+    def _by_rows(self, most: int) -> bool:
+        """Whether the pairings with so few blocking pairs are those of a linear program."""
         some = self.limits.few_types < self.instance.types <= self.limits.one_types
-        return self.value == 1 and some and self.counted.uncertainty != "possible"
+        return most == 1 and some and self.counted.uncertainty != "possible"
 
     def _second_level_time(self) -> float | None:
         return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)
@@ -656,13 +669,19 @@ class _Search(Incumbent[Pairing, int]):
             return facts
         return {**facts, "measure_again": undecided_pairs(self.instance, self.best, alpha, mode)}
 
-    def _levels(self) -> list[dict[str, Any]]:
+    @property
+    def _cheapest(self) -> bool:
+        """Whether the best pairing's penalty is known to be the least."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
-        if bound is None:
-            bound = least_penalty_bound(
+        return bound is not None and agree(penalty, bound, scale(self.instance, "penalty"))
+
+    def _levels(self) -> list[dict[str, Any]]:
+        penalty = mean_penalty(self.instance, self.best)
+        if self.penalty_bound is None:
+            self.penalty_bound = least_penalty_bound(
                 self.instance, self.clock.left, self.limits.programs, self.best
             )
-        met = self.proved and agree(penalty, bound, scale(self.instance, "penalty"))
+        bound, met = self.penalty_bound, self.proved and self._cheapest
         counted = COUNTED[self.counted.uncertainty]
         return [
             level(counted, self.value, min(self.bound, self.value), self.proved),

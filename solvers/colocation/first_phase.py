@@ -36,15 +36,15 @@ def usable_pairs(instance: Colocation, sets: GainSets, most: int) -> Booleans | 
     from . import first_phase_kernels
 
     types, count = instance.types, instance.count
-    order = np.full((types, types + 1), UNPAIRED, dtype=np.int32)
-    place = np.zeros((types, types), dtype=np.int32)
+    order = np.full((types, types + 1), UNPAIRED, dtype=np.int64)
+    place = np.zeros((types, types), dtype=np.int64)
     for a, partners in enumerate(sets.order):
         order[a, : len(partners)] = partners
         paired = np.flatnonzero(partners != UNPAIRED)
         place[a, partners[paired]] = paired
     room = _room(instance, sets, order, place, most)
-    size = np.where(sets.blocks, sets.size, 0).astype(np.int32)
-    ask = np.argsort(-size, axis=1, kind="stable").astype(np.int32)
+    size = np.where(sets.blocks, sets.size, 0)
+    ask = np.argsort(-size, axis=1, kind="stable")
     left = np.zeros(order.shape, dtype=np.bool_)
     if not first_phase_kernels.usable(
         order, place, room, size, ask, count, most, STEPS, left,

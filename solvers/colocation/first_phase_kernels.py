@@ -90,7 +90,7 @@ def _at_most_one(room: Ints, size: Ints, count: Ints, p: int, q: int) -> bool:
             here += room[p, k]
         if k >= size[q, p]:
             there += room[q, k]
-    return here >= count[p] - 1 and there >= count[q] - 1
+    return bool(here >= count[p] - 1 and there >= count[q] - 1)
 
 
 @compiled

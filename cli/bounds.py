@@ -61,19 +61,15 @@ def add(
                 with suppress(typer.Exit):
                     prove(instance, method, proof, given=result, time_limit=time_limit)
             found += [proof if proof.exists() else result]
-        words = command_line(["cotenant", *sys.argv[1:]])
-        try:
-            with waiting("judging"):
-                row, before = bounds.add(
-                    table, instance, found, set_name=set_name, keep_instance=keep_instance,
-                    command=words,
-                )  # fmt: skip
-        except bounds.NotAdded as why:
-            say(f"refused: {why}")
-            raise typer.Exit(NO_ANSWER) from None
-    was = before or {"value": None, "bound": None}
-    changes = (f"{name} {row[name]} (was {was[name]})" for name in ("value", "bound"))
-    typer.echo(f"{row['name']}, {row['objective']}: {', '.join(changes)}: {bounds.status(row)}")
+        with waiting("judging"):
+            row, before = bounds.add(
+                table, instance, found, set_name=set_name, keep_instance=keep_instance,
+                command=command_line(["cotenant", *sys.argv[1:]]),
+            )  # fmt: skip
+    rows = [row] if before is None else [before, row]
+    words = [" -> ".join(f"{each[name]}" for each in rows) for name in ("value", "bound")]
+    known = "value {}, bound {}".format(*words).replace("None", "unknown")
+    typer.echo(f"{row['name']}, {row['objective']}: {known}: {bounds.status(row)}")
     if left is not None:
         raise left
 

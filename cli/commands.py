@@ -160,7 +160,7 @@ for group, (words, _) in GROUPS.items():
 
 def run() -> int:
     """Run the command that the arguments name; returns its exit code."""
-    from ..instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution
+    from ..instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution, NotAdded
 
     kept.clear()
     open_missing_streams()
@@ -176,7 +176,7 @@ def run() -> int:
         for line in usage_lines(error, sys.argv[1:]):
             say(line)
         return BAD_INPUT
-    except (NoSolution, InfeasibleSolution) as error:
+    except (NoSolution, InfeasibleSolution, NotAdded) as error:
         return _fail(error, NO_ANSWER)
     except CotenantError as error:
         return _fail(error, BAD_INPUT)

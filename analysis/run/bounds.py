@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from ... import catalog
 from ...instances.problem.base import Instance
-from ...instances.problem.errors import CotenantError, InvalidFile
+from ...instances.problem.errors import CotenantError, InvalidFile, NotAdded
 from ...instances.problem.fields import field_types
 from ...instances.problem.files import document, instance_of, locate, write_bytes, write_text
 from ...instances.problem.options import accepted
@@ -79,10 +79,6 @@ NOTHING: BoundRow = {"value": None, "bound": None, "kind": "", "levels": []}
 
 ROLES = {"answer": "answers", "proof": "proofs"}
 """The files that a row names, and their folders. A proof may be the answer too."""
-
-
-class NotAdded(CotenantError):
-    """What was offered changes no row of a table; the message says why."""
 
 
 class Question(NamedTuple):

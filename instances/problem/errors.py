@@ -10,6 +10,7 @@
     ├── UnknownName         no problem, method, metric, data set or bundled instance has that name
     ├── InfeasibleSolution  an answer breaks a rule of its instance (raised by `check`)
     ├── NoSolution          a valid instance has no feasible answer (proved), or none was found
+    ├── NotAdded            what is offered to a table of bounds is refused, or no better
     ├── EngineError         a solver library failed in a way that leaves nothing to report
     └── ShortOfMemory       the machine gives this process no more memory, threads or processes
 """
@@ -71,6 +72,10 @@ class InfeasibleSolution(CotenantError):
 
 class NoSolution(CotenantError):
     """The instance has no feasible answer, or a heuristic that cannot repair itself found none."""
+
+
+class NotAdded(CotenantError):
+    """What was offered changes no row of a table of bounds; the message says why."""
 
 
 class EngineError(CotenantError):

@@ -54,7 +54,9 @@ def add(
         found, result, proof = [*(files or ())], Path(folder, "result.json"), Path(folder, "p.json")
         if method is not None:
             try:
-                solve(instance, method, option, time_limit=time_limit, out=result)
+                solve(
+                    file=instance, method=method, option=option, time_limit=time_limit, out=result
+                )
             except typer.Exit as leaving:  # Ctrl-C, or no answer: what is known goes into the table
                 left = leaving
             if result.exists():

@@ -127,6 +127,21 @@ FAULTS = r"""
 - any(s > over * n for s, n in zip(spent, there, strict=True))
 + any(s > 2 * over * n for s, n in zip(spent, there, strict=True))
 
+@ verify/quanta.py: an average is taken over one user more
+? quanta::test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself
+-- least = min(least, Fraction(used, k))
+-+ least = min(least, Fraction(used, k + 1))
+
+@ solvers/quanta.py: who is behind a cut leaves half of what it wants
+? quanta::test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself
+-- left = np.maximum(room - wanted[poor].sum(axis=0), 0)
+-+ left = np.maximum(room - wanted[poor].sum(axis=0) // 2, 0)
+
+@ baselines/quanta.py: the donor with most credits is paid first
+? quanta::test_karma_gives_what_it_gives_slice_by_slice
+-- owned += raised(owned, donated, int(borrowed.sum())) - borrowed
+-+ owned += raised(-owned, donated, int(borrowed.sum())) - borrowed
+
 @ instances/scheduling/feasibility.py: jobs may overlap on a machine by one unit of time
 ? scheduling_instance::test_a_broken_rule_is_named
 - schedule.start[second] < schedule.start[first] + length[first]

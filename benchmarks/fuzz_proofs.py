@@ -50,6 +50,7 @@ from support.oracles.accelerators import Jobs
 from support.oracles.packing import most_cards, random_cards, shares_of, totals_possible
 from support.oracles.placement import best as best_placements
 from support.oracles.placement import odd, state, with_cards
+from support.oracles.quanta import fairest_totals
 from support.proof_cases import Truth, answers, cases, drawn_with_types, few, nobody, preferences
 from support.proved import bundled_document, content_of, proved
 from support.small_accelerators import drawn as accelerators_drawn
@@ -57,8 +58,9 @@ from support.small_accelerators import optima as accelerators_optima
 from support.small_cases import tiny
 from support.small_groups import drawn as jobs_drawn
 from support.small_groups import every_cost
+from support.strategies import quanta as quanta_drawn
 
-DRAWN = ("packing", "admission", "scheduling", "numa", "groups", "accelerators")
+DRAWN = ("packing", "admission", "scheduling", "numa", "groups", "accelerators", "quanta")
 """Problems other than colocation of which tiny instances are drawn."""
 
 LISTED = 5
@@ -156,6 +158,9 @@ def enumerated(problem: str, seed: int) -> list[tuple[Any, Optima]]:
     if problem == "groups":
         jobs = jobs_drawn(seed)
         return [(jobs, {"optimal": min(every_cost(jobs), default=None)})]
+    if problem == "quanta":
+        given = quanta_drawn(np.random.default_rng(seed))
+        return [(given, {"leximin": min(fairest_totals(given).values())})]
     pairs: list[tuple[Any, Optima]] = list(tiny(problem, seed))
     names = {"min-servers": "servers", "cp-sat": "servers", "min-cost": "cost"}
     names["fewest-moves"] = "moves"

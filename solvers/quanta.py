@@ -139,7 +139,7 @@ def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
             continue
         # 2. those behind the cut take all they want; the others what is then left
         left = np.maximum(room - wanted[poor].sum(axis=0), 0)
-        parts += [(users[~poor], left), (users[poor], room - left)]
+        parts += [(users[~poor], left), (users[poor], room)]
     return Slices(slices), stop
 
 

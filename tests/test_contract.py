@@ -51,7 +51,7 @@ BUNDLED = (
     "colocation/tiny", "colocation/no-stable-4", "colocation/two-sides-6", "admission/tiny",
     "packing/tiny", "packing/cards", "packing/cluster-12-40", "packing/paper-example",
     "packing/vm-types-8", "market/tiny",
-    "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny",
+    "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny", "quanta/tiny",
 )  # fmt: skip
 """Bundled instances on which every exact method is quick."""
 

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ from cotenant.instances.problem import (
     schema,
 )
 from cotenant.instances.problem.documents import to_json_value, whole_json_numbers
-from cotenant.instances.problem.fields import FieldType, field_types
-from cotenant.instances.problem.option_types import meanings
+from cotenant.instances.problem.fields import Axes, FieldType, field_types
+from cotenant.instances.problem.option_types import AtLeast, OptionType, meanings
 from cotenant.instances.scheduling import Scheduling
 
 HALF = np.full((4, 4), 0.5)
@@ -79,6 +79,22 @@ CASES = [
     for field in field_types(type(instance))
     if np.size(getattr(instance, field.name)) and getattr(instance, field.name) is not None
 ]
+
+
+def test_a_type_may_have_a_name_as_those_of_numpy_do() -> None:
+    aliases = pytest.importorskip("typing_extensions", reason="pydantic brings it")
+    entry = TypeVar("entry", bound=np.generic)
+    inner = np.ndarray[tuple[Any, ...], np.dtype[entry]]
+    named = aliases.TypeAliasType("named", inner, type_params=(entry,))
+    twice = aliases.TypeAliasType("twice", named[entry], type_params=(entry,))
+    plain = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
+    for alias in (named, twice):
+        taken = OptionType.of(Annotated[alias[np.int64], AtLeast(0)] | None)
+        assert taken == OptionType.of(Annotated[plain, AtLeast(0)] | None)
+    record = dataclasses.make_dataclass(
+        "record", [("counts", Annotated[named[np.int64], Axes("a")])]
+    )
+    assert [field.dtype for field in field_types(record)] == [np.int64]
 
 
 def test_every_field_of_every_problem_has_a_case() -> None:

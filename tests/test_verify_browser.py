@@ -51,18 +51,6 @@ PROOF: dict[str, Any] = {
 }
 """Four agents, and prices at which no pairing costs less than a mean of 0.0425."""
 
-EXACT = {
-    "accelerators": "max-min",
-    "admission": "optimal",
-    "colocation": "stable",
-    "groups": "optimal",
-    "market": "fisher",
-    "numa": "fluid",
-    "packing": "min-servers",
-    "scheduling": "REF",
-}
-"""A method of each problem that proves something on the tiny instance."""
-
 
 class Quiet(SimpleHTTPRequestHandler):
     """A server that prints nothing."""
@@ -173,8 +161,11 @@ def test_the_page_says_what_the_command_line_prints(
 ) -> None:
     import cotenant
 
+    proving = [entry.name for entry in cotenant.methods(problem) if entry.proof_producer]
+    if not proving:
+        pytest.skip(f"no method of {problem} writes proofs")
     instance = cotenant.read(f"{problem}/tiny")
-    result = cotenant.solve(instance, EXACT[problem], time_limit=60)
+    result = cotenant.solve(instance, proving[0], time_limit=60)
     cotenant.prove(instance, result, tmp_path)
     document = json.loads(gzip.decompress(next(tmp_path.glob("*.proof.json.gz")).read_bytes()))
     (path,) = (path for path in tmp_path.iterdir() if ".proof." not in path.name)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from .documents import shortened
 from .errors import InfeasibleSolution, InvalidInstance
-from .option_types import OptionType, Range
+from .option_types import OptionType, Range, unaliased
 from .text import without_unit
 
 Value = TypeVar("Value", bound=Hashable)
@@ -165,7 +165,7 @@ def _field_types(record: Any) -> tuple[FieldType, ...]:
             FieldType(
                 name=entry.name,
                 default=entry.default,
-                hint=hint,
+                hint=unaliased(hint),
                 limits=tuple(mark for mark in marks if isinstance(mark, Range)),
                 whole=WHOLE in marks,
                 axes=of_kind.get(Axes),

@@ -304,7 +304,16 @@ RESERVED_IN_READERS = RESERVED_PARAMETERS - {"seed"}
 """The same of readers, one of which draws by a seed of its own."""
 
 
+def unaliased(hint: Any) -> Any:
+    """The type behind a name that a `type` statement gives it, as numpy does from 2.5 on."""
+    named, given = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if not hasattr(named, "__value__"):
+        return hint
+    return unaliased(named.__value__[given] if given else named.__value__)
+
+
 def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Range | None]]:
+    hint = unaliased(hint)
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         inner, *marks = typing.get_args(hint)

@@ -31,8 +31,9 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quanta(Instance["Slices"]):
-    """n users with equal rights share n x `share` slices of a resource (cores, cards, cache) in
-    each of T quanta of time (Karma, OSDI 2023, section 2).
+    """n users with equal rights share equal slices of a resource in each of T quanta of time.
+
+    Cores, cards or cache: the model of Karma (Vuppalapati and others, OSDI 2023, section 2).
 
     Parameters
     ----------

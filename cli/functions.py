@@ -69,7 +69,7 @@ def _require_one_name(text: str) -> None:
 
 def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> list[str]:
     """What an answer breaks of the user's own rules, in sentences."""
-    from ..instances.problem.registry import broken_rules, own_name
+    from ..analysis.run.measures import broken_rules, own_name
 
     broken: dict[str, str] = {}
     for rule in rules if solution is not None else []:

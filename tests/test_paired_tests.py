@@ -59,7 +59,7 @@ def test_holm_rejects_what_demsar_rejects() -> None:
     assert holm([]) == []
 
 
-@pytest.mark.parametrize("count", [6, 9, 20, 50, 51, 80])
+@pytest.mark.parametrize("count", [6, 9, 20, 50, 201])
 def test_p_values_without_ties_are_scipys(count: int) -> None:
     differences = np.random.default_rng(count).normal(0.3, size=count)
     expected = scipy.stats.wilcoxon(differences, zero_method="pratt")

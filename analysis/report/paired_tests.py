@@ -21,7 +21,7 @@ LEAST_INSTANCES = 6
 """With fewer no two-sided signed-rank test has a p-value below 5 %: the least is 2 / 2^n."""
 LEVEL = 0.05
 """Probability of calling any two methods different where none differ."""
-MOST_EXACT = 50
+MOST_EXACT = 200
 """Instances up to which p-values are exact, with ties and zeros; above, of the normal limit."""
 
 Floats = NDArray[np.float64]

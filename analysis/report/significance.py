@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ... import catalog
 from ...instances.problem.errors import InvalidOption, UnknownName
-from ...instances.problem.registry import own_name
 from ...instances.problem.text import sanitize_for_terminal
 from ..metric import Metric
+from ..run.measures import own_name
 from ..run.rows import Line
 from . import aggregate
 from .paired_tests import LEAST_INSTANCES, LEVEL, MOST_EXACT, Ranking, rank_methods
@@ -87,13 +87,11 @@ _LACKING = (
 
 
 def require_against(against: str | None, problems: Sequence[str], methods: Any) -> None:
-    """Refuse, before any work, a reference that is none of the methods (None: the catalogue), or
-    with no problem of enough instances; `problems` are those of each instance.
+    """Refuse, before any work, a reference that is none of the methods (None: the catalogue's), or
+    with too few instances of one problem; `problems` are those of each instance.
     """
-    chosen = methods or [each for name in {*problems} for each in catalog.methods(name)]
-    names = [
-        getattr(each, "name", each if isinstance(each, str) else own_name(each)) for each in chosen
-    ]
+    given = methods or [each.name for name in {*problems} for each in catalog.methods(name)]
+    names = [each if isinstance(each, str) else own_name(each) for each in given]
     if against is not None and against not in names:
         raise UnknownName("method", against, names)
     if against is not None and (most := max(Counter(problems).values())) < LEAST_INSTANCES:
@@ -158,49 +156,37 @@ def _drawing(problem: str, metric: Metric, ranking: Ranking, count: int) -> Draw
 
 _AXIS, _ROW, _BAR, _LETTER = 52.0, 4.2, 2.2, 1.95
 """Millimeters of the axis, of a name's row, from bar to bar, and of a letter."""
-_MOST_LETTERS = 24
-"""Of a name in the diagram."""
-
-
-def _layout(ranking: Ranking) -> tuple[tuple[float, float], list[Any], list[Any]]:
-    """A diagram in millimeters: its size, lying or upright lines (x, y, width, height, whether it
-    is thick), and words (x, y, text, which of their sides is there). The better half of the methods
-    stands on the left, the best on top.
-    """
-    names, last = [name[:_MOST_LETTERS] for name in ranking.mean_ranks], len(ranking.mean_ranks) - 1
-    bars = [group for group in ranking.groups if len(group) > 1]
-    margin, scale, half = 3 + _LETTER * max(map(len, names)), _AXIS / last, last // 2 + 1
-    place = {name: margin + scale * (rank - 1) for name, rank in ranking.mean_ranks.items()}
-    axis, below = _BAR * (len(bars) + 1) + _ROW * half + 2, _BAR * (len(bars) + 1)
-    lines = [(margin, axis, _AXIS, 0.0, False)]
-    lines.append((margin, axis + 9, scale * ranking.critical, 0.0, False))
-    words = [(margin, axis + 10, f"CD = {ranking.critical:.2f}", "l")]
-    for tick in range(last + 1):
-        lines.append((margin + tick * scale, axis, 0.0, 1.2, False))
-        words.append((margin + tick * scale, axis + 2, str(tick + 1), ""))
-    for number, group in enumerate(bars, 1):
-        begin, end = place[group[0]] - 0.7, place[group[-1]] + 0.7
-        lines.append((begin, axis - _BAR * number, end - begin, 0.0, True))
-    for number, (name, x) in enumerate(zip(names, place.values(), strict=True)):
-        left = number < half
-        y = axis - below - _ROW * (number if left else last - number)
-        end = margin - 1 if left else margin + _AXIS + 1
-        lines += [(x, y, 0.0, axis - y, False), (min(x, end), y, abs(x - end), 0.0, False)]
-        words.append((end - 1 if left else end + 1, y - 1, name, "r" if left else "l"))
-    return (2 * margin + _AXIS, axis + 14), lines, words
 
 
 def _figure(ranking: Ranking) -> Figure:
-    """The diagram by matplotlib."""
+    """The diagram by matplotlib, in millimeters: the better half of the methods on the left, the
+    best on top, a bar for each group.
+    """
     from matplotlib.figure import Figure
 
-    (across, tall), lines, words = _layout(ranking)
-    drawn = Figure(figsize=(across / 25.4, tall / 25.4))
-    axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, across), ylim=(0, tall))
+    names, last = list(ranking.mean_ranks), len(ranking.mean_ranks) - 1
+    bars, half = [group for group in ranking.groups if len(group) > 1], last // 2 + 1
+    margin, scale = 5 + _LETTER * min(24, max(map(len, names))), _AXIS / last
+    below, size = _BAR * (len(bars) + 1), (2 * margin + _AXIS, _BAR * len(bars) + _ROW * half + 20)
+    drawn = Figure(figsize=(size[0] / 25.4, size[1] / 25.4))
+    axes = drawn.add_axes((0, 0, 1, 1), xlim=(-margin, _AXIS + margin), ylim=(13 - size[1], 13))
     axes.set_axis_off()
-    for x, y, width, height, thick in lines:
-        axes.plot([x, x + width], [y, y + height], color=INK, linewidth=3 if thick else 0.8)
-    for x, y, text, side in words:
-        ends = {"l": "left", "r": "right"}.get(side, "center")
-        axes.text(x, y, sanitize_for_terminal(text), ha=ends, va="bottom", parse_math=False)
+    place = {name: scale * (rank - 1) for name, rank in ranking.mean_ranks.items()}
+    draw, write = partial(axes.plot, color=INK, linewidth=0.8), partial(axes.text, parse_math=False)
+    draw([0, _AXIS], [0, 0])
+    draw([0, scale * ranking.critical], [9, 9])
+    write(0, 10, f"CD = {ranking.critical:.2f}")
+    for tick in range(last + 1):
+        draw([tick * scale] * 2, [0, 1.2])
+        write(tick * scale, 2, str(tick + 1), ha="center")
+    for number, group in enumerate(bars, 1):
+        ends = [place[group[0]] - 0.7, place[group[-1]] + 0.7]
+        draw(ends, [-_BAR * number] * 2, linewidth=3)
+    for number, (name, x) in enumerate(place.items()):
+        left = number < half
+        y = -below - _ROW * (number if left else last - number)
+        end, side = (-1.0, -1) if left else (_AXIS + 1, 1)
+        draw([x, x, end], [0, y, y])
+        text = sanitize_for_terminal(name[:24])
+        write(end + side, y, text, ha="right" if left else "left", va="center")
     return drawn

@@ -10,7 +10,6 @@ from typing import Any, get_type_hints
 
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.registry import broken_rules, own_name
 from ..registry import analysis_of
 from .result import Result
 from .rows import Row
@@ -86,3 +85,22 @@ def sense_of(metric: Callable[..., Any]) -> Any:
         f"metric {own_name(metric)!r} does not say which way is better; expected "
         '-> Annotated[float, "min"], or "max", as what it returns'
     )
+
+
+def own_name(function: Callable[..., Any]) -> str:
+    """What a function of the user's own is called."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def broken_rules(instance: Instance, solution: Any, rules: Functions) -> dict[str, str]:
+    """What a solution breaks of the user's own rules, by their names; raises InvalidOption for a
+    rule that returns neither None nor a text.
+    """
+    found = {own_name(rule): rule(instance, solution) for rule in rules}
+    for name, text in found.items():
+        if text is not None and not (isinstance(text, str) and text.strip()):
+            raise InvalidOption(
+                f"rule {name!r} returned {text!r:.40}; expected None where the answer obeys it, "
+                "or a text of what it breaks"
+            )
+    return {name: text for name, text in found.items() if text is not None}

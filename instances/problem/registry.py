@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf
 from typing import Annotated, Any
 
 from .base import Instance, Solution
-from .errors import InfeasibleSolution, InvalidOption, UnknownName
+from .errors import InfeasibleSolution, UnknownName
 from .lookup import PROBLEM_NAMES as PROBLEM_NAMES
 from .lookup import resolve as resolve
 from .option_types import validate_options
@@ -82,19 +82,9 @@ def problem_named(name: str) -> Problem:
 
 
 @validate_options
-def check(
-    instance: Instance,
-    solution: Annotated[Solution, object],
-    *,
-    rules: Iterable[Callable[..., Any]] = (),
-) -> None:
+def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     """Raise InfeasibleSolution, naming the first broken rule, where, and by how much, unless our
     own code finds `solution` feasible for `instance`.
-
-    Parameters
-    ----------
-    rules : further ones of your own: each f(instance, solution) -> None, or a text of what the
-        solution breaks.
     """
     problem = problem_named(instance.problem)
     if not isinstance(solution, problem.solutions):
@@ -105,29 +95,6 @@ def check(
             f"{offers and f'; {offers}'}"
         )
     problem.check(instance, solution)
-    for name, text in broken_rules(instance, solution, rules).items():
-        raise InfeasibleSolution(f"rule {name!r} is broken: {text}")
-
-
-def own_name(function: Callable[..., Any]) -> str:
-    """What a function of the user's own is called."""
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
-def broken_rules(
-    instance: Instance, solution: Any, rules: Iterable[Callable[..., Any]]
-) -> dict[str, str]:
-    """What a solution breaks of the user's own rules, by their names; raises InvalidOption for a
-    rule that returns neither None nor a text.
-    """
-    found = {own_name(rule): rule(instance, solution) for rule in rules}
-    for name, text in found.items():
-        if text is not None and not (isinstance(text, str) and text.strip()):
-            raise InvalidOption(
-                f"rule {name!r} returned {text!r:.40}; expected None where the answer obeys it, "
-                "or a text of what it breaks"
-            )
-    return {name: text for name, text in found.items() if text is not None}
 
 
 def feasible(instance: Instance, solution: Any) -> bool:

@@ -87,6 +87,9 @@ def test_tables_say_who_is_better_significantly_and_by_how_much() -> None:
     assert optimal["effect"][0] == 1.0
     assert (optimal["low"], optimal["high"]) == (-1.0, -1.0)
     assert smr["better / worse"] == "7 / 2", "worse where its answer breaks a rule"
+    tests = next(table for table in overview_tables(rows_of(9)) if "-tests-" in table.name)
+    verdicts = {line[0]: line[-1] for line in tests.rows}
+    assert verdicts == {"optimal": "neither", "GR": "SMR"}, "the reference is SMR, the best"
 
 
 def test_below_six_instances_nothing_is_tested() -> None:
@@ -139,7 +142,9 @@ def test_tables_and_diagram_compile_in_latex(tmp_path: Path) -> None:
     assert "Overfull" not in done.stdout, done.stdout[-2000:]
 
 
-def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(folder: Path) -> None:
+def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(
+    folder: Path, in_this_process: None
+) -> None:
     names = [
         f"--{kind}=own_measures:{name}"
         for kind, name in (("metric", "largest"), ("rule", "no_regression"))
@@ -247,7 +252,7 @@ def test_measures_that_cannot_be_used_are_refused_before_any_work(given: dict[st
         cotenant.compare([TINY], ["GR"], progress=False, **given)
 
 
-def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path) -> None:
+def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path, in_this_process: None) -> None:
     for given in ({"metrics": [text]}, {"rules": [doubtful]}):
         (failed,) = cotenant.compare([TINY], ["GR"], progress=False, **given).rows
         approved((failed["error"] or "").rpartition(": ")[2])

@@ -15,7 +15,7 @@ from .problem.answer_table import AnswerTable
 from .problem.base import Instance, Solution
 from .problem.errors import InfeasibleSolution, InvalidInstance
 from .problem.fields import Axes, Names, set_array, set_fields
-from .problem.option_types import Above, AtLeast, Between, validate_options
+from .problem.option_types import AtLeast, Between, validate_options
 from .problem.registry import Problem
 from .problem.tables import PathLike, read_matrix
 
@@ -138,18 +138,16 @@ def bursty(
     users: Annotated[int, AtLeast(1)] = 20,
     quanta: Annotated[int, AtLeast(1)] = 50,
     share: Annotated[int, AtLeast(1)] = 10,
-    steadiest: Annotated[float, Above(0, most=1)] = 1.0,
     rng: np.random.Generator,
 ) -> Quanta:
     """Users who want their fair share on average, some at all times and some in rare bursts.
 
     Parameters
     ----------
-    users, quanta, share : how many, and the slices that each user brings.
-    steadiest : a user is active in a part of the quanta, drawn from a tenth of this to this; it
-        then wants `share` over that part, and nothing else.
+    users, quanta : how many. A user is active in a part of the quanta, drawn from a tenth to all.
+    share : the slices that each user brings; it wants this over its part where it is active.
     """
-    part = steadiest * rng.uniform(0.1, 1.0, (users, 1))
+    part = rng.uniform(0.1, 1.0, (users, 1))
     busy = rng.random((users, quanta)) < part
     busy[np.arange(users), rng.integers(quanta, size=users)] = True  # everybody wants something
     name, source = f"bursty-{users}-{quanta}", f"synthetic: {users} bursty users"

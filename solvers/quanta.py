@@ -118,28 +118,28 @@ def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
     settled when the time is up is shared by max-min in each quantum.
     """
     slices, stop = np.zeros(instance.demand.shape), Stop.FINISHED
+    everything = np.full(instance.demand.shape[1], instance.capacity)
     # users, and the slices that are there for them in each quantum
-    parts = [(np.flatnonzero(instance.active), np.full(slices[0].size, instance.capacity))]
+    parts = [(np.flatnonzero(instance.active), everything)]
     while parts:
         users, room = parts.pop()
         wanted, number = instance.demand[users], len(users)
+        # 1. can all of them have the mean? In units of 1 / |S| everything is whole
+        mean = int(np.minimum(wanted.sum(axis=0), room).sum())
         try:
             clock.note(None, None, f"{number} users share what is left")
             stop = Stop.TIME_LIMIT if clock.expired else stop
+            if stop is Stop.FINISHED:
+                flow, poor = two_layer_flow(np.full(number, mean), wanted * number, room * number)
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
         if stop is not Stop.FINISHED:
             slices[users] = max_min_slices(wanted, room)
-            continue
-        # 1. can all of them have the mean? In units of 1 / |S| everything is whole
-        mean = int(np.minimum(wanted.sum(axis=0), room).sum())
-        flow, poor = two_layer_flow(np.full(number, mean), wanted * number, room * number)
-        if flow.sum() == mean * number:
+        elif flow.sum() == mean * number:
             slices[users] = flow / number
-            continue
-        # 2. those behind the cut take all they want; the others what is then left
-        left = np.maximum(room - wanted[poor].sum(axis=0), 0)
-        parts += [(users[~poor], left), (users[poor], room)]
+        else:  # 2. those behind the cut take all they want; the others what is then left
+            left = np.maximum(room - wanted[poor].sum(axis=0), 0)
+            parts += [(users[~poor], left), (users[poor], room)]
     return Slices(slices), stop
 
 

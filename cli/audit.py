@@ -1,4 +1,4 @@
-"""The command `audit`: a log's own schedule, judged."""
+"""The commands `audit` and `core`: a log judged, and what coalitions earn divided."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ..analysis.report.console import Form, print_json, print_tables, require_writable
+from ..analysis.report.console import Form, print_json, print_tables, require_writable, waiting
 from .arguments import As, Json, Options, Schedule
+from .codes import NO_ANSWER
+from .completion import instances
 
 
 def audit(
@@ -42,8 +44,8 @@ def audit(
     organization. `advise fairness` says it in words, with causes. For an instance, give the answer
     to judge with --schedule.
 
-    Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points
-    and those of a window of a log.
+    Options: nodes, shares, release, partition, top, begin, length, machines, by, reference, points,
+    division (shapley, nucleolus or prenucleolus) and those of a window of a log.
     """
     from ..analysis.scheduling.audit import audit_file, audit_tables
     from ..instances.problem.files import write_text
@@ -61,3 +63,43 @@ def audit(
         print_json(found.document())
     else:
         print_tables(audit_tables(found), form)
+
+
+def core(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="An instance of scheduling, bundled or a file; or a game, the values of all "
+            "coalitions.",
+            autocompletion=instances,
+        ),
+    ],
+    option: Options = None,
+    proof: Annotated[
+        Path | None, typer.Option(metavar="PROOF.json", help="Prove the nucleolus in this file.")
+    ] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Divide what organizations earn: core, nucleolus, Shapley.
+
+    Coalitions of organizations earn the utility of REF's play of them. Options: reading.
+    """
+    from ..analysis.scheduling.core import core as divide
+    from ..instances.problem.options import parse_options
+    from ..solvers.proofs import Claimed
+
+    options = parse_options(divide, option or [], "the game", {"path"})
+    require_writable(proof, Path(file))
+    with waiting(f"divisions of {file}"):
+        found = divide(file, **options)
+    if as_json:
+        print_json(found.document)
+    else:
+        print_tables([found.table], form)
+    if proof is not None:
+        try:
+            typer.echo(f"{found.prove(proof)}\nproof: {proof}", err=as_json)
+        except Claimed as why:
+            typer.echo(f"proof: claimed; {why}", err=as_json)
+            raise typer.Exit(NO_ANSWER) from None

@@ -78,6 +78,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "schema": listing.schema,
     "reproduce": papers.reproduce,
     "audit": audit.audit,
+    "core": audit.core,
     "warm": installing.warm,
     "prove": proofs.prove,
     "verify": proofs.verify,

@@ -48,6 +48,7 @@ COMMON = {
     "filtering",
     "compare",
     "compiled",
+    "cooperative",
     "deferred_acceptance",
     "roommates",
     "program",

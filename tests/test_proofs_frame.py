@@ -48,7 +48,8 @@ NEEDED = {
     "accelerators": set(),
     "accelerators_prices": {"accelerators"},
     "quanta": {"logarithms"},
-    "scheduling": set(),
+    "cooperative": set(),
+    "scheduling": {"cooperative"},
     "groups": {"program"},
 }
 """By file with a table of methods: what it needs besides these."""
@@ -294,6 +295,7 @@ def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> No
 def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     # fair with an allowance of slack, and stable with another objective
     within = {("colocation", name) for name in ("fair-within", "stable-agents", "stable-minimax")}
+    within |= {("scheduling", name) for name in ("nucleolus", "prenucleolus")}  # `cotenant core`
     proof = {(m.problem, m.name) for m in catalog.METHODS if m.proof_producer}
     problems = {problem for problem, _ in proof}
     assert proof | within == {(p, method) for p in problems for method in methods_of(p)}

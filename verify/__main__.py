@@ -16,7 +16,7 @@ means; `methods.py` loads what one problem needs. Besides these a proof needs, o
                for shares and utilization packing_prices, packing_shares, program; for cards
                packing_cards; for the game packing_game
   quanta       quanta, logarithms
-  others       admission, numa, scheduling; groups and program
+  others       admission, numa; scheduling or a game, and cooperative; groups and program
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
 first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,

@@ -21,6 +21,8 @@ def methods_of(problem: str) -> Methods:
         return accelerators.METHODS | accelerators_prices.METHODS
     if problem == "admission":
         from .admission import METHODS
+    elif problem == "game":
+        from .cooperative import METHODS
     elif problem == "groups":
         from .groups import METHODS
     elif problem == "market":

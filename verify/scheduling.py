@@ -8,6 +8,7 @@ age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 import math
 from fractions import Fraction
 
+from .cooperative import LEVELS, nucleolus_levels
 from .frame import CheckedLevel, Methods, ProofCase
 from .reading import MOST_PRICE, Refused, Step, charge, fields, rationals, refuse_if, whole, wholes
 
@@ -148,6 +149,14 @@ class Shapley:
         """The sum of age(t - x), given how many x there are, their sum, and their squares'."""
         return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
 
+    def value(self, coalition: int, t: int) -> int:
+        """What the schedule of a coalition is worth at t."""
+        past, low, high = self.past[coalition], 0, len(self.past[coalition])
+        while low < high:  # the last entry up to t
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
+        return self.ages(past[low - 1][1], t) if low else 0
+
     def phi(self, members: list[int], t: int) -> dict[int, int]:
         """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
         size, phi = len(members), dict.fromkeys(members, 0)
@@ -156,11 +165,7 @@ class Shapley:
         whole_coalition = sum(1 << u for u in members)
         part = (whole_coalition - 1) & whole_coalition
         while part:
-            past, low, high = self.past[part], 0, len(self.past[part])
-            while low < high:  # the last entry up to t
-                middle = (low + high) // 2
-                low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
-            worth, taken = self.ages(past[low - 1][1], t) if low else 0, part.bit_count()
+            worth, taken = self.value(part, t), part.bit_count()
             for u in members:
                 phi[u] += worth * (weight[taken - 1] if part >> u & 1 else -weight[taken])
             part = (part - 1) & whole_coalition
@@ -213,13 +218,18 @@ class Shapley:
         return start
 
 
+def played(case: ProofCase, given: Scheduling) -> Shapley:
+    """The play of all coalitions, by the reading that the options say."""
+    reading = case.options.get("reading", "figure")
+    refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
+    return Shapley(given, int(reading == "definition"))
+
+
 def scheduling_ref(case: ProofCase) -> list[CheckedLevel]:
     """Unfairness: how far utilities are from REF's in all, per unit of its work."""
     given, level = Scheduling(case), CheckedLevel()
-    reading = case.options.get("reading", "figure")
-    refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     for _ in case.each(0, recompute=""):
-        units, fair = given.worth(Shapley(given, int(reading == "definition")).start)
+        units, fair = given.worth(played(case, given).start)
         if given.start is not None and units:
             _, utility = given.worth(given.start)
             off = sum(abs(a - b) for a, b in zip(utility, fair, strict=True))
@@ -240,8 +250,18 @@ def scheduling_most(case: ProofCase, utility: bool = False) -> list[CheckedLevel
     return [level]
 
 
+def divided(case: ProofCase, alone: bool) -> list[CheckedLevel]:
+    """Of the game of what the schedules of REF's coalitions are worth at the horizon."""
+    given = Scheduling(ProofCase(case.document, case.options, None, []))
+    game, coalitions = played(case, given), range(1, 1 << len(given.machines))
+    values = [0, *(game.value(coalition, given.horizon) for coalition in coalitions)]
+    return nucleolus_levels(case, values, 1, alone)
+
+
 METHODS: Methods = {
     "REF": ("reading", "unfairness min", scheduling_ref),
     "max-utilization": ("", "utilization max", scheduling_most),
     "max-utility": ("", "utility max", lambda case: scheduling_most(case, True)),
+    "nucleolus": ("reading", LEVELS, lambda case: divided(case, True)),
+    "prenucleolus": ("reading", LEVELS, lambda case: divided(case, False)),
 }

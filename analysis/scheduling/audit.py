@@ -26,6 +26,7 @@ from ...instances.scheduling.log import (
     window,
 )
 from ...instances.scheduling.utility import durations, per_organization, rates, units_done
+from ...solvers.cooperative import nucleolus
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.event_loop import LIMITS, LoopLimits
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
@@ -38,6 +39,7 @@ from .metrics import unfairness
 Floats = npt.NDArray[np.float64]
 Moments = Annotated[int, Between(1, 1000)]
 Reference = Literal["auto", "REF", "FIFO", "RAND"]
+Division = Literal["shapley", "nucleolus", "prenucleolus"]
 
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
@@ -63,9 +65,9 @@ class Audit:
     instance : the window judged.
     times : (q,) moments of the window, the end last [s].
     received : (k, q) psi_sp of the log's schedule [unit-seconds].
-    contributed : (k, q) phi: the Shapley value of the game whose coalitions schedule as `reference`
-        says, the log's own schedule being that of all together; so phi and psi have one sum at
-        every time [unit-seconds].
+    contributed : (k, q) phi: the Shapley value, or what `judging` says, of the game whose
+        coalitions schedule as `reference` says, the log's own schedule being that of all together;
+        so phi and psi have one sum at every time [unit-seconds].
     work : (k,) machine time the log gave to each organization's jobs in the window [s].
     unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare
         with; empty where coalitions do not play REF.
@@ -78,6 +80,7 @@ class Audit:
     error, bound : (k,) with RAND, how far the sampled `contributed` at the end may be from FIFO's,
         with probability 0.95 for all organizations together: by the spread of the sample, and by a
         bound that supposes nothing; 0 otherwise [unit-seconds].
+    division : of `contributed`.
     """
 
     instance: Scheduling
@@ -92,6 +95,7 @@ class Audit:
     wanted: Floats
     error: Floats
     bound: Floats
+    division: Division = "shapley"
 
     @property
     def owed(self) -> Floats:
@@ -102,6 +106,7 @@ class Audit:
         """Plain JSON values."""
         return {
             "reference": self.reference,
+            "division": self.division,
             "window": self.instance.source,
             "organizations": list(self.instance.names),
             "machines": self.instance.machines.tolist(),
@@ -130,12 +135,14 @@ class Judging:
     reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
         the same over sampled coalitions; or "auto": the first of them that takes seconds.
     reading : of REF.
+    division : what is contributed: the Shapley value, or the nucleolus of the same game.
     orderings : RAND's N.
     points : moments at which debts are shown, evenly spaced.
     """
 
     reference: Reference = "auto"
     reading: Reading = "figure"
+    division: Division = "shapley"
     orderings: Orderings = 75
     points: Moments = 6
 
@@ -240,7 +247,7 @@ def audit(
                 ),
             )
     if chosen == "REF":
-        contributed = _shapley(instance, played.masks, played.values, received)
+        contributed = _divided(judging.division, played.masks, played.values, received)
         found = reference_of(played)
         wanted = found.psi.astype(float)
         if found.units:
@@ -262,7 +269,12 @@ def audit(
         masks = np.arange(1 << instance.organizations)
         values = fifo_values(instance, masks, times)
         assert values is not None
-        contributed = _shapley(instance, masks[1:], values[1:], received)
+        contributed = _divided(judging.division, masks[1:], values[1:], received)
+    elif judging.division != "shapley":
+        raise InvalidOption(
+            f"division is {judging.division!r}, of the values of all coalitions, and RAND samples "
+            "them; give reference=REF or FIFO, or merge organizations with top="
+        )
     else:
         contributed, error, bound = _sampled(
             instance, received, times, judging.orderings, rng or np.random.default_rng(0)
@@ -280,6 +292,7 @@ def audit(
         wanted=wanted if chosen == "REF" else contributed[:, -1],
         error=error,
         bound=bound,
+        division=judging.division,
     )
 
 
@@ -340,7 +353,8 @@ def audit_tables(found: Audit) -> list[Table]:
                 owed / work if work else None,
             )
         )
-    title = f"{instance.name or 'the instance'}: who contributed, who received ({found.reference})"
+    rule = f"{found.reference}, {found.division}".removesuffix(", shapley")
+    title = f"{instance.name or 'the instance'}: who contributed, who received ({rule})"
     caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
     balance = Table("audit-balance", title, columns, tuple(rows), caption)
     times = (
@@ -367,13 +381,17 @@ def audit_tables(found: Audit) -> list[Table]:
     return [balance, course]
 
 
-def _shapley(instance: Scheduling, masks: Integers, values: Integers, received: Integers) -> Floats:
+def _divided(division: Division, masks: Integers, values: Integers, received: Integers) -> Floats:
     """(k, q) phi at each time, the log's utilities standing for the value of all together."""
-    k = instance.organizations
+    k = len(received)
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
     by_mask[masks] = values
     by_mask[-1] = received.astype(object).sum(axis=0)
-    return np.array(exact_shares(by_mask, k), dtype=float)
+    if division == "shapley" or k == 1:
+        return np.array(exact_shares(by_mask, k), dtype=float)
+    rational = division == "nucleolus"
+    found = [nucleolus(column.tolist(), rational=rational).division for column in by_mask.T]
+    return np.array(found, dtype=float).T
 
 
 def _sampled(

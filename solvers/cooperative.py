@@ -1,0 +1,234 @@
+"""Divisions of what players earn together: core, least epsilon and nucleolus, in exact fractions.
+
+A game gives each coalition what it earns by itself, more is better; coalitions are bit masks, bit i
+for player i. The excess of a coalition is its value less what a division gives its members.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..instances.problem.errors import InvalidOption
+from ..verify.cooperative import all_changes, change, settled
+
+Numbers = npt.NDArray[Any]
+
+MOST_PLAYERS = 20
+"""Players of a game at most: 20 take a minute, 16 a second."""
+
+_PATIENCE = 5
+"""Exchanges without progress after which Bland's rule (1977) chooses, which never cycles."""
+
+
+class CoreTest(NamedTuple):
+    """Whether a division is in the core, and the first coalition of the largest excess."""
+
+    inside: bool
+    coalition: int
+    excess: Fraction
+
+
+class Nucleolus(NamedTuple):
+    """A division, and the excesses that it makes least one after the other.
+
+    Each of the `levels` is an excess and Kohlberg's certificate: coalitions of this excess and
+    whole weights above 0. What they get, so weighted, is in sum the same for all divisions that the
+    levels before leave, so that none gives more to each of them.
+    """
+
+    division: tuple[Fraction, ...]
+    levels: tuple[tuple[Fraction, dict[int, int]], ...]
+
+
+def in_core(values: Sequence[Any], division: Sequence[Any]) -> CoreTest:
+    """Judge whether a division gives away the value of all, and no coalition earns more by itself.
+
+    Parameters
+    ----------
+    values : (2^k,) what each coalition earns, by mask: whole numbers, fractions, or decimals, which
+        count as they are written.
+    division : (k,) what each player gets, alike.
+
+    Raises
+    ------
+    InvalidOption
+        They are no numbers, not so many, for more than 20 players or for one, or the first value,
+        of nobody, is not 0.
+
+    Examples
+    --------
+    >>> in_core([0, 0, 0, 4, 0, 4, 4, 5], [1, 2, 2])
+    CoreTest(inside=False, coalition=3, excess=Fraction(1, 1))
+    """
+    (table, over), (shares, under) = whole_values(values), whole_numbers(division, "division")
+    if 1 << len(shares) != len(table):
+        raise InvalidOption(f"division has {len(shares)} entries for {len(table)} values")
+    excess = table * under - _sums(shares * over)
+    worst = 1 + int(np.argmax(excess[1:-1]))
+    inside = excess[-1] == 0 and excess[worst] <= 0
+    return CoreTest(bool(inside), worst, Fraction(excess[worst], over * under))
+
+
+def least_epsilon(values: Sequence[Any]) -> Nucleolus:
+    """Find the least number that bounds all excesses of some division; the core is empty above 0.
+
+    It is the one level that is given. The certificate balances all players: the mean excess of its
+    coalitions, weighted, is this number for every division (Bondareva 1963, Shapley 1967).
+
+    Parameters
+    ----------
+    values : see `in_core`, also for what is raised.
+
+    Examples
+    --------
+    >>> least_epsilon([0, 0, 0, 4, 0, 4, 4, 5]).levels
+    ((Fraction(2, 3), {3: 1, 5: 1, 6: 1}),)
+    """
+    return _first_levels(*whole_values(values), rational=False, most=1)
+
+
+def nucleolus(values: Sequence[Any], *, rational: bool = True) -> Nucleolus:
+    """Find the division whose largest excess is least, then the next largest, and so on.
+
+    Parameters
+    ----------
+    values : see `in_core`, also for what is raised.
+    rational : every player gets at least what it earns alone (Schmeidler 1969). Otherwise any
+        division of the value of all counts: the prenucleolus, the same where the core is not empty.
+
+    Raises
+    ------
+    InvalidOption
+        The players earn more alone than all together: no division is rational.
+
+    Notes
+    -----
+    At most k - 1 linear programs one after the other (Maschler, Peleg and Shapley 1979), by the
+    simplex method in whole numbers: nothing is rounded. Each exchange takes O(2^k) additions.
+
+    Examples
+    --------
+    >>> claims = [0, 100, 200, 300, 300, 400, 500, 600]  # on 200: Aumann and Maschler 1985
+    >>> [str(share) for share in nucleolus([max(0, sum_ - 400) for sum_ in claims]).division]
+    ['50', '75', '75']
+    """
+    table, over = whole_values(values)
+    alone = sum(table[1 << player] for player in range(len(table).bit_length() - 1))
+    if rational and alone > table[-1]:
+        raise InvalidOption(
+            f"the players earn {Fraction(alone, over)} alone and {Fraction(table[-1], over)} "
+            "together: no division gives each its own; take the prenucleolus (rational=False)"
+        )
+    return _first_levels(table, over, rational=rational)
+
+
+def whole_values(values: Sequence[Any]) -> tuple[Numbers, int]:
+    """The values of a game as whole numbers over one denominator; see `in_core`."""
+    if not 2 < len(values) <= 1 << MOST_PLAYERS or len(values) & (len(values) - 1):
+        raise InvalidOption(
+            f"values has {len(values)} entries; expected 2^k, one for each coalition of k players, "
+            f"k from 2 to {MOST_PLAYERS}"
+        )
+    table, over = whole_numbers(values, "values")
+    if table[0]:
+        raise InvalidOption(f"values[0] is {values[0]}; expected 0, for nobody")
+    return table, over
+
+
+def whole_numbers(numbers: Sequence[Any], what: str) -> tuple[Numbers, int]:
+    """Numbers, as they are written, as whole ones over one denominator."""
+    exact = list[Fraction]()
+    for place, number in enumerate(numbers):
+        try:
+            exact.append(Fraction(str(number)))
+        except (ValueError, ZeroDivisionError):
+            raise InvalidOption(f"{what}[{place}] is {number!r}; expected a number") from None
+    over = math.lcm(*(number.denominator for number in exact))
+    return np.array([int(number * over) for number in exact], dtype=object), over
+
+
+def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) -> Nucleolus:
+    """The nucleolus of values over a denominator, or so many of its levels."""
+    players, levels = len(table).bit_length() - 1, list[tuple[Fraction, dict[int, int]]]()
+    division, free = np.array([0] * (players - 1) + [table[-1]], dtype=object), all_changes(players)
+    while free and len(levels) < most:
+        epsilon, moved, unit, weights = _least_excess(table - _sums(division), free, rational)
+        table, division, over = table * unit, division * unit + moved, over * unit
+        levels.append((Fraction(epsilon, over), weights))
+        for mask in weights:
+            free = settled(free, mask)
+    return Nucleolus(tuple(Fraction(share, over) for share in division), tuple(levels))
+
+
+def _least_excess(
+    excess: Numbers, free: list[list[int]], rational: bool
+) -> tuple[int, Numbers, int, dict[int, int]]:
+    """The least epsilon to which the excesses that may change are brought, and the change, over a
+    denominator; with coalitions and weights that prove that there is no less.
+
+    A linear program in t and epsilon has the rows epsilon + t . free(S) >= excess(S). A basis is
+    some of them as equations, and `inverse` over `unit` its inverse in whole numbers.
+    """
+    size, changes = len(free), np.array(free, dtype=object)
+    movable = np.flatnonzero(np.any([_sums(y) for y in changes], axis=0))
+    single = movable[np.bitwise_count(movable) == 1]
+    # 1. Begin at players alone, and a bound below the mean of their excesses, which never changes.
+    bound = sum(excess[single]) // len(single) - 1
+    basis, inverse, unit = [("bound", 0)] * (size + 1), np.eye(size + 1, dtype=object), 1
+
+    def product(kind: str, mask: int) -> Numbers:
+        row = [*(change(y, mask) for y in free), int(kind == "open")]
+        return np.array(row, dtype=object) @ inverse
+
+    def exchange(place: int, kind: str, mask: int) -> None:
+        nonlocal inverse, unit
+        row, column = product(kind, mask), inverse[:, place].copy()
+        inverse = (inverse * row[place] - np.outer(column, row)) // unit
+        inverse[:, place], unit, basis[place] = column, row[place], (kind, mask)
+        if unit < 0:
+            inverse, unit = -inverse, -unit
+
+    for place in range(size):
+        exchange(place, "open", next(int(m) for m in single if product("open", int(m))[place]))
+    stalled = 0
+    while True:
+        # 2. A row that is not satisfied enters: the one off by most, or the first.
+        right = [excess[mask] if kind != "bound" else bound for kind, mask in basis]
+        *steps, epsilon = inverse @ np.array(right, dtype=object)
+        moved = np.array(steps, dtype=object) @ changes
+        off, entering = excess * unit - _sums(moved), None
+        for kind, masks, least in (("alone", single, 0), ("open", movable, epsilon))[
+            not rational :
+        ]:
+            gaps = off[masks] - least
+            place = int(np.argmax(gaps > 0 if stalled > _PATIENCE else gaps))
+            if entering is None and gaps[place] > 0:
+                entering = kind, int(masks[place])
+        if entering is None:
+            break
+        # 3. The row leaves whose weight would fall below 0 first.
+        row, weight = product(*entering), inverse[-1]
+        ratios = [(Fraction(weight[i], row[i]), basis[i], i) for i in range(size + 1) if row[i] > 0]
+        place = min(ratios)[2]
+        stalled = 0 if weight[place] else stalled + 1
+        exchange(place, *entering)
+    weights = Counter[int]()
+    for (_, mask), part in zip(basis, inverse[-1], strict=True):
+        weights[mask] += part
+    common = math.gcd(*weights.values())
+    return epsilon, moved, unit, {m: w // common for m, w in sorted(weights.items()) if w}
+
+
+def _sums(shares: Numbers) -> Numbers:
+    """(2^k,) what each coalition's members have together."""
+    sums = np.zeros(1, dtype=object)
+    for share in shares:
+        sums = np.concatenate([sums, sums + share])
+    return sums

@@ -1,0 +1,415 @@
+"""Core, least epsilon and nucleolus: published games, other routes, and proofs that are judged."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import approved, refused
+from support.oracles.divisions import nucleolus_by_programs, runway, sums, talmud
+from support.proved import REFUSALS, Document, judged, put
+from support.seeds import numbers, seeds
+from support.small_cases import scheduling
+from support.terminal import run as terminal
+
+from cotenant.analysis.scheduling.audit import Judging, audit_file
+from cotenant.analysis.scheduling.core import core
+from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.problem.files import read, write
+from cotenant.solvers.cooperative import in_core, least_epsilon, nucleolus
+from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.scheduling import reference
+from cotenant.verify.reading import Refused
+
+BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subset-sum")
+
+
+def by_size(*values: float) -> list[float]:
+    """Values by mask of those in the usual order of books: small coalitions first, then by name."""
+    players = (len(values) + 1).bit_length() - 1
+    masks = sorted(
+        range(1, 1 << players),
+        key=lambda m: (m.bit_count(), [i for i in range(players) if m >> i & 1]),
+    )
+    table: dict[int, float] = {0: 0, **dict(zip(masks, values, strict=True))}
+    return [table[mask] for mask in range(1 << players)]
+
+
+def majority(quota: int, weights: Sequence[int]) -> list[float]:
+    total = sums([Fraction(weight) for weight in weights], len(weights))
+    return [int(weight >= quota) for weight in total]
+
+
+def claims_game(estate: Fraction, claims: Sequence[int]) -> list[Fraction]:
+    """What is left for a coalition when all others have their claims."""
+    total = sums([Fraction(claim) for claim in claims], len(claims))
+    return [max(Fraction(0), estate - total[-1] + claim) for claim in total]
+
+
+def drawn(rng: random.Random, most_players: int = 4) -> list[int]:
+    """A game with ties, often; sometimes one whose players earn more alone."""
+    players, most = rng.choice([3, 3, 3, *range(4, most_players + 1)]), rng.choice([1, 3, 20])
+    least, larger = -int(rng.random() < 0.2), rng.random() < 0.5
+    return [0] + [
+        rng.randint(least, most) * (mask.bit_count() if larger else 1)
+        for mask in range(1, 1 << players)
+    ]
+
+
+def alone(values: Sequence[Any]) -> Any:
+    return sum(values[1 << i] for i in range(len(values).bit_length() - 1))
+
+
+PUBLISHED = {
+    # Aumann and Maschler 1985, table 1: claims of 100, 200 and 300
+    "estate of 100": (claims_game(Fraction(100), (100, 200, 300)), ("100/3", "100/3", "100/3")),
+    "estate of 200": (claims_game(Fraction(200), (100, 200, 300)), (50, 75, 75)),
+    "estate of 300": (claims_game(Fraction(300), (100, 200, 300)), (50, 100, 150)),
+    # Peleg and Sudhoelter 2007, example 5.5.12: the prenucleolus is another
+    "no zero-monotonic game": (by_size(0, 0, 0, 10, 0, 0, 2), (1, 1, 0)),
+    # the manual of CoopGame 0.2.2 (R), prenucleolus
+    "four players": (
+        by_size(0, 0, 0, 0, 5, 5, 8, 9, 10, 8, 13, 15, 16, 17, 21),
+        ("7/2", "9/2", "11/2", "15/2"),
+    ),
+    # Peleg 1968: the homogeneous weights of a constant-sum majority game, divided by their sum
+    "apex": (majority(3, (2, 1, 1, 1)), ("2/5", "1/5", "1/5", "1/5")),
+    "five of nine": (majority(5, (3, 2, 2, 1, 1)), ("1/3", "2/9", "2/9", "1/9", "1/9")),
+}
+
+
+@pytest.mark.parametrize(("values", "division"), PUBLISHED.values(), ids=PUBLISHED)
+def test_published_nucleoli(values: list[float], division: tuple[Any, ...]) -> None:
+    assert nucleolus(values).division == tuple(map(Fraction, division))
+
+
+def test_the_prenucleolus_may_give_less_than_a_player_earns_alone() -> None:
+    values, _ = PUBLISHED["no zero-monotonic game"]
+    assert nucleolus(values, rational=False).division == (3, 3, -4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_claims_and_runways_are_divided_as_their_rules_say(seed: int) -> None:
+    rng = random.Random(seed)
+    players = rng.randint(2, 8)
+    claims = [rng.randint(1, 50) for _ in range(players)]
+    estate = Fraction(rng.randint(0, 3 * sum(claims)), 3)
+    assert list(nucleolus(claims_game(estate, claims)).division) == talmud(estate, claims)
+    costs = sorted(claims)
+    saved = [
+        total - max((costs[i] for i in range(players) if mask >> i & 1), default=0)
+        for mask, total in enumerate(sums([Fraction(cost) for cost in costs], players))
+    ]
+    savings = zip(costs, nucleolus(saved).division, strict=True)
+    assert [cost - saving for cost, saving in savings] == runway(costs)
+
+
+@pytest.mark.parametrize("number", numbers(10_000, 40))
+def test_another_route_in_fractions_gives_the_same(number: int) -> None:
+    rng, compared = random.Random(number), 0
+    while compared < number:
+        values = drawn(rng)
+        for rational in (False, True):
+            if rational and values[-1] < alone(values):
+                with pytest.raises(InvalidOption):
+                    nucleolus(values)
+                continue
+            division, levels = nucleolus_by_programs(values, rational=rational)
+            found = nucleolus(values, rational=rational)
+            assert list(found.division) == division, values
+            assert found.levels[0][0] == levels[0]
+            if not rational:
+                assert least_epsilon(values).levels[0][0] == levels[0]
+            compared += 1
+
+
+def worst_of(values: Sequence[Any], division: Sequence[Any]) -> tuple[Fraction, int]:
+    """The largest excess, and the first coalition that has it."""
+    has = sums([Fraction(share) for share in division], len(division))
+    excess = [Fraction(value) - share for value, share in zip(values, has, strict=True)]
+    worst = max(excess[1:-1])
+    return worst, excess.index(worst, 1)
+
+
+@pytest.mark.parametrize("seed", seeds(300, 30))
+def test_certificates_say_what_they_should(seed: int) -> None:
+    rng = random.Random(seed)
+    values = drawn(rng, 6)
+    players = len(values).bit_length() - 1
+    least = least_epsilon(values)
+    (epsilon, weights), *others = least.levels
+    assert not others
+    counts = {sum(w for mask, w in weights.items() if mask >> i & 1) for i in range(players)}
+    assert len(counts) == 1  # balanced
+    assert min(weights.values()) > 0
+    count, total = counts.pop(), sum(weights.values())
+    earned = sum(weight * values[mask] for mask, weight in weights.items())
+    assert epsilon == Fraction(earned - count * values[-1], total)
+    assert worst_of(values, least.division)[0] == epsilon
+    test = in_core(values, least.division)
+    assert (test.excess, test.coalition) == worst_of(values, least.division)
+    assert test.inside == (epsilon <= 0)
+    found = nucleolus(values, rational=False)
+    assert sum(found.division) == values[-1]
+    levels = [level for level, _ in found.levels]
+    assert levels == sorted(levels, reverse=True)
+    if epsilon <= 0:
+        assert nucleolus(values) == found
+
+
+def test_a_division_of_less_or_more_than_all_is_in_no_core() -> None:
+    assert in_core([0, 0, 0, 1], [1, 0]).inside
+    assert not in_core([0, 0, 0, 1], [1, 1]).inside
+    assert not in_core([0, 0, 0, 1], [0, 0]).inside
+
+
+@pytest.mark.parametrize("seed", seeds(20, 3))
+def test_other_units_names_and_gifts_change_the_nucleolus_with_them(seed: int) -> None:
+    rng = random.Random(seed)
+    values = drawn(rng, 7)
+    players = len(values).bit_length() - 1
+    unit, gift = Fraction(rng.randint(1, 9), 7), [rng.randint(-9, 9) for _ in range(players)]
+    order = rng.sample(range(players), players)
+    given = sums([Fraction(g) for g in gift], players)
+    changed = [Fraction(0)] * len(values)
+    for mask, value in enumerate(values):
+        renamed = sum(1 << order[i] for i in range(players) if mask >> i & 1)
+        changed[renamed] = unit * value + given[mask]
+    division = nucleolus(values, rational=False).division
+    expected = {order[i]: unit * division[i] + gift[i] for i in range(players)}
+    assert nucleolus(changed, rational=False).division == tuple(expected[i] for i in range(players))
+
+
+def test_values_of_any_length_and_decimals_count_as_they_are_written() -> None:
+    assert nucleolus([0, 0.1, 0.2, 0.6]).division == (Fraction(1, 4), Fraction(7, 20))
+    huge = 10**40 + 1
+    assert nucleolus([0, 0, 0, Fraction(huge, 3)]).division == (Fraction(huge, 6),) * 2
+    table = np.array([0.0, 0.0, 0.0, 0.1])
+    assert least_epsilon(table).levels[0][0] == Fraction(-1, 20)
+
+
+@pytest.mark.parametrize(
+    ("values", "division"),
+    [
+        ([0, 1, 2], None),
+        ([0, 1], None),
+        ([], None),
+        ([0] * 2**21, None),
+        ([1, 1, 1, 1], None),
+        ([0, 1, float("nan"), 1], None),
+        ([0, 1, "some", 1], None),
+        ([0, True, 1, 1], None),
+        ([0, 2, 2, 3], None),
+        ([0, 0, 0, 1], [1]),
+        ([0, 0, 0, 1], [1, "half"]),
+    ],
+    ids=lambda given: str(given)[:30],
+)
+def test_what_is_no_game_is_refused(values: list[Any], division: list[Any] | None) -> None:
+    with refused(InvalidOption):
+        nucleolus(values) if division is None else in_core(values, division)
+
+
+def game_file(folder: Path, values: Sequence[Any], **others: Any) -> Path:
+    path = folder / "game.json"
+    head = {"cotenant": 1, "problem": "game", "name": "made", "values": values}
+    path.write_text(json.dumps({**head, **others}))
+    return path
+
+
+def proof_of(path: Path) -> tuple[bytes, Document]:
+    """The file of an instance, and the accepted proof of its nucleolus."""
+    out = path.with_suffix(".proof.json")
+    core(path).prove(out)  # raises what is refused
+    return path.read_bytes(), json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("seed", seeds(60, 4))
+def test_nucleoli_of_games_are_certified(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    values = [value / 4 if seed % 2 else value for value in drawn(rng, 9)]
+    _, proof = proof_of(game_file(tmp_path, values))
+    assert proof["method"] == ("nucleolus" if alone(values) <= values[-1] else "prenucleolus")
+
+
+@pytest.mark.parametrize("reading", ["figure", "definition"])
+@pytest.mark.parametrize(
+    "name", [*BUNDLED[:1], *(pytest.param(n, marks=pytest.mark.slow) for n in BUNDLED[1:])]
+)
+def test_nucleoli_of_bundled_schedules_are_certified(
+    name: str, reading: Any, tmp_path: Path
+) -> None:
+    found = core(f"scheduling/{name}", reading=reading)
+    found.prove(tmp_path / "proof.json")
+    game = reference(read(f"scheduling/{name}", "scheduling"), reading)
+    shares = {each: d["shares"] for each, d in found.document["divisions"].items()}
+    assert shares["REF"] == [str(psi) for psi in game.psi]
+    assert shares["Shapley"] == list(map(str, game.phi()))
+    assert shares["nucleolus"] == list(map(str, nucleolus(game.values).division))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_nucleoli_of_small_schedules_are_certified(seed: int, tmp_path: Path) -> None:
+    instance = scheduling(seed)
+    if instance.organizations > 1:
+        proof_of(write(instance, tmp_path / "small.json"))
+
+
+@cache
+def estate() -> tuple[bytes, Document]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        values = claims_game(Fraction(400), (100, 200, 300))
+        return proof_of(game_file(Path(folder), [int(value) for value in values]))
+
+
+def steps(change: Callable[[list[Any]], object]) -> Callable[[Document], object]:
+    return lambda proof: change(proof["steps"])
+
+
+FORGED: dict[str, Callable[[Document], object]] = {
+    "another division": put("witness", "division", "numbers", to=[50, 120, 230]),
+    "more than there is": put("witness", "division", "numbers", to=[51, 125, 226]),
+    "half of it": put("witness", "division", "over", to=2),
+    "a player less": lambda p: p["witness"]["division"]["numbers"].pop(),
+    "a smaller excess": lambda p: p["claim"].update(value=-51, bound=-51),
+    "a larger bound": lambda p: p["claim"].update(bound=0, value=None, claim_kind="gap"),
+    "near it": lambda p: p["levels"][0]["claim"].update(value=1, bound=0, claim_kind="gap"),
+    "a step less": steps(lambda s: s.pop()),
+    "no steps": steps(lambda s: s.clear()),
+    "steps the other way": steps(lambda s: s.reverse()),
+    "a step twice": steps(lambda s: s.append({**s[0], "kind": "balance"})),
+    "weight 0": steps(lambda s: s[0]["weights"].__setitem__(0, 0)),
+    "weights below 0": steps(lambda s: s[0].update(weights=[-1 for _ in s[0]["weights"]])),
+    "other weights": steps(lambda s: s[0]["weights"].__setitem__(0, 2)),
+    "a weight less": steps(lambda s: s[0]["weights"].pop()),
+    "half a weight": steps(lambda s: s[0]["weights"].__setitem__(0, "1/2")),
+    "another coalition": steps(lambda s: s[0]["coalitions"].__setitem__(0, 5)),
+    "nobody": steps(lambda s: s[0]["coalitions"].__setitem__(0, 0)),
+    "all": steps(lambda s: s[0].update(coalitions=[7], weights=[1])),
+    "every player alone": lambda p: p.update(
+        steps=[{"kind": "balanced", "coalitions": [1, 2, 4], "weights": [1, 1, 1]}]
+    ),
+    "a step too many": lambda p: p["levels"][0]["steps"].append(p["steps"][0]),
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_forged_certificate_is_refused(change: Callable[[Document], object]) -> None:
+    content, proof = estate()
+    forged = json.loads(json.dumps(proof))
+    change(forged)
+    with refused(Refused):
+        judged(content, forged)
+
+
+def test_a_prenucleolus_is_no_nucleolus(tmp_path: Path) -> None:
+    values, _ = PUBLISHED["no zero-monotonic game"]
+    path, before = game_file(tmp_path, values), core(game_file(tmp_path, values))
+    found = nucleolus(values, rational=False)
+    witness = {"division": {"over": 1, "numbers": [int(share) for share in found.division]}}
+    made = [
+        {"kind": "balanced", "coalitions": list(w), "weights": list(w.values())}
+        for _, w in found.levels
+    ]
+    first = replace(before.proof.levels[0], value=found.levels[0][0], bound=found.levels[0][0],
+                    steps=tuple(made))  # fmt: skip
+    own = replace(before.proof, witness=witness, levels=(first, before.proof.levels[1]))
+    with refused(Claimed):
+        replace(before, proof=own).prove(tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
+    replace(before, proof=replace(own, method="prenucleolus")).prove(tmp_path / "own.json")
+    assert path.exists()
+
+
+@pytest.mark.slow
+def test_no_changed_certificate_proves_another_division() -> None:
+    rng, accepted = random.Random(0), 0
+    for _ in range(20_000):
+        content, proof = estate()
+        forged = json.loads(json.dumps(proof))
+        for _ in range(rng.randint(1, 4)):
+            step = rng.choice(forged["steps"])
+            kind = rng.randrange(5)
+            if kind == 0:
+                numbers_ = forged["witness"]["division"]["numbers"]
+                i, j = rng.sample(range(3), 2)
+                numbers_[i], numbers_[j] = numbers_[i] + 1, numbers_[j] - 1
+            elif kind == 1 and step["weights"]:
+                step["weights"][rng.randrange(len(step["weights"]))] = rng.randint(-1, 4)
+            elif kind == 2 and step["coalitions"]:
+                step["coalitions"][rng.randrange(len(step["coalitions"]))] = rng.randint(0, 7)
+            elif kind == 3:
+                step["coalitions"].append(rng.randint(0, 7))
+                step["weights"].append(rng.randint(1, 3))
+            else:
+                forged["claim"].update(value=rng.randint(-60, 0), bound=rng.randint(-60, 0))
+        try:
+            judged(content, forged)
+        except REFUSALS:
+            continue
+        accepted += 1
+        assert forged["witness"] == proof["witness"]
+        assert (forged["claim"]["value"], forged["claim"]["bound"]) == (-50, -50)
+    assert accepted  # some changes leave a proof
+
+
+def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
+    tiny = read("scheduling/tiny", "scheduling")
+    wide = write(tiny.replace(processors=[2, *[1] * (tiny.jobs - 1)]), tmp_path / "wide.json")
+    with refused(Claimed):
+        core(wide).prove(tmp_path / "proof.json")
+
+
+@pytest.mark.parametrize("change", [{"names": ["one"]}, {"names": "abc"}, {"values": 3}], ids=str)
+def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    with refused((InvalidInstance, InvalidOption)):
+        core(game_file(tmp_path, **{"values": [0, 0, 0, 1], **change}))
+
+
+def test_another_problem_is_refused() -> None:
+    with refused(InvalidFile):
+        core("packing/tiny")
+
+
+def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -> None:
+    proof = tmp_path / "proof.json"
+    done = terminal("core", "scheduling/tiny", "--proof", str(proof), COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    approved(done.stdout)
+    assert terminal("verify", "scheduling/tiny", str(proof)).returncode == 0
+    assert terminal("verify", "scheduling/figure-2", str(proof)).returncode == 1
+    game = game_file(tmp_path, [0, 1, 2, 2], names=["ann", "bob"])
+    printed = terminal("core", str(game), "--json")
+    approved(printed.stdout)
+
+
+def test_an_audit_may_owe_by_the_nucleolus(tmp_path: Path) -> None:
+    answer = tmp_path / "answer.json"
+    terminal("solve", "scheduling/tiny", "-m", "REF", "--out", str(answer))
+    by = {
+        division: audit_file(
+            "scheduling/tiny", schedule=str(answer), judging=Judging(division=division)
+        )
+        for division in ("shapley", "nucleolus", "prenucleolus")
+    }
+    shares = core("scheduling/tiny").document["divisions"]["nucleolus"]["shares"]
+    assert by["nucleolus"].contributed[:, -1].tolist() == [float(Fraction(s)) for s in shares]
+    assert by["nucleolus"].owed.sum() == pytest.approx(0)
+    assert by["shapley"].document()["division"] == "shapley"
+    assert not np.allclose(by["shapley"].owed, by["nucleolus"].owed)
+    with refused(InvalidOption):
+        audit_file(
+            "scheduling/tiny", schedule=str(answer),
+            judging=Judging(division="nucleolus", reference="RAND"),
+        )  # fmt: skip

@@ -122,7 +122,7 @@ GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
         advise,
     ),
     "bounds": (
-        "Keep a table of instances: the best answers and the best proved bounds, of anybody.",
+        "Keep a table of instances, best answers and proved bounds.",
         table_of_bounds,
     ),
     "new": (

@@ -6,11 +6,9 @@ what an answer is worth to them, stands beside its metrics.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import permutations
+from itertools import chain, permutations
 from math import inf
 from typing import Annotated, Any
 
@@ -18,15 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..catalog import find
+from ..instances.problem import errors
 from ..instances.problem.base import Instance
-from ..instances.problem.errors import (
-    CotenantError,
-    InvalidInstance,
-    InvalidOption,
-    NoSolution,
-    TimeLimitTooShort,
-    UnknownName,
-)
 from ..instances.problem.option_types import AtLeast, validate_options
 from ..instances.problem.options import accepted, accepts, check_options
 from ..solvers.outcome import Clock, Report, Stop, raise_if_interrupted
@@ -54,93 +45,81 @@ class Misreport:
         """The report with some fields changed, if that is an instance; nothing if not."""
         try:
             instance = self.instance.replace(**fields)
-        except CotenantError:
+        except errors.CotenantError:
             return
         yield Misreport(instance, self.parts if parts is None else parts)
 
 
-class Reports(ABC):
-    """What the agents of a problem report, and what an answer is worth to each, in `unit`."""
+class Reports:
+    """What the agents of a problem report, here their entries of those of `fields` that are given,
+    and what an answer is worth to each, in `unit`. Of what it likes most an agent reports `best`,
+    or its largest entry where that is None, and of what it likes least `worst`.
+    """
 
-    unit = ""
+    unit, fields = "", tuple[str, ...]()
+    best: float | None = None
+    worst = 0.0
 
-    @abstractmethod
     def utilities(self, truth: Any, shown: Misreport, solution: Any) -> Floats:
         """(n,) what an answer to a report is truly worth to each agent, NaN for one not there."""
+        raise NotImplementedError
 
-    @abstractmethod
     def most(self, truth: Any, agent: int, honest: float, method: str) -> tuple[float, str]:
         """What no report passes in worth to the agent, who has `honest` by the truth, and why."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def near(self, truth: Any, here: Misreport, agent: int) -> Iterator[Misreport]:
-        """Reports one step from another; steps are taken as long as they gain."""
+    def mine(self, instance: Any, name: str, agent: int) -> Any:
+        """Which entries of a field an agent reports."""
+        table = getattr(instance, name)
+        mine = np.zeros(table.shape, dtype=bool)
+        mine[(..., agent, slice(None)) if table.ndim > 1 else agent] = True
+        return mine & np.isfinite(table)
 
-    @abstractmethod
-    def words(self, shown: Misreport, agent: int) -> str:
-        """What an agent reports, in words."""
+    def rows(
+        self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
+    ) -> Iterator[Misreport]:
+        """The reports with other entries, made of those here, that are instances."""
+        table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
+        for row in rows(table[mine]):
+            changed = table.copy()
+            changed[mine] = np.rint(row) if table.dtype.kind == "i" else row
+            if not np.array_equal(changed, table):
+                yield from here.changed(**{name: changed})
+
+    def near(
+        self, truth: Any, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
+    ) -> Iterator[Misreport]:
+        """Reports one step from another, of all `fields` or these; steps that gain are taken."""
+
+        def steps(row: npt.NDArray[Any]) -> Iterator[Any]:
+            yield from (row * factor for factor in FACTORS)
+            for place in np.arange(len(row)):
+                at, one = np.arange(len(row)) == place, np.array([1, -1]) * (row.dtype.kind == "i")
+                yield np.where(at, row.max() if self.best is None else self.best, self.worst)
+                for value in (*(row[place] * np.array(FACTORS)), *(row[place] + one)):
+                    yield np.where(at, value, row)
+
+        for name in kinds or self.fields:
+            if getattr(here.instance, name) is not None:
+                yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """Reports that are tried once, after the steps."""
-        return iter(())
+        """Reports that are tried once, after the steps: the first row in all orders."""
+        name = next(name for name in self.fields if getattr(truth, name) is not None)
+        return self.rows(Misreport(truth), name, agent, permutations)
 
     def every(self, truth: Any) -> str:
         """In words all that an agent can report, where `orders` are all; "" elsewhere."""
         return ""
 
-
-class RowReports(Reports):
-    """Reports of the entries of a `field` whose last axis but one are the agents: some changed, one
-    favored (`best`, or the largest, among `worst` ones), all in another order.
-    """
-
-    field = ""
-    best: float | None = None
-    worst = 0.0
-
-    def field_of(self, instance: Any) -> str:
-        """The field that holds the agents' entries."""
-        return self.field
-
-    def mine(self, instance: Any, table: Any, agent: int) -> Any:
-        """Which entries of the field an agent reports."""
-        mine = np.zeros(table.shape, dtype=bool)
-        mine[..., agent, :] = True
-        return mine & np.isfinite(table)
-
-    def shown(self, here: Misreport, agent: int, rows: Callable[[Any], Any]) -> Iterator[Misreport]:
-        """The reports with other rows, made of the one here, that are instances."""
-        field = self.field_of(here.instance)
-        table = getattr(here.instance, field)
-        mine = self.mine(here.instance, table, agent)
-        for row in rows(table[mine]):
-            changed = table.copy()
-            changed[mine] = np.rint(row) if table.dtype.kind == "i" else row
-            if not np.array_equal(changed, table):
-                yield from here.changed(**{field: changed})
-
-    def near(self, truth: Any, here: Misreport, agent: int) -> Iterator[Misreport]:
-        """The whole row multiplied, one entry changed, and one favored before all others."""
-        yield from self.shown(here, agent, self._steps)
-
-    def _steps(self, row: npt.NDArray[Any]) -> Iterator[Any]:
-        yield from (row * factor for factor in FACTORS)
-        for place in range(len(row)):
-            here = np.arange(len(row)) == place
-            yield np.where(here, row.max() if self.best is None else self.best, self.worst)
-            further = [row[place] + 1, row[place] - 1] if row.dtype.kind == "i" else []
-            for value in (*(row[place] * np.array(FACTORS)), *further):
-                yield np.where(here, value, row)
-
-    def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """The true row in all orders."""
-        return self.shown(Misreport(truth), agent, permutations)
-
-    def words(self, shown: Misreport, agent: int) -> str:
-        """The entries that are reported."""
-        table = getattr(shown.instance, field := self.field_of(shown.instance))
-        row = table[self.mine(shown.instance, table, agent)].tolist()
-        return f"{field} {', '.join(f'{value:.4g}' for value in row[:8])}"
+    def words(self, truth: Any, shown: Misreport, agent: int) -> str:
+        """What an agent reports that is not the truth."""
+        told = []
+        for name in self.fields:
+            if not np.array_equal(getattr(truth, name), getattr(shown.instance, name)):
+                row = getattr(shown.instance, name)[self.mine(shown.instance, name, agent)]
+                told.append(f"{name} {', '.join(f'{value:.4g}' for value in row[:8].tolist())}")
+        return "; ".join(told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,31 +128,34 @@ class Manipulation:
 
     Attributes
     ----------
-    agent, method : names.
+    agent, method, unit : names, and the unit of utilities.
     truthful, value : its true utility by the truth and by the misreport; equal where none gains.
-    gain_at_most : no report gains more; inf where no bound is known.
-    status : "exact" where the gain is proved to be the largest, else "at least".
-    why : what proves the bound, or all that was tried.
+    gain_at_most, why : no report gains more, and what proves that.
+    exact : whether the gain is proved to be the largest.
     tried : how many reports.
     report, witness : the misreport in words, and the instance with it; "" and None for none.
     others : by agent, what the misreport brings the others.
-    unit : of utilities.
     stop : why the search ended.
     """
 
     agent: str
     method: str
+    unit: str
     truthful: float
     value: float
     gain_at_most: float
-    status: str
     why: str
+    exact: bool
     tried: int
     report: str
     witness: Instance | None
     others: Mapping[str, float]
-    unit: str
     stop: Stop
+
+    @property
+    def status(self) -> str:
+        """The gain is "exact", or "at least" so much."""
+        return "exact" if self.exact else "at least"
 
     @property
     def gain(self) -> float:
@@ -183,9 +165,7 @@ class Manipulation:
     @property
     def ratio(self) -> float:
         """The utility by the misreport over that by the truth, the incentive ratio."""
-        if not self.gain:
-            return 1.0
-        return self.value / self.truthful if self.truthful > 0 else inf
+        return 1.0 if not self.gain else self.value / self.truthful if self.truthful > 0 else inf
 
     @property
     def lost(self) -> float:
@@ -194,10 +174,9 @@ class Manipulation:
 
     def document(self) -> dict[str, Any]:
         """The record as JSON values; the witness is a file of its own."""
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        shown |= {"gain": self.gain, "lost": self.lost, "witness": None}
+        shown = {**vars(self), "status": self.status, "gain": self.gain, "lost": self.lost}
         shown["gain_at_most"] = None if self.gain_at_most == inf else self.gain_at_most
-        return {**shown, "others": dict(self.others), "stop": self.stop.value}
+        return {name: value for name, value in shown.items() if name not in ("witness", "exact")}
 
 
 @validate_options
@@ -209,7 +188,7 @@ def best_misreport(
 
     Parameters
     ----------
-    agent : its name; None for who gains most, `gain_at_most` and `status` then being of all agents.
+    agent : its name; None for who gains most, `gain_at_most` and `exact` then being of all agents.
     **options : as of `misreports`.
 
     Examples
@@ -222,12 +201,8 @@ def best_misreport(
     """
     agents = None if agent is None else [agent]
     found = misreports(instance, method, agents, time_limit, **options)
-    proved = all(each.status == "exact" for each in found)
-    return replace(
-        max(found, key=lambda each: each.gain),
-        gain_at_most=max(each.gain_at_most for each in found),
-        status="exact" if proved else "at least",
-    )
+    best, most = max(found, key=lambda each: each.gain), max(each.gain_at_most for each in found)
+    return replace(best, gain_at_most=most, exact=all(each.exact for each in found))
 
 
 @validate_options
@@ -238,9 +213,9 @@ def misreports(
 ) -> list[Manipulation]:  # fmt: skip
     """Find the best misreport of each of some agents, by the true worth of the method's answers.
 
-    All reports are tried where they are finite in number (those of a short preference list).
-    Elsewhere a search takes steps that gain. It ends at once where a gain reaches its bound, such
-    as the best that any answer could give the agent. Ctrl-C keeps the best misreport so far.
+    All reports are tried where they are finite in number (strict preference lists). Elsewhere a
+    search takes steps that gain. It ends at once where a gain reaches its bound, such as the best
+    that any answer could give the agent. Ctrl-C keeps the best misreports so far.
 
     Parameters
     ----------
@@ -249,7 +224,7 @@ def misreports(
     time_limit : seconds for all, shared equally; None searches to the end.
     seed, seeds : of a method that draws, the first seed, and over how many utilities are means.
     report : called with (seconds, gain, bound, text) as the search goes on.
-    **options : of the method, and of the reports (`kinds`).
+    **options : of the method, and `kinds` of reports: fields, or changes of jobs.
 
     Raises
     ------
@@ -260,22 +235,24 @@ def misreports(
     NoSolution, TimeLimitTooShort
         The method has no answer to the truth, or not in time.
     """
-    reports = analysis_of(instance.problem).reports
-    if reports is None:
-        raise InvalidOption(
+    if analysis_of(instance.problem).reports is None:
+        raise errors.InvalidOption(
             f"manipulation is not defined for {instance.problem}: its methods ask nobody for "
             "anything that could be misreported"
         )
     clock = Clock(time_limit, report)
-    mechanism = _Mechanism(instance, method, reports, options, range(seed, seed + seeds), clock)
-    chosen = mechanism.present if agents is None else list(agents)
-    if unknown := [name for name in chosen if name not in mechanism.present]:
-        raise UnknownName("agent", unknown[0], mechanism.present)
+    mechanism = _Mechanism(instance, method, options, range(seed, seed + seeds), clock)
+    honest = mechanism.worth(Misreport(instance), clock)
+    names = [*map(str, getattr(instance, "names", ()) or range(len(honest)))]
+    there = [name for name, value in zip(names, honest, strict=True) if not np.isnan(value)]
+    chosen = there if agents is None else list(agents)
+    if unknown := [name for name in chosen if name not in there]:
+        raise errors.UnknownName("agent", unknown[0], there)
     found: list[Manipulation] = []
     for name in chosen:
-        stop = found[-1].stop if found else Stop.FINISHED
         part = Clock(clock.time_slice(len(chosen) - len(found)))
-        found.append(mechanism.best(name, part, stop is Stop.INTERRUPTED))
+        interrupted = any(each.stop is Stop.INTERRUPTED for each in found)
+        found.append(mechanism.best(names, names.index(name), honest, part, interrupted))
     return found
 
 
@@ -283,98 +260,98 @@ class _Mechanism:
     """A method as a function from reports to true utilities, and the search for the best report."""
 
     def __init__(
-        self, truth: Instance, method: Any, reports: Reports, options: Mapping[str, Any],
-        seeds: range, clock: Clock,
-    ) -> None:  # fmt: skip
-        self.truth, self.reports, self.options = truth, reports, options
+        self, truth: Instance, method: Any, options: Mapping[str, Any], seeds: range, clock: Clock
+    ) -> None:
+        analysis = analysis_of(truth.problem)
+        self.truth, self.options, self.clock = truth, options, clock
+        self.reports, self.metrics = analysis.reports, analysis.metrics
         self.entry = entry = find(truth.problem, method) if isinstance(method, str) else None
         self.function = method if entry is None else entry.resolve()
         self.name = getattr(method, "__name__", "method") if entry is None else entry.name
-        metrics = analysis_of(truth.problem).metrics
-        self.seeds, self.clock = seeds if accepts(self.function, "rng") else seeds[:1], clock
-        takers = (self.function, metrics, reports.near, reports.utilities)
+        takers = (self.function, self.metrics, self.reports.near, self.reports.utilities)
         check_options(takers, options, f"method {self.name!r}")
-        needed = (entry.objective_of(options), *entry.levels) if entry and entry.starts else ()
-        self.metrics = partial(metrics, only=needed) if accepts(metrics, "only") else metrics
-        self.honest = self.worth(Misreport(truth), clock)
-        self.names = [*map(str, getattr(truth, "names", ()) or range(len(self.honest)))]
-        self.present = [name for name, value in self.by_name(self.honest) if not np.isnan(value)]
+        self.seeds = seeds if accepts(self.function, "rng") else seeds[:1]
 
-    def by_name(self, values: Floats) -> Iterator[tuple[str, float]]:
-        """Values of agents by their names."""
-        return zip(self.names, values.tolist(), strict=True)
+    def ask(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What a function of the reports says, with those of the options that it takes."""
+        return function(*given, **accepted(function, self.options))
+
+    def measured(self, instance: Any, solution: Any, **options: Any) -> dict[str, float]:
+        """The metrics by which an exact method chooses among its starts; of others none."""
+        if self.entry is None or not self.entry.starts:
+            return {}
+        return self.metrics(instance, solution, **accepted(self.metrics, options))
 
     def worth(self, shown: Misreport, clock: Clock) -> Floats:
         """(n,) the true utilities of the answers to a report, means over the seeds."""
-        each = [self._answered(shown, seed, clock) for seed in self.seeds]
-        return np.asarray(np.mean(each, axis=0))
+        total = np.zeros(1)
+        for seed in self.seeds:
+            entry, given = self.entry, shown.instance
+            result = run(
+                given, self.function, method=self.name, objective_name=None, metrics=self.measured,
+                start=Starts(given, entry, self.options, seed) if entry and entry.starts else None,
+                seed=seed, time_limit=clock.left, options=self.options,
+            )  # fmt: skip
+            raise_if_interrupted(result.stop)
+            if result.stop is Stop.TIME_LIMIT:
+                raise errors.TimeLimitTooShort(f"{self.name} is not done in time; give more")
+            if result.solution is None:
+                raise errors.NoSolution(f"{self.name} has no answer to {given.name or 'this'}")
+            total = total + self.ask(self.reports.utilities, self.truth, shown, result.solution)
+        return total / len(self.seeds)
 
-    def _answered(self, shown: Misreport, seed: int, clock: Clock) -> Floats:
-        entry, worth = self.entry, self.reports.utilities
-        starts = (
-            Starts(shown.instance, entry, self.options, seed) if entry and entry.starts else None
-        )
-        result = run(
-            shown.instance, self.function, method=self.name, objective_name=None,
-            metrics=self.metrics, seed=seed, time_limit=clock.left, start=starts,
-            options=accepted((self.function, self.metrics), self.options),
-        )  # fmt: skip
-        raise_if_interrupted(result.stop)
-        if result.stop is Stop.TIME_LIMIT:
-            raise TimeLimitTooShort(f"{self.name} is not done in time; give more seconds")
-        if result.solution is None:
-            raise NoSolution(f"{self.name} has no answer to {self.truth.name or 'the instance'}")
-        return worth(self.truth, shown, result.solution, **accepted(worth, self.options))
-
-    def best(self, name: str, part: Clock, interrupted: bool) -> Manipulation:
+    def best(
+        self, names: list[str], agent: int, honest: Floats, part: Clock, interrupted: bool
+    ) -> Manipulation:
         """The best misreport of an agent that is found in its part of the time."""
-        agent, honest, near = self.names.index(name), self.honest, self.reports.near
-        own, least = float(honest[agent]), LEAST_GAIN * max(abs(float(honest[agent])), 1e-9)
-        bound = accepted(self.reports.most, self.options)
-        most, why = self.reports.most(self.truth, agent, own, self.name, **bound)
-        best, worth, tried = Misreport(self.truth), honest, 0
-        every, stop = self.reports.every(self.truth), Stop.FINISHED
+        truth, reports, own = self.truth, self.reports, float(honest[agent])
+        # theorems are of the catalogue's methods
+        known = "" if self.entry is None else self.name
+        most, why = self.ask(reports.most, truth, agent, own, known)
+        least, every = LEAST_GAIN * max(abs(own), 1e-9), reports.every(truth)
+        best, worth, tried, stop = Misreport(truth), honest, 0, Stop.FINISHED
 
-        def candidates() -> Iterator[Misreport]:
+        def steps() -> Iterator[Misreport]:
             here = None
             while here is not best and not every:
                 here = best
-                yield from near(self.truth, here, agent, **accepted(near, self.options))
-            yield from self.reports.orders(self.truth, agent)
+                yield from self.ask(reports.near, truth, here, agent)
 
         try:
             if interrupted:
                 raise KeyboardInterrupt
-            for shown in candidates():
+            for shown in chain(steps(), reports.orders(truth, agent)):
                 if most - worth[agent] <= least:
                     break
                 if part.expired:
-                    raise TimeLimitTooShort
+                    raise errors.TimeLimitTooShort
                 tried += 1
                 try:
                     value = self.worth(shown, part)
-                except (InvalidInstance, NoSolution):  # no answer to such a report
-                    continue
+                except errors.TimeLimitTooShort:
+                    raise
+                except (errors.InvalidInstance, errors.InvalidOption, errors.NoSolution):
+                    continue  # the method has no answer to such a report
                 if value[agent] - worth[agent] > least:
                     best, worth = shown, value
-                gain = float(worth[agent]) - own
-                self.clock.note(gain, None, f"{name}: {tried} reports tried")
-        except TimeLimitTooShort:
+                self.clock.note(
+                    float(worth[agent]) - own, None, f"{names[agent]}: {tried} reports tried"
+                )
+        except errors.TimeLimitTooShort:
             stop = Stop.TIME_LIMIT
         except KeyboardInterrupt:
             stop = Stop.INTERRUPTED
-        gain, limit = float(worth[agent]) - own, most - own
-        exact = abs(limit - gain) <= least
+        gain, report, witness = float(worth[agent]) - own, "", None
+        exact, limit = abs(most - own - gain) <= least, most - own
         if every and stop is Stop.FINISHED and not exact:
             exact, limit, why = True, gain, f"all reports were tried: {every}"
-        report, witness = "", None
-        if best.instance is not self.truth:
-            report = self.reports.words(best, agent)
-            source = f"{name} reports {report} to {self.name}; truth: {self.truth.source}"
-            witness = best.instance.replace(name=f"{self.truth.name}-misreport", source=source)
-        others = {who: value for who, value in self.by_name(worth - honest) if who != name}
+        if best.instance is not truth:
+            report = reports.words(truth, best, agent)
+            source = f"{names[agent]} reports {report} to {self.name}; truth: {truth.source}"
+            witness = best.instance.replace(name=f"{truth.name}-misreport", source=source)
+        changes = zip(names, (worth - honest).tolist(), strict=True)
+        others = {who: change for who, change in changes if who != names[agent]}
         return Manipulation(
-            name, self.name, own, float(worth[agent]), max(gain, limit),
-            "exact" if exact else "at least", why, tried, report, witness, others,
-            self.reports.unit, stop,
+            names[agent], self.name, reports.unit, own, own + gain, max(gain, limit), why, exact,
+            tried, report, witness, others, stop,
         )  # fmt: skip

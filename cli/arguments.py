@@ -8,14 +8,17 @@ import typer
 
 from ..analysis.report.console import Form
 from ..instances.problem.errors import InvalidOption
+from .completion import instances, methods
 
 __all__ = [
     "Against",
     "As",
     "Columns",
     "Form",
+    "InstanceFile",
     "InstancesShown",
     "Json",
+    "MethodName",
     "Metrics",
     "Options",
     "Parts",
@@ -29,6 +32,22 @@ __all__ = [
     "share_of",
 ]
 
+InstanceFile = Annotated[
+    str,
+    typer.Argument(
+        help="Instance file, or a bundled instance such as colocation/tiny.",
+        autocompletion=instances,
+    ),
+]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "-m",
+        "--method",
+        help="A method, see `cotenant methods`; or your own, module:function.",
+        autocompletion=methods,
+    ),
+]
 Options = Annotated[
     list[str] | None,
     typer.Option(

@@ -19,10 +19,18 @@ from ..analysis.report.console import (
 )
 from ..solvers.interrupts import deferred
 from . import parts
-from .arguments import As, Json, Options, Rules, TimeLimit, Width, require_latex
+from .arguments import (
+    As,
+    InstanceFile,
+    Json,
+    MethodName,
+    Options,
+    Rules,
+    TimeLimit,
+    Width,
+    require_latex,
+)
 from .codes import NO_ANSWER, leave_interrupted
-from .completion import instances
-from .completion import methods as method_names
 from .derived import options_of
 from .functions import broken_of, failing_in, given_function, given_method
 
@@ -45,22 +53,8 @@ class Holders:
 
 @options_of(Holders)
 def solve(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="Instance file, or a bundled instance such as colocation/tiny.",
-            autocompletion=instances,
-        ),
-    ],
-    method: Annotated[
-        str,
-        typer.Option(
-            "-m",
-            "--method",
-            help="A method, see `cotenant methods`; or your own, module:function.",
-            autocompletion=method_names,
-        ),
-    ],
+    file: InstanceFile,
+    method: MethodName,
     option: Options = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
     time_limit: TimeLimit = None,

@@ -168,6 +168,25 @@ def test_no_job_gains_in_serial_dictatorship_whatever_it_reports(number: int) ->
     assert gained > 0
 
 
+def test_theorems_are_claimed_for_the_methods_and_options_they_are_about_alone() -> None:
+    market, amdahl = chen(0.1), cotenant.read("market/tiny")
+    some = analysis_of("market").reports
+    for method in ("fisher", "fisher-convex", "nash-welfare"):
+        assert some.most(market, 0, 0.1, method)[0] == 0.2
+    assert some.most(market, 0, 0.1, "PRD")[0] == 1
+    assert some.most(market, 0, 0.1, "")[0] == 1
+    assert some.most(market, 0, 0.1, "fisher", rounding="half-up")[0] == 1
+    assert some.most(market, 0, 0.1, "fisher", utility="ces")[0] > 0.2
+    assert some.most(amdahl, 1, 5.0, "fisher", utility="linear")[0] > 10
+    assert some.most(amdahl, 1, 5.0, "nash-welfare", utility="linear")[0] == 10
+    assert some.most(amdahl, 1, 5.0, "nash-welfare", utility="ces", rho=-1.0)[0] != 10
+
+    def proposed(given: Any, *, rng: Any = None, time_limit: Any = None) -> Any:
+        return simple_matching(given)
+
+    assert best_misreport(cotenant.read("admission/tiny"), proposed).gain == 6
+
+
 @pytest.mark.parametrize("number", numbers(60, 1))
 def test_who_proposes_does_not_gain_in_stable_marriage(number: int) -> None:
     """Roth 1982: truth is a dominant strategy for the proposing side of deferred acceptance."""

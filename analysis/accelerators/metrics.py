@@ -21,7 +21,7 @@ from ...instances.accelerators.measures import (
     throughputs,
 )
 from ...instances.problem.option_types import validate_options
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Misreport, Reports
 from ..metric import Metric
 from .rounds import Rounds, whole_rounds
 
@@ -94,13 +94,13 @@ def metrics(
     return found
 
 
-class _Reports(RowReports):
+class _Reports(Reports):
     """The jobs of a type report their throughputs alone, where they can run."""
 
-    unit, field = "steps a second", "throughput"
+    unit, fields = "steps a second", ("throughput",)
 
-    def mine(self, instance: Accelerators, table: Floats, agent: int) -> Any:
-        return super().mine(instance, table, agent) & (instance.alone > 0)
+    def mine(self, instance: Accelerators, name: str, agent: int) -> Any:
+        return super().mine(instance, name, agent) & (instance.alone > 0)
 
     def utilities(self, truth: Accelerators, shown: Misreport, solution: TimeShares) -> Floats:
         return np.where(truth.count > 0, throughputs(truth, solution), np.nan)

@@ -21,7 +21,7 @@ from ...instances.admission import (
 from ...instances.admission.instance import SMALLEST, Floats
 from ...instances.admission.rules import speeds_on
 from ...instances.problem.option_types import validate_options
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Misreport, Reports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -86,10 +86,10 @@ def metrics(
     return {metric.name: result[metric.name] for metric in METRICS if metric.name in result}
 
 
-class _Reports(RowReports):
+class _Reports(Reports):
     """A job reports its speeds on the types of cores."""
 
-    unit, field, worst = "speed", "speed", SMALLEST
+    unit, fields, worst = "speed", ("speed",), SMALLEST
 
     def utilities(self, truth: Admission, shown: Misreport, solution: Assignment) -> Floats:
         return job_speeds(truth, solution)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...solvers.colocation.stable_choices import side_gap
 from ...solvers.colocation.votes import Votes, pareto_gainers, unpopularity
-from ..manipulation import Floats, Misreport, RowReports
+from ..manipulation import Floats, Misreport, Reports
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -227,15 +227,15 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
     return rank_correlation(penalty, instance.bandwidth[present])
 
 
-class _Reports(RowReports):
-    """A type reports its penalties; an agent of preference lists, rank / n, reports its list."""
+class _Reports(Reports):
+    """A type reports its penalties; an agent of strict lists, penalty = rank / n, its list."""
 
-    unit, field, best, worst = "1 - penalty", "penalty", LEAST_PENALTY, 1.0
+    unit, fields, best, worst = "1 - penalty", ("penalty",), LEAST_PENALTY, 1.0
 
-    def mine(self, instance: Colocation, table: Floats, agent: int) -> Any:
+    def mine(self, instance: Colocation, name: str, agent: int) -> Any:
         if instance.low is not None:
             raise InvalidOption("nobody reports intervals; give the instance without_intervals()")
-        return super().mine(instance, table, agent) & instance.allowed
+        return super().mine(instance, name, agent) & instance.allowed
 
     def utilities(self, truth: Colocation, shown: Misreport, solution: Pairing) -> Floats:
         return 1 - type_penalties(truth, solution)
@@ -247,46 +247,28 @@ class _Reports(RowReports):
 
     def every(self, truth: Colocation) -> str:
         listed = np.where(np.isfinite(truth.penalty), truth.penalty, np.inf)
-        ranks = [1 + np.searchsorted(np.sort(row), row) for row in listed]
-        penalty = computed_penalty(np.array(ranks) / truth.agents)
-        if not has_lists(truth) or (penalty != listed)[np.isfinite(listed)].any():
-            return ""
-        kind = "strict lists" if has_strict_lists(truth) else "lists"
-        return kind if truth.unpaired is None else f"{kind}, also cut short"
+        ranks = np.array([1 + np.searchsorted(np.sort(row), row) for row in listed])
+        same = (computed_penalty(ranks / truth.agents) == listed) | np.isinf(listed)
+        return "strict lists, also cut short" * (has_strict_lists(truth) and bool(same.all()))
 
     def orders(self, truth: Colocation, agent: int) -> Iterator[Misreport]:
-        if not (every := self.every(truth)):
-            return super().orders(truth, agent)
-
         def lists(row: Floats) -> Iterator[Floats]:
-            for rank in _ranks(len(row), "strict" in every, "cut" in every):
-                yield computed_penalty(np.array(rank) / truth.agents)
+            shortest = len(row) if truth.unpaired is None else 0
+            for length in range(len(row), shortest - 1, -1):
+                for order in permutations(range(len(row)), length):
+                    rank = np.full(len(row), np.inf)
+                    rank[list(order)] = np.arange(length) + 1
+                    yield computed_penalty(rank / truth.agents)
 
-        return self.shown(Misreport(truth), agent, lists)
+        every = self.every(truth)
+        return self.rows(Misreport(truth), "penalty", agent, lists if every else permutations)
 
-    def words(self, shown: Misreport, agent: int) -> str:
-        if not self.every(shown.instance):
-            return super().words(shown, agent)
-        instance = shown.instance
-        row = np.where(instance.allowed[agent], instance.penalty[agent], np.inf)
+    def words(self, truth: Colocation, shown: Misreport, agent: int) -> str:
+        if not self.every(truth):
+            return super().words(truth, shown, agent)
+        row = np.where(shown.instance.allowed[agent], shown.instance.penalty[agent], np.inf)
         first = np.argsort(row, kind="stable")[: np.isfinite(row).sum()]
-        return ", ".join(instance.names[other] for other in first)
-
-
-def _ranks(number: int, strict: bool, cut: bool) -> Iterator[Any]:
-    """The ranks from 1 of so many partners in each list of them, whole ones first; inf for one that
-    a list lacks.
-    """
-    if strict:
-        for length in range(number, -1 if cut else number - 1, -1):
-            for order in permutations(range(number), length):
-                rank = np.full(number, np.inf)
-                rank[list(order)] = np.arange(length) + 1
-                yield rank
-        return
-    for ranks in product([*range(1, number + 1), *([np.inf] if cut else [])], repeat=number):
-        if all(one in (1 + sum(other < one for other in ranks), np.inf) for one in ranks):
-            yield ranks
+        return f"list {', '.join(truth.names[other] for other in first)}"
 
 
 REPORTS = _Reports()

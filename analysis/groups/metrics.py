@@ -19,7 +19,7 @@ from ...instances.groups.stability import (
     type_penalties,
 )
 from ...instances.problem.option_types import validate_options
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Misreport, Reports
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
 
@@ -117,28 +117,24 @@ def attribution(instance: Groups, grouping: Grouping) -> float | None:
     return rank_correlation(penalty, instance.pressure[present])
 
 
-class _Reports(RowReports):
+class _Reports(Reports):
     """A type reports what it loses beside others: its penalties, sensitivities or losses."""
 
-    unit, best, worst = "1 - penalty", LEAST, 1.0
+    unit, fields = "1 - penalty", ("penalty", "sensitivity", "losses")
+    best, worst = LEAST, 1.0
 
-    def field_of(self, instance: Groups) -> str:
-        fields = {"additive": "penalty", "pressure": "sensitivity", "table": "losses"}
-        return fields[instance.model]
-
-    def mine(self, instance: Groups, table: Floats, agent: int) -> Any:
-        if instance.members is not None:
-            return instance.members == agent
-        return super().mine(instance, table, agent)
+    def mine(self, instance: Groups, name: str, agent: int) -> Any:
+        table = instance.members
+        return super().mine(instance, name, agent) if table is None else table == agent
 
     def utilities(self, truth: Groups, shown: Misreport, solution: Grouping) -> Floats:
         return 1 - type_penalties(truth, solution)
 
     def most(self, truth: Groups, agent: int, honest: float, method: str) -> tuple[float, str]:
-        table = getattr(truth, self.field_of(truth))
-        least = min(0.0, float(table[self.mine(truth, table, agent)].min(initial=0.0)))
+        name = {"additive": "penalty", "pressure": "sensitivity", "table": "losses"}[truth.model]
+        least = getattr(truth, name)[self.mine(truth, name, agent)].min(initial=0.0)
         others = int(truth.seats.max()) - 1 if truth.model == "additive" else 1
-        return 1 - others * least, "alone, or beside those that cost it least"
+        return 1 - others * float(least), "alone, or beside those that cost it least"
 
 
 REPORTS = _Reports()

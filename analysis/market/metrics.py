@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from math import e
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import Family, family_named
-from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.instance import Allocation, Floats, Market, total_by
 from ...instances.market.sharing import least_ratio
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
 from ...instances.problem.option_types import validate_options
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Misreport, Reports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -92,23 +92,20 @@ def _welfare(market: Market, worth: Floats) -> dict[str, float]:
     return {"total_utility": float(worth.sum()), "nash_welfare": nash_welfare(market, worth)}
 
 
-RATIOS = {"linear": 2.0, "ces": 2.0, "cobb-douglas": math.e ** (1 / math.e), "leontief": 2.0}
+RATIOS = {"linear": 2.0, "ces": 2.0, "cobb-douglas": e ** (1 / e), "leontief": 2.0}
 """What a misreport at most multiplies a user's utility by in an equilibrium, see N. Chen, X. Deng,
 B. Tang, H. Zhang and J. Zhang, Information and Computation 284 (2022); of ces where rho > 0.
 """
 
-SHIFTS = (-2.0, -0.5, -0.1, 0.1, 0.5, 2.0)
-"""Parallel fractions that are tried: what is added to log(f / (1 - f)) of all jobs of a user."""
 
-
-class _Reports(RowReports):
-    """A user reports the work of its jobs and, where not all are linear, their parallel fractions,
-    and may split jobs. It has the budget that it has.
+class _Reports(Reports):
+    """A user reports the work and, where not all are linear, the parallel fractions of its jobs,
+    and may split one in two. It has the budget that it has.
     """
 
-    unit, field = "work", "work"
+    unit, fields = "work", ("work", "parallel_fraction")
 
-    def mine(self, instance: Market, table: Floats, agent: int) -> Any:
+    def mine(self, instance: Market, name: str, agent: int) -> Any:
         return instance.user == agent
 
     def utilities(
@@ -123,49 +120,39 @@ class _Reports(RowReports):
 
     def most(
         self, truth: Market, agent: int, honest: float, method: str, *, utility: Family = "amdahl",
-        rho: float = 0.5,
+        rho: float = 0.5, **others: object,
     ) -> tuple[float, str]:  # fmt: skip
-        cores = Allocation(truth.capacity[truth.server])
-        here = Misreport(truth)
+        here, cores = Misreport(truth), Allocation(truth.capacity[truth.server])
         alone = float(self.utilities(truth, here, cores, utility=utility, rho=rho)[agent])
-        kind = "linear" if _linear(truth, utility) else utility
-        known = kind in RATIOS and (kind != "ces" or rho > 0)
-        if known and method in ("fisher", "fisher-convex", "nash-welfare"):
-            most = RATIOS[kind]
-            if most * honest < alone:
-                return most * honest, f"incentive ratio {most:.4g} (Chen and others 2022)"
-        return alone, "all cores of its servers"
+        ratio = RATIOS.get("linear" if _linear(truth, utility) else utility, np.inf)
+        # others solve for Amdahl's utilities, and options may ask for no equilibrium
+        own = method == "nash-welfare" or bool((truth.parallel_fraction == 1).all())
+        proved = own and method in ("fisher", "fisher-convex", "nash-welfare") and not others
+        proved &= method == "nash-welfare" or utility in ("amdahl", "linear")
+        if not proved or (utility == "ces" and rho < 0) or ratio * honest > alone:
+            return alone, "all cores of its servers"
+        return ratio * honest, f"incentive ratio {ratio:.4g} (Chen and others 2022)"
 
     def near(
-        self, truth: Market, here: Misreport, agent: int, *, utility: Family = "amdahl"
-    ) -> Iterator[Misreport]:
-        yield from super().near(truth, here, agent)
-        market = here.instance
-        if utility != "amdahl" or _linear(truth, utility):
+        self, truth: Market, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None,
+        utility: Family = "amdahl",
+    ) -> Iterator[Misreport]:  # fmt: skip
+        homogeneous, market = utility != "amdahl" or _linear(truth, utility), here.instance
+        yield from super().near(truth, here, agent, kinds=("work",) if homogeneous else kinds)
+        if homogeneous or (kinds is not None and "split" not in kinds):
             return
-        mine, fraction = market.user == agent, market.parallel_fraction
-        odds = ratio(fraction, 1 - fraction)
-        curved = mine & (fraction > 0) & (fraction < 1)
-        for shift in SHIFTS:
-            lie = odds * np.exp(shift)
-            yield from here.changed(parallel_fraction=np.where(curved, lie / (1 + lie), fraction))
-        for job in np.flatnonzero(mine).tolist():
-            twice = {name: np.append(getattr(market, name), getattr(market, name)[job])
-                     for name in ("user", "server", "parallel_fraction", "work")}  # fmt: skip
+        parts = np.arange(market.jobs) if here.parts is None else here.parts
+        for job in np.flatnonzero(market.user == agent).tolist():
+            names = ("user", "server", "parallel_fraction", "work")
+            twice = {name: np.append(own := getattr(market, name), own[job]) for name in names}
             twice["work"][[job, -1]] /= 2
-            parts = np.arange(market.jobs) if here.parts is None else here.parts
             yield from here.changed(np.append(parts, parts[job]), **twice)
-
-    def words(self, shown: Misreport, agent: int) -> str:
-        fraction = shown.instance.parallel_fraction[shown.instance.user == agent][:8].tolist()
-        return f"{super().words(shown, agent)}; f {', '.join(f'{f:.4g}' for f in fraction)}"
 
 
 def _linear(market: Market, utility: Family) -> bool:
     """Whether all jobs are worth their cores times their work."""
-    return utility == "linear" or (
-        utility == "amdahl" and bool((market.parallel_fraction == 1).all())
-    )
+    whole = bool((market.parallel_fraction == 1).all())
+    return utility == "linear" or (utility == "amdahl" and whole)
 
 
 REPORTS = _Reports()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.cards import units_taken
 from ...instances.packing.game import Alpha, FairShare, min_utilization, skewness
-from ...instances.packing.instance import Floats
 from ...instances.packing.placement_constraints import stays
 from ...instances.packing.services import rates_given
 from ...instances.problem.errors import InvalidOption
@@ -18,7 +17,7 @@ from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import AGREE
 from ...solvers.packing.game.joint import joint_optimum
 from ...solvers.packing.game.strategies import Eta, Overload, game_of
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Floats, Misreport, Reports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -183,22 +182,16 @@ def enviers(instance: Packing, total: np.ndarray) -> list[int]:
     return result
 
 
-class _Reports(RowReports):
+class _Reports(Reports):
     """A user reports the size of its VMs, and how many it wants; it runs its true VMs in the room
     that a server gives to those it reported.
     """
 
-    unit, field = "VMs", "demand"
-
-    def mine(self, instance: Packing, table: Any, agent: int) -> Any:
-        if instance.has_constraints or instance.services or instance.cards is not None:
-            raise InvalidOption(
-                "misreports are of VMs that capacities alone place; the instance has rules, cards "
-                "or services"
-            )
-        return super().mine(instance, table, agent)
+    unit, fields = "VMs", ("demand", "request")
 
     def utilities(self, truth: Packing, shown: Misreport, solution: Placement) -> Floats:
+        if truth.has_constraints or truth.services or truth.cards is not None:
+            raise InvalidOption("no misreports with placement rules, cards or services are known")
         room = solution.count.reshape(-1, truth.types, 1) * shown.instance.demand
         return np.asarray(np.minimum(_vms(truth, room).sum(axis=0), truth.requested))
 
@@ -207,21 +200,11 @@ class _Reports(RowReports):
         number = np.where(alone > 0, truth.server_count, 0)
         return min(float(alone @ number), float(truth.requested[agent])), "all servers for its VMs"
 
-    def near(self, truth: Packing, here: Misreport, agent: int) -> Iterator[Misreport]:
-        yield from super().near(truth, here, agent)
-        for factor in (0.5, 2.0, 10.0) if np.isfinite(truth.requested[agent]) else ():
-            request = here.instance.requested.copy()
-            request[agent] = np.rint(factor * request[agent])
-            yield from here.changed(request=request)
 
-    def words(self, shown: Misreport, agent: int) -> str:
-        return f"{super().words(shown, agent)}; request {shown.instance.requested[agent]:g}"
-
-
-def _vms(instance: Packing, room: Any) -> Floats:
+def _vms(instance: Packing, room: Any) -> Any:
     """(m, s) how many true VMs of each type fit the room (m, s, k) of servers for the type."""
     needed = np.maximum(instance.demand, 1)
-    return np.asarray(np.where(instance.demand > 0, room // needed, np.inf).min(axis=2))
+    return np.where(instance.demand > 0, room // needed, np.inf).min(axis=2)
 
 
 REPORTS = _Reports()

@@ -145,14 +145,13 @@ def _manipulated(cell: Cell) -> Row:
     """What an agent gains at most by a misreport; a search that fails leaves the run its answer."""
     if not cell.manipulation or analysis_of(cell.instance.problem).reports is None:
         return {}
+    given = (cell.instance, cell.method, None, cell.time_limit)
     try:
-        found = best_misreport(
-            cell.instance, cell.method, None, cell.time_limit, seed=cell.seed, **cell.options
-        )
+        found = best_misreport(*given, seed=cell.seed, **cell.options)
     except KeyboardInterrupt:
         return {"stop": Stop.INTERRUPTED.value}
-    except CotenantError as error:
-        return {"manipulation": {"why": str(error)}}
+    except Exception as error:
+        return {"manipulation": {"why": failure(error, cell.own)}}
     stopped: Row = {"stop": found.stop.value} if found.stop is Stop.INTERRUPTED else {}
     return {"manipulation": found.document(), **stopped}
 

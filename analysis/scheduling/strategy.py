@@ -50,7 +50,7 @@ class Change:
 
 
 def changes(
-    instance: Scheduling, organization: int, kinds: Sequence[Kind] = KINDS
+    instance: Scheduling, organization: int, kinds: Sequence[str] = KINDS
 ) -> Iterator[Change]:
     """Every single change to the organization's jobs: all cuts, all neighbors of as many processors
     merged, delays and paddings of 1, 2 and 4, all ways to make two narrower jobs of a parallel one.
@@ -99,14 +99,17 @@ class _Reports(Reports):
         return float(per_organization(truth, left * truth.work)[agent]), "all work at its release"
 
     def near(
-        self, truth: Scheduling, here: Misreport, agent: int, *, kinds: Sequence[Kind] | None = None
+        self, truth: Scheduling, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
     ) -> Iterator[Misreport]:
         some = KINDS if truth.processors is None else get_args(Kind)
-        for change in changes(truth, agent, some if kinds is None else kinds):
-            if here.parts is None:  # what is useful is known of one change
-                yield Misreport(change.instance, change)
+        if here.parts is None:  # what is useful is known of one change
+            each = changes(truth, agent, some if kinds is None else kinds)
+            yield from (Misreport(change.instance, change) for change in each)
 
-    def words(self, shown: Misreport, agent: int) -> str:
+    def orders(self, truth: Scheduling, agent: int) -> Iterator[Misreport]:
+        return iter(())
+
+    def words(self, truth: Scheduling, shown: Misreport, agent: int) -> str:
         change = shown.parts
         by = f" by {change.amount}" if change.amount else ""
         return f"{change.kind} job {change.job}{by}"

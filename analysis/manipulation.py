@@ -114,12 +114,12 @@ class Reports:
 
     def words(self, truth: Any, shown: Misreport, agent: int) -> str:
         """What an agent reports that is not the truth."""
-        told = []
+        changed = []
         for name in self.fields:
             if not np.array_equal(getattr(truth, name), getattr(shown.instance, name)):
                 row = getattr(shown.instance, name)[self.mine(shown.instance, name, agent)]
-                told.append(f"{name} {', '.join(f'{value:.4g}' for value in row[:8].tolist())}")
-        return "; ".join(told)
+                changed.append(f"{name} {', '.join(f'{value:.4g}' for value in row[:8].tolist())}")
+        return "; ".join(changed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from ...instances.problem.option_types import validate_options
 from ...instances.quanta import Floats, Quanta, Slices
 from ...solvers.quanta import most_welfare, slice_prices, values
 from ..claim_checks import ClaimChecks
-from ..manipulation import Misreport, RowReports
+from ..manipulation import Misreport, Reports
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -50,10 +50,10 @@ def metrics(
     return {metric.name: found[metric.name] for metric in METRICS if metric.name in found}
 
 
-class _Reports(RowReports):
+class _Reports(Reports):
     """A user reports how many slices it can use in each quantum."""
 
-    unit, field = "slices", "demand"
+    unit, fields = "slices", ("demand",)
 
     def utilities(self, truth: Quanta, shown: Misreport, solution: Slices) -> Floats:
         useful = np.minimum(solution.slices, truth.demand).sum(axis=1)

@@ -210,7 +210,7 @@ def test_a_row_of_a_table_of_bounds_is_judged_by_its_link(
 def test_files_that_are_no_proof_are_a_sentence(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
-    for broken in (b"", b"{", b"[1]", b"\xff\xfe", b"{}"):
+    for broken in (b"{", b"\xff\xfe", b"{}"):
         assert judging(TINY.read_bytes(), broken) == printed(site)
     packed = gzip.compress(json.dumps(PROOF).encode())
     assert judging(gzip.compress(TINY.read_bytes()), packed, ".json.gz") == printed(
@@ -251,6 +251,7 @@ def test_files_are_dropped_chosen_and_exchanged(
     forgery = ["forged.json", json.dumps(forged())]
     shared_browser.get(f"{address}/verify/")
     state(shared_browser, "Choose the instance and the proof.")
+    shared_browser.get_log("browser")  # of other tests
     for place, files, code in (
         ("body", [PROOF_FILE, INSTANCE_FILE], "0"),
         ("body", [forgery], "1"),

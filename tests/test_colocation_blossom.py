@@ -29,7 +29,9 @@ from cotenant.solvers.proofs import colocation as producers
 from cotenant.verify.colocation import Colocation as CheckedColocation
 from cotenant.verify.colocation import pairing_bound
 
-KINDS = ("ties", "ranges", "negative", "forbidden", "alone", "machines", "clusters", "nested")
+KINDS = (
+    "ties", "ranges", "negative", "forbidden", "alone", "machines", "clusters", "nested", "some",
+)  # fmt: skip
 
 
 class AnyStart(Blossoms):
@@ -56,6 +58,10 @@ def drawn(kind: str, size: int, seed: int) -> Colocation:
         fields["unpaired"], penalty = 0.5, penalty / 2
     elif kind == "machines":
         fields["machines"], penalty = np.inf, penalty - 0.6
+    elif kind == "some":  # of clusters of five, if cheap, so many without partner
+        fields["machines"] = size // 2 + 1 + seed % 4
+        group = np.arange(size) // 5
+        penalty = np.where(group[:, None] == group, 0.05, 0.6) * (1 + (0.2 * penalty).round(3))
     elif kind == "clusters":  # of five, cheap inside
         group = np.arange(size) // 5
         penalty = np.where(group[:, None] == group, 0.05, 0.6) + (0.2 * penalty).round(3)
@@ -87,11 +93,15 @@ def by_networkx(instance: Colocation) -> Fraction:
     from networkx import Graph, max_weight_matching
 
     cost, unit, alone = together(instance)
-    graph = Graph()
+    graph, singles = Graph(), int(instance.singles_allowed)
     for a, b in itertools.combinations(range(instance.agents), 2):
         if (both := cost[a][b]) is not None:
             graph.add_edge(a, b, weight=2 * alone - both)
-    pairs = max_weight_matching(graph, maxcardinality=instance.singles_allowed == 0)
+    some = singles not in (0, instance.agents)
+    for place in range(-singles if some else 0, 0):  # places to be alone at, or to leave empty
+        graph.add_edges_from([(place, a) for a in range(instance.agents)], weight=0)
+        graph.add_edges_from([(place, other) for other in range(place + 1, 0)], weight=0)
+    pairs = max_weight_matching(graph, maxcardinality=some or singles == 0)
     gain = sum(graph.edges[pair]["weight"] for pair in pairs)
     return Fraction(alone * instance.agents - gain, unit)
 
@@ -99,27 +109,27 @@ def by_networkx(instance: Colocation) -> Fraction:
 def by_enumeration(instance: Colocation) -> Fraction | None:
     """The same by trying every pairing; None if there is none."""
     cost, unit, alone = together(instance)
-    single = alone if instance.singles_allowed else None
 
-    def least(left: tuple[int, ...]) -> int | None:
+    def least(left: tuple[int, ...], singles: int) -> int | None:
         if not left:
             return 0
         first, rest = left[0], left[1:]
-        ways = [(single, rest)]
-        ways += [(cost[first][b], tuple(c for c in rest if c != b)) for b in rest]
-        totals = [(price, least(then)) for price, then in ways if price is not None]
+        ways = [(alone if singles else None, rest, singles - 1)]
+        ways += [(cost[first][b], tuple(c for c in rest if c != b), singles) for b in rest]
+        totals = [(price, least(*then)) for price, *then in ways if price is not None]
         return min((price + total for price, total in totals if total is not None), default=None)
 
-    total = least(tuple(range(instance.agents)))
+    total = least(tuple(range(instance.agents)), int(instance.singles_allowed))
     return None if total is None else Fraction(total, unit)
 
 
 def proved(instance: Colocation, search: Blossoms) -> Fraction:
     """What the verifier makes of the multipliers, a bound on the total penalty."""
     given = CheckedColocation(case_of(json.loads(content_of(instance))))
-    hints = Multipliers(search.prices, 0.0, search.sets, search.over)
+    hints = Multipliers(search.prices, search.rent, search.sets, search.over)
     step = producers._dual(given, hints)
     parts = sum(step["prices"]) + sum(price for price, *_ in step["sets"])
+    parts -= step["rent"] * given.alone
     lost = Fraction(parts, given.unit * step["over"]) - shown(search)
     assert abs(lost) <= Fraction(2 * given.size, given.unit * step["over"])  # no float between
     return Fraction(pairing_bound(given, step, [1] * given.size), given.unit)
@@ -138,7 +148,8 @@ def searched(instance: Colocation, clock: Clock | None = None) -> Blossoms:
 def shown(search: Blossoms) -> Fraction:
     """The total that the multipliers themselves add up to, where no pair has negative slack."""
     prices, sets = search.prices.tolist(), [weight for weight, _ in search.sets]
-    return Fraction(sum(prices) + sum(sets), search.over)
+    rented = search.rent * int(search.instance.singles_allowed) if search.rent else 0
+    return Fraction(sum(prices) + sum(sets) - rented, search.over)
 
 
 def equals(instance: Colocation, expected: Fraction) -> Blossoms:
@@ -177,7 +188,8 @@ def tiny(seed: int) -> Colocation | None:
     size, parts = int(rng.integers(2, 9)), int(rng.choice([2, 4, 20, 10**6]))
     penalty = rng.integers(-parts // 3, parts, (size, size)) / parts
     penalty[rng.random((size, size)) < rng.choice([0, 0.1, 0.4])] = np.inf
-    fields = [{}, {"unpaired": 1.0}, {"machines": np.inf}][int(rng.integers(3))]
+    some = {"machines": size - int(rng.integers(size // 2 + 1))}
+    fields = [{}, {"unpaired": 1.0}, {"machines": np.inf}, some][int(rng.integers(4))]
     try:
         return Colocation(penalty.round(6), np.ones(size, dtype=int), **fields)
     except InvalidInstance:
@@ -202,6 +214,14 @@ def test_tiny_cases_equal_enumeration() -> None:
 @pytest.mark.slow
 def test_ten_thousand_tiny_cases_equal_enumeration() -> None:
     tiny_cases_hold(range(1_000, 17_000))
+
+
+@pytest.mark.parametrize("machines", [4, 5, 6, 7])
+def test_of_pairings_that_cost_the_same_at_a_rent_one_with_few_enough_alone_is_taken(
+    machines: int,
+) -> None:
+    instance = Colocation(np.full((8, 8), 0.2), np.ones(8, dtype=int), machines=machines)
+    equals(instance, by_enumeration(instance) or Fraction(0))
 
 
 def test_long_decimals_are_proved_up_to_their_rounding() -> None:

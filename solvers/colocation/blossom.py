@@ -5,6 +5,11 @@ Penalties become whole numbers: decimals exactly, longer ones rounded down. Blos
 among a few pairs of each agent. Then all pairs are priced, those of negative slack join, prices are
 lowered where they must be, and the search goes on from there: after each pricing the multipliers
 hold for all pairs, and prove a bound.
+
+Where some agents may be alone but not all, being alone costs a rent besides. The least cost of a
+matching is convex in its number of pairs (as matchings of a given number of pairs are faces of the
+matching polytope), so that at the right rent as many are alone as may be; lines of cost over rent
+lead to it.
 """
 
 from __future__ import annotations
@@ -66,78 +71,164 @@ class TotalPenalty(Incumbent[Pairing, float]):
         self.begin(start)
 
 
-def blossoms_suit(instance: Colocation) -> bool:
-    """Whether all agents differ, and nobody may be alone or everybody."""
-    return instance.distinct and instance.singles_allowed in (0, instance.agents)
-
-
 class Blossoms(TotalPenalty):
     """The pairing of least total penalty so far, and the bound that multipliers prove.
 
     Attributes
     ----------
-    suited : False where another way is quicker or the only one: some but not all agents may be
-        alone, hardly anybody can be matched at the first prices, or numbers grow too long.
+    suited : False where another way is quicker or the only one: agents are alike, hardly anybody
+        can be matched at the first prices, or numbers grow too long.
+    rent : of being alone, in the parts of multipliers.
     over : how many of the parts in which multipliers are counted penalties of 1 are.
     most_free : the share of agents that may be without partner at the first prices.
     """
 
     most_free = 0.5
+    forest: Forest
+    _pairs: Integers
+    _edges_now: Edges
 
     def __init__(self, instance: Colocation, start: Pairing, clock: Clock) -> None:
         super().__init__(instance, start, clock)
         agents = self.agents = instance.agents
-        self.suited = blossoms_suit(instance)
+        self.suited = instance.distinct
         nothing = np.zeros(0, dtype=np.int64)
         self._proof = np.zeros(agents, dtype=np.int64), nothing, nothing, nothing, nothing
         self.over = 1
-        self.rounds = 0
+        self.rounds = self.rent = self._rent = 0
+        self._some = instance.singles_allowed not in (0, agents)
 
     def search(self) -> None:
         """Match, price and match again, until no pair has negative slack or time is up."""
         if not self.suited or self.clock.expired:
             return
+        cost, cap = self._costs()
+        if self._some:
+            self._at_rents(cost, cap)
+        elif self._first_prices(cost, cap):
+            self._match(cost, cap)
+
+    def _first_prices(self, cost: Integers, cap: int) -> bool:
+        """Set up the forest at prices at which many are matched; whether there are."""
         from . import blossom_kernels as kernels
 
-        agents, cost, cap = self.agents, *self._costs()
         price = np.minimum(cost.min(axis=1) // 2, cap)
         for part in [2] * HALVINGS + [1]:
             kernels.raise_prices(cost, price, cap, part)
-        forest, edges, pairs, free = self._begun(cost, cap, price)
-        if free > (1 - FEW) * agents:
+        free = self._begin(cost, cap, price)
+        if free > (1 - FEW) * self.agents:
             price = relaxed_prices(cost, price, cap)
             for part in (1, 2, 2, 1):
                 kernels.raise_prices(cost, price, cap, part)
-            forest, edges, pairs, free = self._begun(cost, cap, price)
-        self.forest = forest
-        worst = np.empty((2, agents, JOINING), dtype=np.int64)
-        if free > self.most_free * agents:
-            self.suited = False
-            return
-        self._prove()
+            free = self._begin(cost, cap, price)
+        self.suited = free <= self.most_free * self.agents
+        if self.suited:
+            self._prove()
+        return self.suited
+
+    def _match(self, cost: Integers, cap: int) -> Integers | None:
+        """(n,) the partners of a least-weight matching, from the forest as it is; None where it is
+        not known in time.
+        """
+        from . import blossom_kernels as kernels
+
+        worst = np.empty((2, self.agents, JOINING), dtype=np.int64)
         joined = 1
-        while joined and self.suited:
+        while joined:
             ended = kernels.PAUSED
             while ended == kernels.PAUSED and not self.clock.expired:
-                ended = kernels.match_all(forest, edges, cap, STEPS)
+                ended = kernels.match_all(self.forest, self._edges_now, cap, STEPS)
             self.suited = ended in (kernels.MATCHED, kernels.PAUSED)
             if not self.suited:
-                return
+                return None
             self.rounds += 1
-            mate = forest.mate.copy()
-            joined = kernels.lower_prices(cost, forest, *worst)
+            mate = self.forest.mate.copy()
+            joined = kernels.lower_prices(cost, self.forest, *worst)
             self._prove()
-            self.offer(self._whole(mate), "blossoms")
+            if not self._some:
+                self.offer(self._whole(mate), "blossoms")
             if self.clock.expired:
-                return
-            pairs = self._with(pairs, worst[0])
-            edges = self._edges(cost, pairs)
+                return None
+            if joined:
+                self._pairs = self._with(self._pairs, worst[0])
+                self._edges_now = self._edges(cost, self._pairs)
+        return mate
 
-    def _begun(
-        self, cost: Integers, cap: int, price: Integers
-    ) -> tuple[Forest, Edges, Integers, int]:
-        """The forest at first prices, with pairs of slack 0 matched; the first pairs, as edges and
-        as numbers; and how many agents are without partner.
+    def _at_rents(self, cost: Integers, alone: int) -> None:
+        """Find the rent at which as many agents are alone as may be, and such a pairing.
+
+        A matching costs a line over the rent, and the best one at a rent, less the rent of all who
+        may be alone, is the lower hull of these lines. Its top is sought where the lowest line that
+        rises there meets the lowest that falls. It bends at multiples of 4 only, since costs are
+        multiples of 8 and pairs more or less are two agents.
+        """
+        from . import blossom_kernels as kernels
+
+        most = int(self.instance.singles_allowed)
+
+        def line(mate: Integers) -> tuple[int, int]:
+            paired = np.flatnonzero(mate >= 0)
+            single = self.agents - len(paired)
+            return sum(cost[paired, mate[paired]].tolist()) // 2 + alone * single, single - most
+
+        # 1. the lines of nobody paired and of the pairing in hand
+        rising, falling = np.full(self.agents, kernels.ALONE), self.best.partners(self.instance)
+        low, high = -2, None
+        begun: Forest | None = None
+        while not self.clock.expired:
+            (base, rise), (top, fall) = line(rising), line(falling)
+            # 2. where they meet: at a bend, or between two, which says how the hull goes on there
+            rent = max(0, (top - base) // (rise - fall) // 2 * 2)
+            if rent % 4 == 0 and (top - base) != rent * (rise - fall) and rent:
+                rent += 2
+            rent = max(rent, low + 2) if high is None else min(max(rent, low + 2), high - 2)
+            self._rent, cap = rent, alone + rent
+            if begun is None:
+                ready = self._first_prices(cost, cap)
+                if not ready:
+                    return
+            else:  # from the prices of a lower rent, at which those alone would pay more
+                self.forest = kernels.Forest._make(part.copy() for part in begun)
+                self.forest.mate[self.forest.mate == kernels.ALONE] = kernels.FREE
+            mate = self._match(cost, cap)
+            if mate is None:
+                return
+            value, more = line(mate)
+            met = value + more * rent == base + rise * rent == top + fall * rent
+            if more > 0:
+                low, begun, rising = rent, self.forest, mate
+            else:
+                high, falling = rent, mate
+                self.offer(self._pairing(mate), "blossoms")
+            # 3. at this bend both lines are lowest: from one to the other until few are alone
+            met = met or (high is not None and high - low == 2)
+            if met or more == 0 or (rent == 0 and more < 0):
+                self.offer(self._pairing(self._between(rising, falling, most)), "blossoms")
+                return
+
+    def _between(self, rising: Integers, falling: Integers, most: int) -> Integers:
+        """A matching between two that are both best at a rent, with so many alone: paths that are
+        alternately of one and the other, and have more pairs of the other, are taken over.
+        """
+        mate, seen = np.maximum(rising, -1), np.zeros(self.agents, dtype=bool)
+        many = int(np.count_nonzero(mate < 0))
+        for end in np.flatnonzero((rising < 0) & (falling >= 0)).tolist():
+            path, partner = [end], int(falling[end])
+            while partner >= 0:
+                path.append(partner)
+                partner = int((falling if len(path) % 2 else rising)[partner])
+            # enough are paired, the path was seen from its other end, or has no more pairs
+            if many <= most or seen[end] or len(path) % 2:
+                continue
+            seen[path] = True
+            for one in range(0, len(path), 2):
+                mate[path[one]], mate[path[one + 1]] = path[one + 1], path[one]
+            many -= 2
+        return mate
+
+    def _begin(self, cost: Integers, cap: int, price: Integers) -> int:
+        """Set up the forest at first prices, with pairs of slack 0 matched, and the first pairs;
+        how many agents are without partner.
         """
         from . import blossom_kernels as kernels
 
@@ -147,17 +238,17 @@ class Blossoms(TotalPenalty):
         cursor = np.zeros(8, dtype=np.int64)
         cursor[kernels.SPARE] = size - agents
         nothing = [np.zeros(size, dtype=np.int64) for _ in range(12)]
-        forest = kernels.Forest._make((
+        self.forest = forest = kernels.Forest._make((
             cursor, np.full(agents, kernels.FREE), price, nodes[:agents].copy(),
             np.zeros(agents, dtype=np.int64), nodes.copy(), nodes.copy(), nothing[0],
             np.full(size, -1), nodes.copy(), *nothing[1:11], nodes[agents:].copy(), nothing[11],
         ))  # fmt: skip
         first = np.empty((2, agents, NEAREST), dtype=np.int64)
         kernels.nearest(cost, price, *first)
-        pairs = self._with(self.best.first * agents + self.best.second, first[0])
-        edges = self._edges(cost, pairs)
-        kernels.match_tight(forest, edges, cap)
-        return forest, edges, pairs, int(np.count_nonzero(forest.mate == kernels.FREE))
+        self._pairs = self._with(self.best.first * agents + self.best.second, first[0])
+        self._edges_now = self._edges(cost, self._pairs)
+        kernels.match_tight(forest, self._edges_now, cap)
+        return int(np.count_nonzero(forest.mate == kernels.FREE))
 
     def _costs(self) -> tuple[Integers, int]:
         """(n, n) what pairs cost, doubled, and what being alone does; in `unit`s."""
@@ -167,15 +258,19 @@ class Blossoms(TotalPenalty):
         digits = kernels.decimals(instance.penalty, instance.allowed, DECIMALS)
         while digits <= DECIMALS and round(alone * 10.0**digits) / 10.0**digits != alone:
             digits += 1
+        finer = 4 if self._some else 1  # so that rents are whole numbers, see `_at_rents`
         self.unit = 10.0**digits
         if digits > DECIMALS:
-            self.unit = 2.0 ** min(BITS - math.frexp(instance.largest_penalty)[1], 1000)
+            self.unit = 2.0 ** min(BITS - finer - math.frexp(instance.largest_penalty)[1], 1000)
         cost = np.empty((self.agents, self.agents), dtype=np.int64)
         kernels.costs(instance.penalty, instance.allowed, self.unit, cost)
-        if instance.singles_allowed == 0:
-            return cost, 4 * kernels.MOST
-        return cost, 2 * math.floor(round(alone * self.unit) if digits <= DECIMALS
-                                    else alone * self.unit)  # fmt: skip
+        whole = round(alone * self.unit) if digits <= DECIMALS else alone * self.unit
+        single = 4 * kernels.MOST
+        if instance.singles_allowed > 0:
+            single = 2 * math.floor(whole) * finer
+        cost[cost < kernels.FORBIDDEN] *= finer
+        self.unit *= finer
+        return cost, single
 
     def _with(self, pairs: Integers, near: Integers) -> Integers:
         """Pairs and those of each agent with some others, -1 for none."""
@@ -209,13 +304,14 @@ class Blossoms(TotalPenalty):
         over = 2 * int(self.unit)
         total = (
             sum(forest.price.tolist()) - sum(weight * (number - 1) for weight, number in weights)
-        ) / over
+            - self._rent * int(self.instance.singles_allowed if self._some else 0)
+        ) / over  # fmt: skip
         if total > self.bound:
             self._proof = (
                 forest.price.copy(), forest.weight[node], forest.first[node], forest.last[node],
                 forest.leaf.copy(),
             )  # fmt: skip
-            self.over = over
+            self.over, self.rent = over, self._rent
             self.raise_bound(total, "pricing")
 
     @property
@@ -246,6 +342,9 @@ class Blossoms(TotalPenalty):
             price[inside] -= weight
         return price
 
+    def _pairing(self, mate: Integers) -> Pairing:
+        return Pairing.from_partners(np.arange(self.agents), np.maximum(mate, -1), self.agents)
+
     def _whole(self, mate: Integers) -> Pairing:
         """The pairing, made whole along the best one: who has no partner gets the one there, whose
         partner then has none.
@@ -261,8 +360,7 @@ class Blossoms(TotalPenalty):
                     if left >= 0:
                         agents[left] = -1
                 agent = left
-        partner = np.maximum(np.array(agents), -1)
-        return Pairing.from_partners(np.arange(self.agents), partner, self.agents)
+        return self._pairing(np.array(agents))
 
 
 def relaxed_prices(cost: Integers, price: Integers, cap: int) -> Integers:

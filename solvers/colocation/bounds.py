@@ -8,7 +8,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Pairing, blocks
 from ..outcome import Clock
-from .blossom import MATCHED_FROM, Blossoms, blossoms_suit
+from .blossom import MATCHED_FROM, Blossoms
 from .common import PROGRAM_LIMITS, ProgramLimits
 
 FRACTIONAL_UP_TO = 2000
@@ -32,7 +32,7 @@ def least_penalty_bound(
     start : a pairing of the agents, from which large numbers of different ones are matched; their
         bound is then the least penalty itself.
     """
-    large = start is not None and instance.agents >= MATCHED_FROM and blossoms_suit(instance)
+    large = start is not None and instance.agents >= MATCHED_FROM and instance.distinct
     if start is not None and large and (seconds is None or seconds > 0):
         search = Blossoms(instance, start, Clock(seconds))
         search.search()

@@ -29,7 +29,7 @@ from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
-from .blossom import MATCHED_FROM, Blossoms, TotalPenalty, blossoms_suit
+from .blossom import MATCHED_FROM, Blossoms, TotalPenalty
 
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
 _CUT = 1e-4  # an odd set is cut off when it is violated by more
@@ -83,12 +83,12 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
     None when time is up first.
     """
-    quick = Blossoms(instance, start, clock) if blossoms_suit(instance) else None
+    quick = Blossoms(instance, start, clock) if instance.distinct else None
     if quick:
         quick.search()
     if quick and quick.suited:
         proved = np.isfinite(quick.bound)
-        return Multipliers(quick.prices, 0.0, quick.sets, quick.over) if proved else None
+        return Multipliers(quick.prices, quick.rent, quick.sets, quick.over) if proved else None
     search = Matching(instance, start, clock)
     search.relax()
     if not np.isfinite(search.bound):
@@ -112,7 +112,7 @@ def least_penalty_matching(
     best pairing so far with the bound reached.
     """
     large = limits.blossoms is not None and instance.agents >= limits.blossoms
-    quick = Blossoms(instance, start, clock) if large and blossoms_suit(instance) else None
+    quick = Blossoms(instance, start, clock) if large and instance.distinct else None
     if quick:
         with quick.keeping_best():
             quick.search()

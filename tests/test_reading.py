@@ -56,7 +56,11 @@ TINY = {
     "penalty": [[0.1, 0.2], [0.3, 0.4]],
     "count": [2, 2],
 }
-NEEDED = {"alibaba-openb": {"nodes": "nodes.csv"}, "classes-csv": {"rate": 1.0}}
+NEEDED = {
+    "alibaba-openb": {"nodes": "nodes.csv"},
+    "classes-csv": {"rate": 1.0},
+    "quanta-csv": {"share": 2},
+}
 """Options that a format cannot do without."""
 
 FORMATS = {

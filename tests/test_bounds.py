@@ -147,6 +147,12 @@ def test_whatever_is_wrong_is_refused_with_the_reason(tmp_path: Path, table: Pat
         add(table, NAME, [changed(result, lambda d: d["solution"].pop("count"))])
     with refused(InvalidFile):
         add(table, NAME, [locate(NAME)])
+    (tmp_path / "bytes.json").write_bytes(b"\xff\x00")
+    for files in ([NAME, tmp_path / "bytes.json"], [tmp_path / "bytes.json"]):
+        with refused(InvalidFile):
+            add(table, files[0], files[1:])
+    with refused(InvalidFile):
+        read_table(tmp_path / "no such")
     with refused(NotAdded):
         add(table, NAME, [solved(tmp_path, "min-cost"), proof])
     with refused(NotAdded):
@@ -231,7 +237,7 @@ def test_what_was_changed_is_seen(tmp_path: Path, table: Path) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("value", "4"), ("sense", "least"), ("proof", "../secret.json.gz"), ("levels", None)],
+    [("value", "4"), ("sense", "least"), ("proof", "../secret.json.gz"), ("levels", [{}])],
 )
 def test_a_line_that_is_no_row_is_named(table: Path, field: str, value: object) -> None:
     row, _ = add(table, NAME)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from urllib.parse import quote, urlencode
 
 from ...instances.problem.files import write_text
+from ..metric import Metric
 from ..registry import analysis_of
 from ..run.bounds import ROLES, BoundRow, instance_place, read_table, status
 from .page import render_page, require_report
@@ -57,12 +58,13 @@ def rows_table(
     )  # fmt: skip
     lines = []
     for row in rows:
-        metrics = {metric.name: metric for metric in analysis_of(row["problem"]).metric_table}
+        known = {metric.name: metric for metric in analysis_of(row["problem"]).metric_table}
+        metric = known.get(row["objective"]) or Metric(row["objective"], row["objective"])
         value, bound = numbers = row["value"], row["bound"]
         lines.append((
             row["set"], row["name"], ", ".join(f"{n} {axis}" for axis, n in row["size"].items()),
             "".join([row["objective"], *(f" {k}={v}" for k, v in row["options"].items())]),
-            *((number, figure(number, metrics[row["objective"]])) for number in numbers),
+            *((number, figure(number, metric)) for number in numbers),
             None if value is None or not bound else abs(value - bound) / abs(bound),
             status(row), row["date"], *([(links(row), " ")] if links else []),
         ))  # fmt: skip

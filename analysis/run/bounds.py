@@ -15,7 +15,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from fractions import Fraction
@@ -47,8 +47,6 @@ from .result import LOOSEST, fingerprint, versions
 TABLE = "table.jsonl"
 """The file of a table's rows, in its folder."""
 
-_FILE = re.compile(r"None|(answers|proofs)/[0-9a-f]{32}\.json\.gz")
-
 WAIT = 60.0
 """Seconds that one who adds a row waits for others, which take milliseconds."""
 
@@ -70,6 +68,12 @@ best answer's value and the best proof's bound, what that proof claims ("optimal
 "infeasible", "equilibrium"; "" without one), and its levels after the first, where its own answer
 is the best; the files of both; and when, by what, with which cotenant the row was changed last.
 """
+
+_FILE = r"None|(answers|proofs)/[0-9a-f]{32}\.json\.gz"
+_SHAPES = {"sense": "min|max", "sha256": "[0-9a-f]{64}", "answer": _FILE, "proof": _FILE}
+
+CLAIM = ("objective", "sense", "kind", "value", "bound")
+"""What a level has."""
 
 ABOUT = ("question", "options", "objective", "sense")
 """What tells the rows of an instance apart."""
@@ -150,7 +154,7 @@ def question_of(
 def _read(path: Path) -> tuple[bytes, Instance, BoundRow]:
     """The content of an instance's file, the instance, and what rows say of it."""
     content, size = read_bytes(path), dict[str, int]()
-    text = content.decode("utf-8-sig")
+    text = _text(content, os.fspath(path))
     instance = instance_of(document(text, path), text, path)
     for field in field_types(type(instance)):
         axes = () if field.axes is None else field.axes.names.split()
@@ -158,6 +162,13 @@ def _read(path: Path) -> tuple[bytes, Instance, BoundRow]:
         size |= {axis: n for axis, n in zip(axes, shape, strict=False) if not axis.isdecimal()}
     facts = {"sha256": sha256(content).hexdigest(), "name": instance.name}
     return content, instance, {**facts, "problem": instance.problem, "size": size}
+
+
+def _text(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidFile(f"{where} is not UTF-8 text; expected JSON") from None
 
 
 def _place(folder: str, content: bytes) -> str:
@@ -177,7 +188,7 @@ def judged(given: bytes, instance: Instance, content: bytes, where: str) -> Boun
     for what is of another instance, refused by the verifier or no answer to that question,
     InfeasibleSolution for an answer that breaks a rule, InvalidFile for anything else.
     """
-    found = parse_json(content.decode("utf-8-sig"), where)
+    found = parse_json(_text(content, where), where)
     if "solution" in found:
         about, options, value = _measured(instance, found, where)
         claims = [NOTHING | {"value": value}]
@@ -245,17 +256,27 @@ def _measured(
 
 
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
-    """The rows of a table; [] where there is none yet. Raises InvalidFile for what is no row."""
+    """The rows of a table; raises InvalidFile for what is none."""
     path, rows = Path(table) / TABLE, list[BoundRow]()
-    for number, line in enumerate(read_text(path).splitlines() if path.exists() else (), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         rows.append(row := parse_json(line, f"{path}, line {number},"))
-        wrong = [name for name, kind in FIELDS.items() if not isinstance(row.get(name, ...), kind)]
-        wrong += [role for role in ROLES if not _FILE.fullmatch(str(row.get(role)))]
-        if wrong or row["sense"] not in OTHER_WAY:
-            name = (wrong or ["sense"])[0]
-            seen = f"{path}, line {number}: {name} is {row.get(name)!r:.60}"
+        wrong = _misfit(row, FIELDS)
+        for level in () if wrong else row["levels"]:
+            wrong = wrong or ("levels" if _misfit(level, CLAIM) else "")
+        if wrong:
+            seen = f"{path}, line {number}: {wrong} is {row.get(wrong)!r:.60}"
             raise InvalidFile(f"{seen}; expected what `cotenant bounds add` writes")
     return rows
+
+
+def _misfit(part: Any, names: Iterable[str]) -> str:
+    """The first field that is not of its type; "" when all are."""
+    for name in names:
+        value = part.get(name, ...) if isinstance(part, dict) else ...
+        shape = _SHAPES.get(name, "(?s).*")
+        if not isinstance(value, FIELDS[name]) or not re.fullmatch(shape, str(value)):
+            return name
+    return ""
 
 
 def better(one: float | None, other: float | None, sense: str) -> bool:
@@ -326,7 +347,8 @@ def add(
              for content, file in zip(contents, files, strict=True)]  # fmt: skip
     fresh = facts | NOTHING | _about(question_of(instance), {}) | {
         "answer": None, "proof": None, "set": set_name or path.resolve().parent.name,
-        "date": time.strftime("%Y-%m-%d"), "command": command, "version": versions()["cotenant"],
+        "date": time.strftime("%Y-%m-%d"), "command": command,
+        "version": versions().get("cotenant", ""),
     }  # fmt: skip
     for one in shown:
         fresh |= {name: shown[0][name] for name in ABOUT}
@@ -349,7 +371,7 @@ def _merged(
     except OSError as error:
         raise InvalidFile(f"{table} cannot be made: {error.strerror}") from None
     with locked(table / TABLE, "--table", wait=WAIT):
-        rows = read_table(table)
+        rows = read_table(table) if (table / TABLE).exists() else []
         key = [fresh[name] for name in ("sha256", *ABOUT)]
         keys = [[row[name] for name in ("sha256", *ABOUT)] for row in rows]
         place = keys.index(key) if key in keys else len(rows)
@@ -392,8 +414,8 @@ def _better(row: BoundRow, one: BoundRow) -> BoundRow:
         beyond = value is not None and bound is not None and better(value, bound, sense)
         if beyond or (value is not None and "infeasible" in (one["kind"], row["kind"])):
             raise NotAdded(
-                f"{row['name']}, {_in_words(row)}: an answer worth {value} and an accepted proof "
-                f"of {bound} contradict each other; a checker is wrong: please report it, with both"
+                f"{row['name']}, {_in_words(row)}: an answer worth {value} contradicts an accepted "
+                f"proof of {bound or 'none'}; a checker is wrong: please report it, with both"
             )
     changed = dict(row)
     if better(one["value"], row["value"], sense):

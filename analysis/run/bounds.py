@@ -9,7 +9,6 @@ date, command and version are what somebody said.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -31,9 +30,9 @@ from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import CotenantError, InvalidFile, NotAdded
 from ...instances.problem.fields import field_types
-from ...instances.problem.files import document, instance_of, locate, write_bytes, write_text
+from ...instances.problem.files import document, instance_of, locate, write_text
 from ...instances.problem.options import accepted
-from ...instances.problem.reading import parse_json, read_bytes, read_text
+from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.registry import check as check_answer
 from ...instances.problem.registry import problem_named, resolve
 from ...solvers.outcome import agree
@@ -151,28 +150,20 @@ def question_of(
     return min(same, key=lambda one: one.entry != entry)
 
 
-def _read(path: Path) -> tuple[bytes, Instance, BoundRow]:
-    """The content of an instance's file, the instance, and what rows say of it."""
-    content, size = read_bytes(path), dict[str, int]()
-    text = _text(content, os.fspath(path))
+def _read(path: Path) -> tuple[str, Instance, BoundRow]:
+    """The text of an instance's file, the instance, and what rows say of it."""
+    text, size = read_text(path), dict[str, int]()
     instance = instance_of(document(text, path), text, path)
     for field in field_types(type(instance)):
         axes = () if field.axes is None else field.axes.names.split()
         shape = getattr(getattr(instance, field.name), "shape", ())
         size |= {axis: n for axis, n in zip(axes, shape, strict=False) if not axis.isdecimal()}
-    facts = {"sha256": sha256(content).hexdigest(), "name": instance.name}
-    return content, instance, {**facts, "problem": instance.problem, "size": size}
+    facts = {"sha256": sha256(text.encode()).hexdigest(), "name": instance.name}
+    return text, instance, facts | {"problem": instance.problem, "size": size}
 
 
-def _text(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidFile(f"{where} is not UTF-8 text; expected JSON") from None
-
-
-def _place(folder: str, content: bytes) -> str:
-    return f"{folder}/{sha256(content).hexdigest()[:32]}.json.gz"
+def _place(folder: str, text: str) -> str:
+    return f"{folder}/{sha256(text.encode()).hexdigest()[:32]}.json.gz"
 
 
 def instance_place(row: BoundRow) -> str:
@@ -180,7 +171,7 @@ def instance_place(row: BoundRow) -> str:
     return f"instances/{row['sha256'][:32]}.json.gz"
 
 
-def judged(given: bytes, instance: Instance, content: bytes, where: str) -> BoundRow:
+def judged(given: str, instance: Instance, text: str, where: str) -> BoundRow:
     """What a file shows of an instance, worked out here, as rows have it, and its `file` there.
 
     It is a proof, or a result as `cotenant solve --out` writes it, of which only three things are
@@ -188,14 +179,14 @@ def judged(given: bytes, instance: Instance, content: bytes, where: str) -> Boun
     for what is of another instance, refused by the verifier or no answer to that question,
     InfeasibleSolution for an answer that breaks a rule, InvalidFile for anything else.
     """
-    found = parse_json(_text(content, where), where)
+    found = parse_json(text, where)
     if "solution" in found:
         about, options, value = _measured(instance, found, where)
         claims = [NOTHING | {"value": value}]
     elif "cotenant_proof" in found:
         with TemporaryDirectory() as folder:  # what is judged is kept, whoever writes meanwhile
-            path = write_bytes(Path(folder) / "instance.json", given)
-            code, says = judge(path, write_bytes(Path(folder) / "proof.json", content))
+            path = write_text(Path(folder) / "instance.json", given)
+            code, says = judge(path, write_text(Path(folder) / "proof.json", text))
         if code:
             raise NotAdded(f"{where}: {says}")
         errors = map(Fraction, found["claim"].get("epsilon", {}).values())
@@ -206,20 +197,21 @@ def judged(given: bytes, instance: Instance, content: bytes, where: str) -> Boun
         about, options = questions(instance.problem)[found["method"]], found["options"]
     else:
         raise InvalidFile(f"{where} is no result (`cotenant solve --out`) and no proof")
-    place = _place("proofs" if claims[0]["kind"] else "answers", content)
-    return _about(about, options) | claims[0] | {"levels": claims[1:], "file": place}
+    file = _place("proofs" if claims[0]["kind"] else "answers", text)
+    return _about(about, options) | claims[0] | {"levels": claims[1:], "file": file}
 
 
 def _in_json(claim: Mapping[str, Any], whole: frozenset[str]) -> dict[str, Any]:
     """An accepted claim in numbers of JSON; a bound on what counts is a whole number too."""
     found = {"objective": claim["objective"], "sense": claim["sense"], "kind": claim["claim_kind"]}
     for name in ("value", "bound"):
-        exact = None if claim[name] is None else Fraction(claim[name])
-        if exact is not None and name == "bound" and claim["objective"] in whole:
-            exact = Fraction(math.ceil(exact) if claim["sense"] == "min" else math.floor(exact))
-        found[name] = exact
-        if exact is not None:
-            found[name] = int(exact) if exact.denominator == 1 else float(exact)
+        number = claim[name]
+        if number is not None:
+            number = Fraction(number)
+            if name == "bound" and claim["objective"] in whole:
+                number = Fraction((math.ceil if claim["sense"] == "min" else math.floor)(number))
+            number = int(number) if number.denominator == 1 else float(number)
+        found[name] = number
     return found
 
 
@@ -342,9 +334,9 @@ def add(
     ('servers', 4, 4, 'optimal')
     """
     given, instance, facts = _read(path := locate(source))
-    contents = [read_bytes(file) for file in files]
-    shown = [judged(given, instance, content, os.fspath(file))
-             for content, file in zip(contents, files, strict=True)]  # fmt: skip
+    texts = [read_text(file) for file in files]
+    shown = [judged(given, instance, text, os.fspath(file))
+             for text, file in zip(texts, files, strict=True)]  # fmt: skip
     fresh = facts | NOTHING | _about(question_of(instance), {}) | {
         "answer": None, "proof": None, "set": set_name or path.resolve().parent.name,
         "date": time.strftime("%Y-%m-%d"), "command": command,
@@ -356,13 +348,13 @@ def add(
             raise NotAdded(f"the files are about different questions: {first}, and {mine}")
     if shown and all(one["value"] is None and not one["kind"] for one in shown):
         raise NotAdded(f"an answer to {fresh['question']} is judged with its proof; add that too")
-    kept = {one["file"]: content for one, content in zip(shown, contents, strict=True)}
+    kept = {one["file"]: text for one, text in zip(shown, texts, strict=True)}
     kept |= {instance_place(fresh): given} if keep_instance else {}
     return _merged(Path(table), fresh, shown, kept)
 
 
 def _merged(
-    table: Path, fresh: BoundRow, shown: Sequence[BoundRow], contents: Mapping[str, bytes]
+    table: Path, fresh: BoundRow, shown: Sequence[BoundRow], texts: Mapping[str, str]
 ) -> tuple[BoundRow, BoundRow | None]:
     """Write the better row, and those files that it rests on, while nobody else writes."""
     try:
@@ -379,15 +371,15 @@ def _merged(
         row, copy = before or fresh, instance_place(fresh)
         for one in shown:
             row = _better(row, one)
-        if row == before and ((table / copy).exists() or copy not in contents):
+        if row == before and ((table / copy).exists() or copy not in texts):
             seen = [f"{name} {one[name]} (the table has {row[name]})" for one in shown
                     for name in ("value", "bound") if one[name] is not None]  # fmt: skip
             words = ", ".join(seen) or "it is in the table"
             raise NotAdded(f"{row['name']}, {_in_words(row)}: no better; {words}")
         row = row | {name: fresh[name] for name in ("date", "command", "version")}
-        for file in contents.keys() & {copy, row["answer"], row["proof"]}:
+        for file in texts.keys() & {copy, row["answer"], row["proof"]}:
             # files first: a row never names one that is not there
-            write_bytes(table / file, gzip.compress(contents[file], mtime=0))
+            write_text(table / file, texts[file])
         rows[place:] = [row, *rows[place + 1 :]]
         write_text(table / TABLE, "".join(json.dumps(each) + "\n" for each in rows))
         named = {None, *(each[role] for each in rows for role in ROLES)}
@@ -462,7 +454,7 @@ def _broken(table: Path, row: BoundRow) -> str:
         given, instance, found = _read(table / instance_place(row))
         found |= NOTHING
         for role in (role for role in ROLES if row[role] is not None):
-            one = judged(given, instance, read_bytes(table / row[role]), row[role])
+            one = judged(given, instance, read_text(table / row[role]), row[role])
             if one["file"] != row[role]:
                 return f"{row[role]} was changed: its name is not that of its content"
             shows = ("value",) if role == "answer" else ("bound", "kind", "levels")

@@ -24,13 +24,14 @@ from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import CotenantError, InvalidFile, NotAdded
 from ...instances.problem.fields import field_types
 from ...instances.problem.files import document, instance_of, locate, write_text
+from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepted
 from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.registry import check as check_answer
@@ -140,8 +141,9 @@ def question_of(
     known, entries = questions(instance.problem), catalog.methods(instance.problem)
     if not method:
         exact = [one for one in entries if one.name in known and one.kind == "exact"]
-        exact.sort(key=lambda one: (not one.applies_to(instance), bool(one.no_starts)))
-        return known[exact[0].name]
+        if not exact:
+            raise NotAdded(f"nothing of {instance.problem} has proofs as files: no row")
+        return known[min(exact, key=lambda m: (not m.applies_to(instance), bool(m.no_starts))).name]
     entry = catalog.find(instance.problem, method)
     objective = entry.objective_of(options or {})
     same = [one for one in known.values() if one.objective == objective]
@@ -247,6 +249,7 @@ def _measured(
     return about, options, int(value) if float(value).is_integer() else value
 
 
+@validate_options
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
     """The rows of a table; raises InvalidFile for what is none."""
     path, rows = Path(table) / TABLE, list[BoundRow]()
@@ -288,6 +291,7 @@ def status(row: BoundRow) -> str:
     return str(row["kind"]) if proved else "closed" if closed else "open"
 
 
+@validate_options
 def add(
     table: str | os.PathLike[str],
     source: str | os.PathLike[str],
@@ -434,7 +438,10 @@ def _further(new: Sequence[BoundRow], old: Sequence[BoundRow]) -> bool:
     return False
 
 
-def check(table: str | os.PathLike[str], *, jobs: int = 1) -> Iterator[tuple[BoundRow, str]]:
+@validate_options
+def check(
+    table: str | os.PathLike[str], *, jobs: Annotated[int, AtLeast(1)] = 1
+) -> Iterator[tuple[BoundRow, str]]:
     """Judge again every file that the rows of a table rest on, so many rows at the same time, the
     verifier of each in a process of its own; yields each row as it is done, with what of it is not
     borne out: "" when all is.

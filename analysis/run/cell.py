@@ -94,8 +94,8 @@ class Cell:
         ]
         options = sorted([name, _content(value)] for name, value in self.options.items())
         how = [self.time_limit, options, self.predict, versions().get("cotenant")]
-        more = {"proved": self.prove, "misreports": self.manipulation}
-        more[" ".join([*judged, self.code])] = judged
+        more = {"proved": self.prove is not None, "misreports": self.manipulation}
+        more[" ".join([*judged, self.code])] = bool(judged)
         return json.dumps(
             [self.kind, *parts, *how, *(word for word, asked in more.items() if asked)]
         )

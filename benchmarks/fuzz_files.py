@@ -282,6 +282,7 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         ",",
         "job,pressure,penalty\nx,0,0\nx,2,0.1\nx,5,0.3\ny,0,0\ny,2,0.2\ny,5,0.25\n",
     ),
+    "quanta-csv": (".csv", ",", "user,mon,tue\nann,3,0\nbob,1,4\n"),
     "organizations-csv": (".csv", ",", "organization,release,processing\nA,0,3\nB,1,2\n"),
     "classes-csv": (
         ".csv",
@@ -355,6 +356,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         "vms-csv": [f"hosts={folder}/hosts.csv"],
         "organizations-csv": [f"organizations={folder}/organizations.csv", "horizon=20"],
         "classes-csv": ["rate=1000"],
+        "quanta-csv": ["share=2"],
         "curves-csv": [f"jobs={folder}/members.csv"],
     }
     for form, (suffix, delimiter, text) in texts.items():

@@ -27,12 +27,14 @@ from cotenant.analysis.run.bounds import (
     BoundRow,
     add,
     check,
+    question_of,
     questions,
     read_table,
     status,
 )
 from cotenant.analysis.run.proving import prove_file
 from cotenant.catalog import METHODS, Method
+from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, NotAdded
 from cotenant.instances.problem.files import locate
 
@@ -307,6 +309,14 @@ def test_data_that_may_not_be_handed_on_is_not_copied(table: Path, tmp_path: Pat
     assert place.exists()
     assert again["value"] == 4
     assert broken(table) == []
+
+
+def test_every_problem_has_a_question_of_a_method_that_there_is() -> None:
+    for problem in PROBLEM_NAMES:
+        asked = question_of(cotenant.read(f"{problem}/tiny"))
+        assert asked in questions(problem).values()
+        entries = {question.entry.name for question in questions(problem).values()}
+        assert entries <= {method.name for method in METHODS if method.problem == problem}
 
 
 FAST = ("groups optimal", "admission most-jobs")

@@ -119,11 +119,10 @@ def questions(problem: str) -> dict[str, Question]:
     known = sorted(catalog.methods(problem), key=lambda method: -len(method.name))
     for name, (options, goals, checker) in methods_of(problem).items():
         objective, sense = goals.split(",")[0].split()
-        entry = next(one for one in known if f"{name}-".startswith(f"{one.name}-"))
-        first.setdefault(
-            (goals, checker), Question(name, objective, sense, tuple(options.split()), entry)
-        )
-        found[name] = first[goals, checker]  # the same objectives, judged alike
+        for entry in [one for one in known if f"{name}-".startswith(f"{one.name}-")][:1]:
+            question = Question(name, objective, sense, tuple(options.split()), entry)
+            # the same objectives, judged alike, are the same question
+            found[name] = first.setdefault((goals, checker), question)
     return found
 
 
@@ -189,8 +188,8 @@ def judged(given: str, instance: Instance, text: str, where: str) -> BoundRow:
         with TemporaryDirectory() as folder:  # what is judged is kept, whoever writes meanwhile
             path = write_text(Path(folder) / "instance.json", given)
             code, says = judge(path, write_text(Path(folder) / "proof.json", text))
-        if code:
-            raise NotAdded(f"{where}: {says}")
+        if code or found["method"] not in questions(instance.problem):
+            raise NotAdded(f"{where}: {says if code else 'of no method of the catalogue: no row'}")
         errors = map(Fraction, found["claim"].get("epsilon", {}).values())
         if (error := max(errors, default=Fraction(0))) > LOOSEST:
             raise NotAdded(f"{where}: an equilibrium to within {float(error):g}, above {LOOSEST:g}")

@@ -180,6 +180,7 @@ def test_an_answer_that_breaks_a_rule_wins_nothing_and_is_not_advised(folder: Pa
     found = cotenant.compare([TINY], ["optimal", "GR"], progress=False, **measures())
     lines = {line["method"]: line for line in found.summary()}
     assert lines["optimal"]["broken"]
+    assert list(found.table["broken"]) == ["no_regression"] * 2
     assert lines["GR"]["bounds"]["penalty"] == pytest.approx(0.0425), "it holds with the rule too"
     (part,) = build_page(found.rows).problems
     decision = part.instances[0].decision

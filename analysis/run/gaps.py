@@ -104,6 +104,7 @@ class Comparison:
             )
             base = {name: row.get(name) for name in names}
             end = {"seconds": row.get("seconds"), "error": row.get("error")}
+            end["broken"] = ", ".join(row.get("broken", {})) or None
             flat.append({**base, **row["metrics"], **row["gaps"], **row["differences"], **end})
         return (
             pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()

@@ -13,6 +13,11 @@ from .portfolio_state import PortfolioState
 HOTTEST, COOLEST = 0.02, 0.0005
 """Temperatures, as parts of a server's capacity."""
 
+COOLER = 10.0
+"""Later efforts begin at temperatures up to so many times lower, where answers of dives keep much
+of their shape.
+"""
+
 MOVED_ALONE = 0.15
 """Steps that move a VM alone; the others swap two."""
 
@@ -20,9 +25,11 @@ TURNS = 20
 """Looks at the clock on the way."""
 
 
-def anneal_steps(search: PortfolioState, effort: float, seconds: float | None) -> None:
+def anneal_steps(
+    search: PortfolioState, effort: float, seconds: float | None, tries: int = 1
+) -> None:
     """Anneal on fewer servers, and again on fewer where it succeeds: at effort 1 by halves between
-    the best answer and what failed, later a server less each time.
+    the best answer and what failed, later a server less each time, until it fails so many times.
 
     Steps grow with the VMs and the effort. Servers that are not overloaded join the pool of
     patterns, whether it succeeds or not.
@@ -36,15 +43,17 @@ def anneal_steps(search: PortfolioState, effort: float, seconds: float | None) -
         target = search.value - cheapest
         if effort == 1:
             target = min(target, (failed + search.value + 1) // 2)
-        if target <= failed:
+        if target <= failed or (effort > 1 and tries <= 0):
             return
-        if not _annealed(search, target, effort, until):
-            if effort > 1:
-                return
-            failed = target
+        hottest = HOTTEST if tries == 1 else HOTTEST * COOLER ** -search.rng.random()
+        if not _annealed(search, target, effort, hottest, until):
+            tries -= 1
+            failed = target if effort == 1 else failed
 
 
-def _annealed(search: PortfolioState, target: int, effort: float, until: float) -> bool:
+def _annealed(
+    search: PortfolioState, target: int, effort: float, hottest: float, until: float
+) -> bool:
     """Whether annealing finds an answer on servers of the best one that cost at most `target`."""
     from .annealing_kernels import anneal
 
@@ -69,7 +78,7 @@ def _annealed(search: PortfolioState, target: int, effort: float, until: float) 
     np.add.at(load, server, size)
     # the temperature falls by equal factors, with looks at the clock
     steps = int(search.limits.annealing_steps * problem.vms * effort) // TURNS + 1
-    heat = HOTTEST * (COOLEST / HOTTEST) ** (np.arange(TURNS + 1) / TURNS)
+    heat = hottest * (COOLEST / hottest) ** (np.arange(TURNS + 1) / TURNS)
     bad, turn = 1, 0
     while bad and turn < TURNS and search.clock.seconds < until and not search.clock.expired:
         seed = int(rng.integers(2**31))

@@ -29,8 +29,10 @@ INWARD = 0.5
 QUICK, MANY = 3_000, 30
 """Nodes of a search for columns alone; it suffices where it finds one for so many types."""
 
-LONGEST = 50
-"""Searches for a bound that are cut off take twice as long the next time, up to so many times."""
+LONGEST = 16
+"""Searches for a bound that are cut off and find no column take twice as long the next time, up to
+so many times.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,8 @@ def generate(
             prices = prices_of(problem, profit, tops, scale)
             if prices.value > best.value:
                 best = prices
-            longest = longest if exact else min(2 * longest, LONGEST * nodes)
+            if not exact and len(pool) == entered:
+                longest = min(2 * longest, LONGEST * nodes)
             late = clock.expired or _ceil(best.value) >= np.ceil(value - 1e-6)
             if len(pool) > entered or inward == 0 or late:
                 break

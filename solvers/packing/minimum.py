@@ -308,7 +308,7 @@ def _more_dives(search: PortfolioState, effort: float) -> None:
 
 
 def _more_annealing(search: PortfolioState, effort: float) -> None:
-    anneal_steps(search, 9 * effort, search.slice(0.25))
+    anneal_steps(search, 9 * effort, search.slice(0.25), tries=4)
 
 
 _PARTS: tuple[Callable[..., None], ...] = (

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.packing.instance import LARGEST
 from .fitting import runs
 from .portfolio_state import PortfolioState
 
@@ -21,8 +20,8 @@ of their shape.
 MOVED_ALONE = 0.15
 """Steps that move a VM alone; the others swap two."""
 
-TURNS = 20
-"""Looks at the clock on the way."""
+TURNS, MOST_STEPS = 20, 1_000_000
+"""Looks at the clock on the way at least, and steps between two of them at most."""
 
 
 def anneal_steps(
@@ -35,8 +34,7 @@ def anneal_steps(
     patterns, whether it succeeds or not.
     """
     problem, until = search.problem, search.clock.seconds + (np.inf if seconds is None else seconds)
-    total = (problem.demand.astype(float) * problem.request[:, None]).sum(axis=0)
-    if problem.vms > search.limits.annealed_vms or total.max(initial=0.0) >= LARGEST:
+    if problem.vms > search.limits.annealed_vms:
         return
     failed, cheapest = search.bound - int(problem.price.min()), int(problem.price.min())
     while search.open and search.best is not None and search.clock.seconds < until:
@@ -77,13 +75,14 @@ def _annealed(
     load = np.zeros_like(capacity)
     np.add.at(load, server, size)
     # the temperature falls by equal factors, with looks at the clock
-    steps = int(search.limits.annealing_steps * problem.vms * effort) // TURNS + 1
-    heat = hottest * (COOLEST / hottest) ** (np.arange(TURNS + 1) / TURNS)
+    total = int(search.limits.annealing_steps * problem.vms * effort)
+    turns = max(TURNS, -(-total // MOST_STEPS))
+    heat = hottest * (COOLEST / hottest) ** (np.arange(turns + 1) / turns)
     bad, turn = 1, 0
-    while bad and turn < TURNS and search.clock.seconds < until and not search.clock.expired:
+    while bad and turn < turns and search.clock.seconds < until and not search.clock.expired:
         seed = int(rng.integers(2**31))
         bad = anneal(
-            size, capacity, 1.0 / np.maximum(capacity, 1.0), server, load, steps,
+            size, capacity, 1.0 / np.maximum(capacity, 1.0), server, load, total // turns + 1,
             float(heat[turn]), float(heat[turn + 1]), MOVED_ALONE, seed,
         )  # fmt: skip
         turn += 1

@@ -32,7 +32,8 @@ def anneal(
     A step moves one VM to another server, by the chance `moved_alone`, or swaps two; overload may
     grow by about a temperature, which falls by a factor from `hottest` to `coolest`.
 
-    size (n, k) and capacity (m, k), whole numbers in floats, so that loads are exact. share (m, k)
+    size (n, k) and capacity (m, k), whole numbers in floats, in which loads
+    are exact as totals are below 2**53. share (m, k)
     weight of a unit too much. server (n,) of each VM and load (m, k) are changed. Returns how many
     servers are still overloaded.
     """

@@ -125,6 +125,7 @@ def generate(
     )
     value, weight, complete, rounds = None, np.zeros(0), False, 0
     longest = nodes
+    center: Prices | None = None
     while True:
         # solve the master
         answer = program.solve(
@@ -144,13 +145,15 @@ def generate(
         outer = _whole_duals(problem, answer.row_dual, scale, penalty)
         _price_all(problem, pool, *outer, scale, min(QUICK, nodes))
         few = (len(pool) - entered) * MANY < problem.types
-        inward, exact, late = (INWARD if best.value else 0.0), False, False
+        inward, exact, late = (0.0 if center is None else INWARD), False, False
         while few:
-            profit, rent = _between(best, outer, scale, inward)
+            profit, rent = _between(center, outer, scale, inward)
             tops, exact = _price_all(problem, pool, profit, rent, scale, longest)
             prices = prices_of(problem, profit, tops, scale)
             if prices.value > best.value:
                 best = prices
+                # of a coarser scale rents are what counts: not prices of the master's kind
+                center = prices if 2 * prices.scale >= scale else center
             if not exact and len(pool) == entered:
                 longest = min(2 * longest, LONGEST * nodes)
             late = clock.expired or _ceil(best.value) >= np.ceil(value - 1e-6)
@@ -259,19 +262,17 @@ def _whole_duals(
 
 
 def _between(
-    best: Prices, outer: tuple[Integers, Integers], scale: int, inward: float
+    center: Prices | None, outer: tuple[Integers, Integers], scale: int, inward: float
 ) -> tuple[Integers, Integers]:
     """Prices and rents of the master, moved by a part of the way towards those of the best bound,
     which no pattern passes (in-out separation, Ben-Ameur and Neto 2007).
     """
-    if inward == 0:
+    if center is None or inward == 0:
         return outer
-    inner = [
-        np.array(part, dtype=float) * (scale / best.scale) for part in (best.profit, best.rent)
-    ]
+    unit, near = scale / center.scale, (center.profit, np.array(center.rent))
     profit, rent = (
-        np.floor(inward * near + (1.0 - inward) * far).astype(np.int64)
-        for near, far in zip(inner, outer, strict=True)
+        np.floor(inward * unit * inner.astype(float) + (1.0 - inward) * away).astype(np.int64)
+        for inner, away in zip(near, outer, strict=True)
     )
     return profit, rent
 

@@ -41,11 +41,11 @@ def min_servers(
     """The fewest servers that hold all requests, with a proof.
 
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF,
-    FFD, BFD, dot, L2, random orders); bounds by volume, large items and exclusion; column
-    generation over patterns; diving into its solution; the program over the patterns met; all
-    patterns that an answer at the bound could use, listed by their reduced cost, and the program
-    over them (which proves the bound, or raises it); arc-flow when types are few; CP-SAT with the
-    servers fixed.
+    FFD, BFD, dot, L2, random orders); bounds by volume, large items and exclusion; annealing on
+    fewer servers, some of them overloaded until none is; column generation over patterns; diving
+    into its solution; the program over the patterns met; all patterns that an answer at the bound
+    could use, listed by their reduced cost, and the program over them (which proves the bound, or
+    raises it); arc-flow when types are few; CP-SAT with the servers fixed.
 
     With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
     program (VMs by class of server, servers whole), closed by branch and bound whose multipliers

@@ -1,0 +1,106 @@
+"""Annealing, dives that fix several patterns, bounds of knapsacks, and proofs without a search for
+prices.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cotenant
+from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing.generators import caprara_toth
+from cotenant.solvers.outcome import Clock
+from cotenant.solvers.packing.annealing import anneal_steps
+from cotenant.solvers.packing.diving import _choice
+from cotenant.solvers.packing.fitting import decreasing, fit
+from cotenant.solvers.packing.portfolio_state import PortfolioState
+from cotenant.solvers.packing.presolve import presolve
+from cotenant.solvers.packing.pricing_kernels import knapsack_bounds
+from cotenant.solvers.proofs import prices as proofs
+
+
+def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
+    """VMs that servers of room 60 were cut into, for servers of room 63: as many hold them."""
+    rng = np.random.default_rng(seed)
+    demand = []
+    for _ in range(bins):
+        cuts = np.sort(rng.integers(0, 61, size=(resources, 3)), axis=1)
+        ends = np.column_stack([np.zeros(resources, int), cuts, np.full(resources, 60)])
+        demand += np.diff(ends, axis=1).T.tolist()
+    rows = [row for row in demand if any(row)]
+    given = {"capacity": [[63] * resources], "demand": rows, "request": [1.0] * len(rows)}
+    return Packing(**{**given, **fields})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("resources", [2, 3])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"capacity": [[63] * 3, [75] * 3], "servers": [3.0, np.inf], "cost": [2, 3]},
+    ],
+)
+def test_annealing_finds_fewer_servers_than_first_fit_and_they_hold_all(
+    resources: int, fields: dict[str, list[object]]
+) -> None:
+    if fields:
+        fields = {**fields, "capacity": [row[:resources] for row in fields["capacity"]]}  # type: ignore[index]
+    instance = cut_up(8, resources, 4 - resources, **fields)
+    problem = presolve(instance, costs=True)
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
+    search.offer(fit(problem, decreasing(problem)), "FFD")
+    before, patterns = search.value, len(search.pool)
+    search.raise_bound(8, "by hand")
+    for effort in (1.0, 3.0):
+        anneal_steps(search, effort, None)
+    assert search.value < before
+    assert search.found_by == "annealing"
+    assert search.best is not None
+    placement = problem.placement(*search.best)
+    check(instance, placement)
+    assert instance.server_cost[placement.server_class].sum() == search.value
+    assert len(search.pool) > patterns
+    table, kind = search.pool.arrays()
+    assert (table @ problem.demand <= problem.capacity[kind]).all()
+
+
+def test_a_knapsack_bound_is_the_most_that_the_last_items_are_worth() -> None:
+    rng = np.random.default_rng(3)
+    worth, copies = rng.integers(0, 9, size=4), rng.integers(0, 6, size=4)
+    weight = rng.integers(0, 5, size=(2, 4))
+    found = knapsack_bounds(worth, copies, weight, 11)
+    every = np.stack(np.meshgrid(*(np.arange(number + 1) for number in copies)), -1).reshape(-1, 4)
+    for r in range(2):
+        for t in range(5):
+            later = np.where(np.arange(4) < t, 0, every)
+            for space in range(12):
+                fitting = later[later @ weight[r] <= space]
+                assert found[r, t, space] == (fitting @ worth).max()
+
+
+@pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])
+def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | None) -> None:
+    table = np.eye(40, dtype=np.int64) + np.eye(40, k=1, dtype=np.int64)
+    todo, servers = np.ones(40, dtype=np.int64), np.array([3])
+    kind, weight = np.zeros(40, dtype=np.int64), np.full(40, 0.9)
+    chosen = _choice(table, kind, weight, todo, servers, rng)
+    assert len(chosen) == 3 == len({place for place, _ in chosen})
+    assert (sum(table[place] for place, _ in chosen) <= todo).all()
+
+
+def test_volume_and_stored_prices_are_proved_without_a_search_for_prices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched(*_: object, **__: object) -> None:
+        raise AssertionError("prices were looked for")
+
+    monkeypatch.setattr(proofs, "generate", searched)
+    twenty_four = caprara_toth(number=7, items=24, rng=np.random.default_rng(1))
+    for instance, by in ((cut_up(6, 2, 0), "volume"), (twenty_four, "column generation")):
+        result = cotenant.solve(instance, "min-servers")
+        assert result.certificate["bound_by"] == by
+        proved = cotenant.prove(instance, result, tmp_path / by.split()[0])
+        assert proved.proof_status == "certified"

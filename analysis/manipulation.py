@@ -53,10 +53,11 @@ class Misreport:
 class Reports:
     """What the agents of a problem report, here their entries of those of `fields` that are given,
     and what an answer is worth to each, in `unit`. Of what it likes most an agent reports `best`,
-    or its largest entry where that is None, and of what it likes least `worst`.
+    or its largest entry where that is None, and of what it likes least `worst`; `changes` are
+    kinds of reports beside those of fields.
     """
 
-    unit, fields = "", tuple[str, ...]()
+    unit, fields, changes = "", tuple[str, ...](), tuple[str, ...]()
     best: float | None = None
     worst = 0.0
 
@@ -99,8 +100,8 @@ class Reports:
                 for value in (*(row[place] * np.array(FACTORS)), *(row[place] + one)):
                     yield np.where(at, value, row)
 
-        for name in kinds or self.fields:
-            if getattr(here.instance, name) is not None:
+        for name in self.fields:
+            if (kinds is None or name in kinds) and getattr(here.instance, name) is not None:
                 yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
@@ -240,6 +241,9 @@ def misreports(
             f"manipulation is not defined for {instance.problem}: its methods ask nobody for "
             "anything that could be misreported"
         )
+    reports, kinds = analysis_of(instance.problem).reports, options.get("kinds") or ()
+    if unknown := [kind for kind in kinds if kind not in (*reports.fields, *reports.changes)]:
+        raise errors.UnknownName("kind of report", unknown[0], (*reports.fields, *reports.changes))
     clock = Clock(time_limit, report)
     mechanism = _Mechanism(instance, method, options, range(seed, seed + seeds), clock)
     honest = mechanism.worth(Misreport(instance), clock)
@@ -280,7 +284,8 @@ class _Mechanism:
         """The metrics by which an exact method chooses among its starts; of others none."""
         if self.entry is None or not self.entry.starts:
             return {}
-        return self.metrics(instance, solution, **accepted(self.metrics, options))
+        needed = {"only": (self.entry.objective_of(self.options), *self.entry.levels)}
+        return self.metrics(instance, solution, **accepted(self.metrics, {**options, **needed}))
 
     def worth(self, shown: Misreport, clock: Clock) -> Floats:
         """(n,) the true utilities of the answers to a report, means over the seeds."""
@@ -308,7 +313,8 @@ class _Mechanism:
         # theorems are of the catalogue's methods
         known = "" if self.entry is None else self.name
         most, why = self.ask(reports.most, truth, agent, own, known)
-        least, every = LEAST_GAIN * max(abs(own), 1e-9), reports.every(truth)
+        least = LEAST_GAIN * max(abs(own), 1e-9)
+        every = "" if self.options.get("kinds") else reports.every(truth)
         best, worth, tried, stop = Misreport(truth), honest, 0, Stop.FINISHED
 
         def steps() -> Iterator[Misreport]:
@@ -320,7 +326,8 @@ class _Mechanism:
         try:
             if interrupted:
                 raise KeyboardInterrupt
-            for shown in chain(steps(), reports.orders(truth, agent)):
+            orders = reports.orders(truth, agent) if not self.options.get("kinds") else ()
+            for shown in chain(steps(), orders):
                 if most - worth[agent] <= least:
                     break
                 if part.expired:

@@ -99,6 +99,9 @@ def test_wrong_agents_and_methods_without_answer_are_refused() -> None:
         best_misreport(instance, "SM", "nobody")
     with refused(InvalidOption):
         best_misreport(instance, "SM", alpha=1)
+    with refused(UnknownName):
+        best_misreport(cotenant.read("market/tiny"), "ES", kinds=("splits",))
+    assert best_misreport(cotenant.read("market/tiny"), "ES", "1", 1, kinds=("split",)).gain > 1
     with refused(NoSolution):
         best_misreport(cotenant.read("packing/tiny").replace(servers=[1, 0]), "min-servers")
 
@@ -273,7 +276,7 @@ def test_all_lists_of_an_agent_are_tried(number: int, ties: bool) -> None:
         assert found.status == "exact"
         assert found.value == pytest.approx(max([*worth, found.truthful]))
         gained += found.gain > 0
-    assert gained > 0 or number < 10
+    assert gained > 0 or number < 100
 
 
 def test_an_agent_gains_by_a_list_that_is_cut_short_where_no_order_of_the_whole_gains() -> None:

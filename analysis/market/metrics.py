@@ -103,7 +103,7 @@ class _Reports(Reports):
     and may split one in two. It has the budget that it has.
     """
 
-    unit, fields = "work", ("work", "parallel_fraction")
+    unit, fields, changes = "work", ("work", "parallel_fraction"), ("split",)
 
     def mine(self, instance: Market, name: str, agent: int) -> Any:
         return instance.user == agent

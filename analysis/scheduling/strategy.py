@@ -85,7 +85,7 @@ def changes(
 class _Reports(Reports):
     """An organization presents its jobs differently, by one change of `changes`."""
 
-    unit = "psi"
+    unit, changes = "psi", get_args(Kind)
 
     def utilities(self, truth: Scheduling, shown: Misreport, solution: Schedule) -> Floats:
         useful = truth.processing if shown.parts is None else shown.parts.useful

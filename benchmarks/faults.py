@@ -257,6 +257,16 @@ FAULTS = r"""
 - status = Status.FEASIBLE
 + status = Status.OPTIMAL
 
+@ solvers/colocation/first_phase.py: of its own type an agent leaves for there is none
+? colocation_first_phase::test_no_pair_of_a_pairing_with_few_blocking_pairs_is_struck_out
+- np.minimum(each, most + 1)
++ np.minimum(each, most)
+
+@ solvers/colocation/blossom.py: a path is taken over although enough agents are paired
+? colocation_blossom::test_a_pairing_with_few_enough_alone_is_taken_of_those_equal_at_a_rent
+- if many <= most or seen[end] or len(path) % 2:
++ if seen[end] or len(path) % 2:
+
 @ solvers/colocation/stable.py: that some number of pairs is too few proves two more
 ? colocation_bounds::test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
 - self.raise_bound(most + 1, f"

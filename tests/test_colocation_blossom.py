@@ -217,7 +217,7 @@ def test_ten_thousand_tiny_cases_equal_enumeration() -> None:
 
 
 @pytest.mark.parametrize("machines", [4, 5, 6, 7])
-def test_of_pairings_that_cost_the_same_at_a_rent_one_with_few_enough_alone_is_taken(
+def test_a_pairing_with_few_enough_alone_is_taken_of_those_equal_at_a_rent(
     machines: int,
 ) -> None:
     instance = Colocation(np.full((8, 8), 0.2), np.ones(8, dtype=int), machines=machines)

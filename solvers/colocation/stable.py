@@ -519,8 +519,11 @@ class _Search(Incumbent[Pairing, int]):
                 f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program "
                 "over types"
             )
-            self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
+            self._too_few(most, proof)
         return found.status is Status.INFEASIBLE or found.solution is not None
+
+    def _too_few(self, most: int, proof: str) -> None:
+        self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
 
     def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
         """Least penalty: among all stable matchings when there are any, else among those that
@@ -549,11 +552,7 @@ class _Search(Incumbent[Pairing, int]):
             self.penalty_bound = None if cheapest is None else cheapest.bound
         elif self.proved and self.instance.agents <= self.limits.exact_penalty:
             self._cheapest_exact(self.value, self._second_level_time())
-        same = (
-            "without blocking pairs"
-            if self.value == 0
-            else "whose blocking pairs are among the same"
-        )
+        same = "whose blocking pairs are among the same" if self.value else "without blocking pairs"
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
 
     def _find_stable_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
@@ -617,7 +616,7 @@ class _Search(Incumbent[Pairing, int]):
         self.stop = stop
         if found.status is Status.INFEASIBLE:
             proof = f"the program over types shows that none has {most} blocking pairs or fewer"
-            self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
+            self._too_few(most, proof)
         elif found.bound is not None and self.value == most:
             self.penalty_bound = found.bound
             self.certificate["second_level"] = (
@@ -658,16 +657,14 @@ class _Search(Incumbent[Pairing, int]):
         """Which gains count, with what confidence, and what to measure again."""
         if self.certain:
             return {}
-        uncertainty, (alpha, mode) = (
-            self.counted.uncertainty,
-            (self.counted.alpha, self.counted.mode),
-        )
+        counted, instance = self.counted, self.instance
         facts: dict[str, Any] = {
-            "uncertainty": uncertainty, "intervals": self.instance.certainty
+            "uncertainty": counted.uncertainty, "intervals": instance.certainty
         }  # fmt: skip
-        if uncertainty == "certain" or self.value == 0:
+        if counted.uncertainty == "certain" or self.value == 0:
             return facts
-        return {**facts, "measure_again": undecided_pairs(self.instance, self.best, alpha, mode)}
+        again = undecided_pairs(instance, self.best, counted.alpha, counted.mode)
+        return {**facts, "measure_again": again}
 
     @property
     def _cheapest(self) -> bool:

@@ -204,12 +204,10 @@ def _least_excess(
         *steps, epsilon = inverse @ np.array(right, dtype=object)
         moved = np.array(steps, dtype=object) @ changes
         off, entering = excess * unit - _sums(moved), None
-        for kind, masks, least in (("alone", single, 0), ("open", movable, epsilon))[
-            not rational :
-        ]:
+        for kind, masks, least in (("alone", single, 0), ("open", movable, epsilon)):
             gaps = off[masks] - least
             place = int(np.argmax(gaps > 0 if stalled > _PATIENCE else gaps))
-            if entering is None and gaps[place] > 0:
+            if entering is None and gaps[place] > 0 and (rational or kind == "open"):
                 entering = kind, int(masks[place])
         if entering is None:
             break

@@ -162,7 +162,7 @@ def test_certificates_say_what_they_should(seed: int) -> None:
     levels = [level for level, _ in found.levels]
     assert levels == sorted(levels, reverse=True)
     if epsilon <= 0:
-        assert nucleolus(values) == found
+        assert nucleolus(values).division == found.division  # certificates may differ
 
 
 def test_a_division_of_less_or_more_than_all_is_in_no_core() -> None:
@@ -253,7 +253,9 @@ def test_nucleoli_of_bundled_schedules_are_certified(
     shares = {each: d["shares"] for each, d in found.document["divisions"].items()}
     assert shares["REF"] == [str(psi) for psi in game.psi]
     assert shares["Shapley"] == list(map(str, game.phi()))
-    assert shares["nucleolus"] == list(map(str, nucleolus(game.values).division))
+    kind = [*shares][-1]  # of figure 7, organizations do better apart
+    division = nucleolus(game.values, rational=kind == "nucleolus").division
+    assert shares[kind] == list(map(str, division))
 
 
 @pytest.mark.slow
@@ -313,23 +315,24 @@ def test_a_forged_certificate_is_refused(change: Callable[[Document], object]) -
         judged(content, forged)
 
 
-def test_a_prenucleolus_is_no_nucleolus(tmp_path: Path) -> None:
+def test_a_prenucleolus_is_no_nucleolus_and_no_other_way_round(tmp_path: Path) -> None:
     values, _ = PUBLISHED["no zero-monotonic game"]
-    path, before = game_file(tmp_path, values), core(game_file(tmp_path, values))
+    whole = core(game_file(tmp_path, values))
+    with refused(Claimed):
+        replace(whole, proof=replace(whole.proof, method="prenucleolus")).prove(tmp_path / "one")
     found = nucleolus(values, rational=False)
     witness = {"division": {"over": 1, "numbers": [int(share) for share in found.division]}}
-    made = [
+    steps_ = tuple(
         {"kind": "balanced", "coalitions": list(w), "weights": list(w.values())}
         for _, w in found.levels
-    ]
-    first = replace(before.proof.levels[0], value=found.levels[0][0], bound=found.levels[0][0],
-                    steps=tuple(made))  # fmt: skip
-    own = replace(before.proof, witness=witness, levels=(first, before.proof.levels[1]))
+    )
+    least = found.levels[0][0]
+    first = replace(whole.proof.levels[0], value=least, bound=least, steps=steps_)
+    proof = replace(whole.proof, witness=witness, levels=(first, whole.proof.levels[1]))
     with refused(Claimed):
-        replace(before, proof=own).prove(tmp_path / "other.json")
-    assert not (tmp_path / "other.json").exists()
-    replace(before, proof=replace(own, method="prenucleolus")).prove(tmp_path / "own.json")
-    assert path.exists()
+        replace(whole, proof=proof).prove(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    replace(whole, proof=replace(proof, method="prenucleolus")).prove(tmp_path / "own")
 
 
 @pytest.mark.slow

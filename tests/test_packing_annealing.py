@@ -91,16 +91,26 @@ def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | N
     assert (sum(table[place] for place, _ in chosen) <= todo).all()
 
 
-def test_volume_and_stored_prices_are_proved_without_a_search_for_prices(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def searched(*_: object, **__: object) -> None:
-        raise AssertionError("prices were looked for")
+def test_volume_and_stored_prices_are_proved_without_a_search_for_prices(tmp_path: Path) -> None:
+    instance = cut_up(6, 2, 0)
+    problem, volume = presolve(instance), cotenant.solve(instance, "min-servers")
+    assert volume.certificate["bound_by"] == "volume"
+    step = proofs._by_volume(problem, 6)
+    assert step is not None
+    assert np.count_nonzero(step["weights"]) == 1
+    assert proofs._by_volume(problem, 7) is None
+    assert cotenant.prove(instance, volume, tmp_path / "volume").proof_status == "certified"
 
-    monkeypatch.setattr(proofs, "generate", searched)
-    twenty_four = caprara_toth(number=7, items=24, rng=np.random.default_rng(1))
-    for instance, by in ((cut_up(6, 2, 0), "volume"), (twenty_four, "column generation")):
-        result = cotenant.solve(instance, "min-servers")
-        assert result.certificate["bound_by"] == by
-        proved = cotenant.prove(instance, result, tmp_path / by.split()[0])
-        assert proved.proof_status == "certified"
+    instance = caprara_toth(number=7, items=24, rng=np.random.default_rng(1))
+    problem, priced = presolve(instance), cotenant.solve(instance, "min-servers")
+    assert priced.certificate["bound_by"] == "column generation"
+    stored, bound = proofs._stored(problem, priced.certificate), round(priced.objective)
+    assert stored is not None
+    assert stored.value > bound - 1
+    for prices in (stored, None):  # without time only what is stored proves it
+        given = (problem, bound, bound, Clock(1e-9))
+        found = proofs.bounded(*given, costs=False, stored=prices)
+        assert found is not None
+        income = sum(np.array(found["prices"]) * instance.requested.astype(int))
+        assert (income > (bound - 1) * found["scale"]) == (prices is not None)
+    assert cotenant.prove(instance, priced, tmp_path / "priced").proof_status == "certified"

@@ -67,6 +67,13 @@ def _require_one_name(text: str) -> None:
         )
 
 
+def given_rules(texts: list[str] | None, in_parts: bool) -> list[Callable[..., Any]]:
+    """The user's own rules; no process has the whole answer of a market in parts."""
+    if texts and in_parts:
+        raise InvalidOption(f"rule is {texts[0]!r}; a market in parts takes none; leave it out")
+    return [given_function(text, "rule") for text in texts or []]
+
+
 def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> list[str]:
     """What an answer breaks of the user's own rules, in sentences."""
     from ..analysis.run.measures import broken_rules, own_name

@@ -12,7 +12,7 @@ from ..analysis.report.console import console, print_json, progress, require_wri
 from . import parts
 from .arguments import Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER
-from .functions import broken_of, given_function
+from .functions import broken_of, given_rules
 
 if TYPE_CHECKING:
     from ..catalog import Method
@@ -29,8 +29,8 @@ def check(
     """Check a stored answer and compute again what it claims."""
     from ..instances.market.parts import is_parts
 
-    rules = [given_function(each, "rule") for each in rule or []]
-    if is_parts(file) and not rules:
+    rules = given_rules(rule, is_parts(file))
+    if is_parts(file):
         if not parts.check_folder(file, result_file, as_json):
             raise typer.Exit(NO_ANSWER)
         return

@@ -32,7 +32,7 @@ from .arguments import (
 )
 from .codes import NO_ANSWER, leave_interrupted
 from .derived import options_of
-from .functions import broken_of, failing_in, given_function, given_method
+from .functions import broken_of, failing_in, given_method, given_rules
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def solve(
     from ..instances.problem.options import parse_options
 
     require_latex(width, form)
-    rules = [given_function(each, "rule") for each in rule or []]
-    if is_parts(file) and not rules:
+    rules = given_rules(rule, is_parts(file))
+    if is_parts(file):
         require_writable(log)
         if parts.solve_folder(
             file,

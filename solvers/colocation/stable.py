@@ -506,6 +506,10 @@ class _Search(Incumbent[Pairing, int]):
             if not self._decide(most, self.clock.time_slice(1, seconds)):
                 return
 
+    def _too_few(self, most: int, proof: str) -> None:
+        """Raise the bound: no pairing has at most `most` blocking pairs."""
+        self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
+
     def _decide(self, most: int, seconds: float | None) -> bool:
         """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
         say.
@@ -523,7 +527,7 @@ class _Search(Incumbent[Pairing, int]):
         return found.status is Status.INFEASIBLE or found.solution is not None
 
     def _too_few(self, most: int, proof: str) -> None:
-        self.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)
+        self._too_few(most, proof)
 
     def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
         """Least penalty: among all stable matchings when there are any, else among those that

@@ -102,7 +102,7 @@ def exclusion_bound(problem: Reduced) -> int:
     together = np.zeros(problem.types**2, dtype=bool)
     for capacity in np.unique(problem.capacity, axis=0):
         together |= fits(pairs, capacity[None, :])[:, 0]
-    together.shape = (problem.types, problem.types)
+    together = together.reshape(problem.types, problem.types)
     together &= problem.compatible
     alone = ~np.diag(together)
     order = np.lexsort((together.sum(axis=1), ~alone))

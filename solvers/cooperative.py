@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -131,6 +131,7 @@ def nucleolus(values: Sequence[Any], *, rational: bool = True) -> Nucleolus:
 
 def whole_values(values: Sequence[Any]) -> tuple[Numbers, int]:
     """The values of a game as whole numbers over one denominator; see `in_core`."""
+    values = _entries(values, "values")
     if not 2 < len(values) <= 1 << MOST_PLAYERS or len(values) & (len(values) - 1):
         raise InvalidOption(
             f"values has {len(values)} entries; expected 2^k, one for each coalition of k players, "
@@ -145,13 +146,20 @@ def whole_values(values: Sequence[Any]) -> tuple[Numbers, int]:
 def whole_numbers(numbers: Sequence[Any], what: str) -> tuple[Numbers, int]:
     """Numbers, as they are written, as whole ones over one denominator."""
     exact = list[Fraction]()
-    for place, number in enumerate(numbers):
+    for place, number in enumerate(_entries(numbers, what)):
         try:
             exact.append(Fraction(str(number)))
         except (ValueError, ZeroDivisionError):
             raise InvalidOption(f"{what}[{place}] is {number!r}; expected a number") from None
     over = math.lcm(*(number.denominator for number in exact))
     return np.array([int(number * over) for number in exact], dtype=object), over
+
+
+def _entries(numbers: object, what: str) -> list[Any]:
+    """The entries of what can be run through."""
+    if isinstance(numbers, Iterable) and not isinstance(numbers, str | bytes):
+        return list(numbers)
+    raise InvalidOption(f"{what} is {numbers!r}; expected a list of numbers")
 
 
 def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) -> Nucleolus:

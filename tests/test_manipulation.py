@@ -196,19 +196,17 @@ def test_theorems_are_claimed_for_the_methods_and_options_they_are_about_alone()
     assert best_misreport(cotenant.read("admission/tiny"), proposed).gain == 6
 
 
-@pytest.mark.parametrize("number", numbers(60, 1))
+@pytest.mark.parametrize("number", numbers(500, 3))
 def test_who_proposes_does_not_gain_in_stable_marriage(number: int) -> None:
     """Roth 1982: truth is a dominant strategy for the proposing side of deferred acceptance."""
     rng, others = np.random.default_rng(number), 0
     for _ in range(number):
-        lists = {
-            str(i): rng.permutation([str(j) for j in range(6) if j != i]).tolist() for i in range(6)
-        }
-        instance = cotenant.from_lists(lists).replace(bandwidth=rng.permutation(6))
+        sides = [["1", "3", "5"], ["0", "2", "4"]]
+        lists = {str(i): rng.permutation(sides[i % 2]).tolist() for i in range(6)}
+        instance = cotenant.from_lists(lists).replace(bandwidth=[0, 3, 1, 4, 2, 5])
         for found in misreports(instance, "SMP", time_limit=None):
-            proposes = instance.bandwidth[int(found.agent)] >= 3
-            assert found.status == "exact"
-            assert found.gain == 0 or not proposes
+            assert found.exact
+            assert found.gain == 0 or int(found.agent) % 2 == 0
             others += found.gain > 0
     assert others > 0 or number < 10
 
@@ -277,8 +275,11 @@ def test_all_lists_of_an_agent_are_tried(number: int, ties: bool) -> None:
             )
         ]
         found = best_misreport(instance, "SR", who)
-        assert found.status == "exact"
-        assert found.value == pytest.approx(max([*worth, found.truthful]))
+        best = max([*worth, found.truthful])
+        assert found.value <= best + 1e-9
+        assert best <= found.truthful + found.gain_at_most + 1e-9
+        assert best == pytest.approx(found.value) or not found.exact
+        assert found.exact or ties  # lists with ties are searched
         gained += found.gain > 0
     assert gained > 0 or number < 100
 

@@ -33,6 +33,7 @@ function showWhatIsMissing() {
 
 function stop() {
   clearInterval(clock);
+  run.worker.onmessage = run.worker.onerror = null; // a late verdict would be on other files
   run.worker.terminate();
 }
 

@@ -59,9 +59,10 @@ def add(
                 )
             except typer.Exit as leaving:  # Ctrl-C, or no answer: what is known goes into the table
                 left = leaving
-            if result.exists():
-                with suppress(typer.Exit):
-                    prove(instance, method, proof, given=result, time_limit=time_limit)
+                if not result.exists():
+                    raise
+            with suppress(typer.Exit):  # no proof as a file of this one
+                prove(instance, method, proof, given=result, time_limit=time_limit)
             found += [proof if proof.exists() else result]
         with waiting("judging"):
             row, before = bounds.add(

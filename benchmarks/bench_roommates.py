@@ -189,7 +189,7 @@ def peers_of_irving() -> dict[str, Callable[[dict[int, list[int]]], Any]]:
 def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
     """Irving's algorithm here, and in algmatch and matching (pure Python) up to a size."""
     peers = peers_of_irving()
-    title = "Irving's algorithm, uniform lists, wall seconds; peers read the lists in their time"
+    title = "Irving's algorithm, uniform lists, processor seconds, in which peers read the lists"
     for agents in sizes:
         rank = instance("uniform", agents, 0)
         ours = timed(partial(irving, rank), 5)
@@ -202,11 +202,11 @@ def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
                     i + 1: [int(j) + 1 for j in np.argsort(rank[i])[:-1]] for i in range(agents)
                 }
                 run = timed(partial(call, lists))
-                theirs[name] = run.wall
+                theirs[name] = run.cpu
                 agree = agree is not False and (run.value is not None) == ours.value.stable
         rows.add(
-            title, agents=agents, stable=bool(ours.value.stable), cotenant=ours.wall,
-            partition=partition.wall, **theirs, agree=agree, asked=0.2 if agents == 2000 else None,
+            title, agents=agents, stable=bool(ours.value.stable), cotenant=ours.cpu,
+            partition=partition.cpu, **theirs, agree=agree, asked=0.2 if agents == 2000 else None,
         )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def main() -> None:
             own, rounded, exact, judged, off = [], [], [], [], [0.0]
             for _ in range(asked.games):
                 values = make(rng, players)
-                found = timed(lambda values=values: nucleolus(values))  # type: ignore[misc]
+                found = timed(lambda values=values: nucleolus(values))
                 own.append(found.cpu)
                 division, seconds, fractions, more = peer(asked.peer, values, asked.most_exact)
                 rounded.append(seconds)

@@ -69,8 +69,7 @@ def core(
     file: Annotated[
         str,
         typer.Argument(
-            help="An instance of scheduling, bundled or a file; or a game, the values of all "
-            "coalitions.",
+            help="An instance of scheduling, or a game: the values of all coalitions.",
             autocompletion=instances,
         ),
     ],

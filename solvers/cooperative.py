@@ -19,9 +19,10 @@ from ..instances.problem.errors import InvalidOption
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
+Given = Sequence[Any] | Numbers
 
 MOST_PLAYERS = 20
-"""Players of a game at most: 20 take a minute, 16 a second."""
+"""Players of a game at most: 16 take some seconds, each more about twice as many."""
 
 _PATIENCE = 5
 """Exchanges without progress after which Bland's rule (1977) chooses, which never cycles."""
@@ -47,7 +48,7 @@ class Nucleolus(NamedTuple):
     levels: tuple[tuple[Fraction, dict[int, int]], ...]
 
 
-def in_core(values: Sequence[Any], division: Sequence[Any]) -> CoreTest:
+def in_core(values: Given, division: Given) -> CoreTest:
     """Judge whether a division gives away the value of all, and no coalition earns more by itself.
 
     Parameters
@@ -76,7 +77,7 @@ def in_core(values: Sequence[Any], division: Sequence[Any]) -> CoreTest:
     return CoreTest(bool(inside), worst, Fraction(excess[worst], over * under))
 
 
-def least_epsilon(values: Sequence[Any]) -> Nucleolus:
+def least_epsilon(values: Given) -> Nucleolus:
     """Find the least number that bounds all excesses of some division; the core is empty above 0.
 
     It is the one level that is given. The certificate balances all players: the mean excess of its
@@ -94,7 +95,7 @@ def least_epsilon(values: Sequence[Any]) -> Nucleolus:
     return _first_levels(*whole_values(values), rational=False, most=1)
 
 
-def nucleolus(values: Sequence[Any], *, rational: bool = True) -> Nucleolus:
+def nucleolus(values: Given, *, rational: bool = True) -> Nucleolus:
     """Find the division whose largest excess is least, then the next largest, and so on.
 
     Parameters
@@ -129,7 +130,7 @@ def nucleolus(values: Sequence[Any], *, rational: bool = True) -> Nucleolus:
     return _first_levels(table, over, rational=rational)
 
 
-def whole_values(values: Sequence[Any]) -> tuple[Numbers, int]:
+def whole_values(values: Given) -> tuple[Numbers, int]:
     """The values of a game as whole numbers over one denominator; see `in_core`."""
     values = _entries(values, "values")
     if not 2 < len(values) <= 1 << MOST_PLAYERS or len(values) & (len(values) - 1):
@@ -143,7 +144,7 @@ def whole_values(values: Sequence[Any]) -> tuple[Numbers, int]:
     return table, over
 
 
-def whole_numbers(numbers: Sequence[Any], what: str) -> tuple[Numbers, int]:
+def whole_numbers(numbers: Given, what: str) -> tuple[Numbers, int]:
     """Numbers, as they are written, as whole ones over one denominator."""
     exact = list[Fraction]()
     for place, number in enumerate(_entries(numbers, what)):

@@ -45,10 +45,9 @@ class Divisions:
     def table(self) -> Table:
         """Who gets what, and whether it is in the core."""
         known, given = self.document, self.document["divisions"]
+        epsilon = known["least_epsilon"]
         columns = [Column(name, _text, numeric=True) for name in ("alone", *given)]
         shares = [known["alone"], *(division["shares"] for division in given.values())]
-        rows = tuple(zip(known["players"], *shares, strict=True))
-        epsilon = known["least_epsilon"]
         empty = "empty" if Fraction(epsilon) > 0 else "not empty"
         notes = [
             f"{name} is in the core" if division["in_core"] else
@@ -60,7 +59,7 @@ class Divisions:
             "core",
             f"{known['name'] or 'the game'}: {_text(known['value'])} divided",
             (Column("player", bold=True), *columns),
-            rows,
+            tuple(zip(known["players"], *shares, strict=True)),
             f"least epsilon {_text(epsilon)}: the core is {empty}",
             tuple(notes),
         )
@@ -114,9 +113,7 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
         values, over = whole_values(table if isinstance(table, list) else [])
         numbers = [str(player) for player in range(len(values).bit_length() - 1)]
         players, name, options = content.get("names", numbers), str(content.get("name", "")), {}
-        if not isinstance(players, list) or [type(each) for each in players] != [str] * len(
-            numbers
-        ):
+        if not isinstance(players, list) or list(map(type, players)) != [str] * len(numbers):
             raise InvalidInstance(f"{file}: names", players, f"a list of {len(numbers)} texts")
     else:
         instance: Any = instance_of(content, text, file, "scheduling")

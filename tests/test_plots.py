@@ -17,7 +17,7 @@ from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
 from cotenant.instances.problem.files import bundled
 
-DRAWN = [name for name in PROBLEM_NAMES if analysis_of(name).pictures is not None]
+DRAWN = [name for name in PROBLEM_NAMES if analysis_of(name).answer_picture is not None]
 BUNDLED = set(bundled())
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 

@@ -121,8 +121,11 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
         raise InvalidOption("the result holds no answer; expected one with a solution")
     check(instance, solution)
     analysis = analysis_of(instance.problem)
+    draw = analysis.answer_picture
+    shown = [] if draw is None else [draw(instance, solution)]
     if analysis.record is None or analysis.pictures is None:
-        return []
+        check_options((), options, "a picture")
+        return shown
     takers = {"metrics": analysis.metrics, "record": analysis.record}
     check_options(tuple(takers.values()), options, "a picture")
     row: dict[str, Any] = {
@@ -139,8 +142,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
     for key, function in takers.items():
         own = accepted(function, options)
         row[key] = function(instance, solution, **own)
-    draw = analysis.answer_picture
-    return [*([] if draw is None else [draw(instance, solution)]), *analysis.pictures([row])]
+    return [*shown, *analysis.pictures([row])]
 
 
 @validate_options

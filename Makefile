@@ -35,7 +35,7 @@ verifier:  ## the verifier of proofs as one file, dist/verify.pyz
 	.ci/zip-verifier dist/verify.pyz
 
 wheel: verifier  ## a release in dist: wheel, source distribution, verifier (python -m pip install build)
-	rm -rf build/lib build/bdist.* dist/cotenant-*
+	rm -rf build/lib build/bdist.* cotenant.egg-info dist/cotenant-*
 	python -m build --outdir dist .
 
 check: lint types test  ## what to run before a commit

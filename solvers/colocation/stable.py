@@ -526,9 +526,6 @@ class _Search(Incumbent[Pairing, int]):
             self._too_few(most, proof)
         return found.status is Status.INFEASIBLE or found.solution is not None
 
-    def _too_few(self, most: int, proof: str) -> None:
-        self._too_few(most, proof)
-
     def _cheapest_of_different(self, answer: RoommatesAnswer) -> None:
         """Least penalty: among all stable matchings when there are any, else among those that
         forgive the same pairs.

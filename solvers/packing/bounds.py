@@ -99,10 +99,10 @@ def exclusion_bound(problem: Reduced) -> int:
     least price.
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
-    together = np.zeros(problem.types**2, dtype=bool)
+    pair_fits = np.zeros(problem.types**2, dtype=bool)
     for capacity in np.unique(problem.capacity, axis=0):
-        together |= fits(pairs, capacity[None, :])[:, 0]
-    together = together.reshape(problem.types, problem.types)
+        pair_fits |= fits(pairs, capacity[None, :])[:, 0]
+    together = pair_fits.reshape(problem.types, problem.types)
     together &= problem.compatible
     alone = ~np.diag(together)
     order = np.lexsort((together.sum(axis=1), ~alone))

@@ -325,19 +325,13 @@ class _Search(Incumbent[Pairing, int]):
         soon, and the least penalty.
         """
         possible = without_blocking(self.instance, lists)
-        found = (
-            None
-            if possible is None
-            else self._find_stable_of(
-                possible, self.clock.time_slice(2) or self.limits.zero_seconds
-            )
-        )
+        found = None
+        if possible is not None:
+            seconds = self.clock.time_slice(2) or self.limits.zero_seconds
+            found = self._find_stable_of(possible, seconds)
         if possible is None or (found is not None and found.status is Status.INFEASIBLE):
-            proof = (
-                "zero is impossible: a program over the pairs that no first proposals rule "
-                "out shows it"
-            )
-            self.raise_bound(1, "zero is impossible", proof)
+            why = "a program over the pairs that no first proposals rule out shows it"
+            self.raise_bound(1, "zero is impossible", f"zero is impossible: {why}")
         elif found is not None and self.value == 0:
             self.penalty_bound = found.bound
             self.certificate["second_level"] = (
@@ -574,11 +568,9 @@ class _Search(Incumbent[Pairing, int]):
         process of its own, which is ended.
         """
         how: dict[str, Any] = {
-            **self.counted.options,
-            "engine": self.engine,
-            "start": start,
+            **self.counted.options, "engine": self.engine, "start": start,
             "limits": self.limits.shares,
-        }
+        }  # fmt: skip
         if seconds is None or not self._large(instance):
             return find_stable(instance, **how, time_limit=seconds)
         limit = CHILD_TIME_FRACTION * seconds

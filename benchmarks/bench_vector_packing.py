@@ -1,7 +1,7 @@
 """How much of a library of vector packing `min-servers` proves, and where its answers stand beside
 the best of published heuristics.
 
-    python benchmarks/bench_vector_packing.py FOLDER [--limit 60] [--sample K] [--largest N]
+    python benchmarks/bench_vector_packing.py FOLDER [--limit 60] [--sample K] [--largest N] [--only REGEX]
         [--table FOLDER/table.csv] [--out rows.jsonl] [--proofs FOLDER] [--all]
     python benchmarks/bench_vector_packing.py FOLDER --out rows.jsonl --summary
 
@@ -55,6 +55,8 @@ def rows_of(arguments: Namespace) -> list[Row]:
                 for key in ("lower_bound", "optimum", "best_heuristic")
             }
             is_open = row["optimum"] == "" and numbers["lower_bound"] < numbers["best_heuristic"]
+            if arguments.only and not re.search(arguments.only, f"{row['set']}/{row['instance']}"):
+                continue
             if (is_open or arguments.all) and int(size) <= arguments.largest:
                 found.append(
                     {"set": row["set"], "instance": row["instance"], "class": label,
@@ -124,6 +126,7 @@ def main() -> None:
     options.add_argument("--limit", type=float, default=60.0)
     options.add_argument("--sample", type=int, default=0)
     options.add_argument("--largest", type=int, default=10**9)
+    options.add_argument("--only", help="of instances whose SET/NAME matches")
     options.add_argument("--all", action="store_true")
     options.add_argument("--out", type=Path)
     options.add_argument("--proofs", type=Path)

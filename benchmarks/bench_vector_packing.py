@@ -1,8 +1,8 @@
 """How much of a library of vector packing `min-servers` proves, and where its answers stand beside
 the best of published heuristics.
 
-    python benchmarks/bench_vector_packing.py FOLDER [--limit 60] [--sample K] [--largest N] [--only REGEX]
-        [--table FOLDER/table.csv] [--out rows.jsonl] [--proofs FOLDER] [--all]
+    python benchmarks/bench_vector_packing.py FOLDER [--limit 60] [--sample K] [--largest N]
+        [--only REGEX] [--table FOLDER/table.csv] [--out rows.jsonl] [--proofs FOLDER] [--all]
     python benchmarks/bench_vector_packing.py FOLDER --out rows.jsonl --summary
 
 FOLDER holds `instances.tar.gz` unpacked (SET/INSTANCE.vbp) and `table.csv` with the columns set,

@@ -16,6 +16,7 @@ from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.annealing import anneal_steps
 from cotenant.solvers.packing.diving import _choice
 from cotenant.solvers.packing.fitting import decreasing, fit
+from cotenant.solvers.packing.patterns import price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.pricing_kernels import knapsack_bounds
@@ -79,6 +80,16 @@ def test_a_knapsack_bound_is_the_most_that_the_last_items_are_worth() -> None:
             for space in range(12):
                 fitting = later[later @ weight[r] <= space]
                 assert found[r, t, space] == (fitting @ worth).max()
+
+
+def test_many_types_are_priced_by_fewer_knapsacks_in_coarser_units() -> None:
+    sizes = np.stack(np.divmod(np.arange(11_000), 110), axis=1) + 1
+    instance = Packing(capacity=[[300, 300]], demand=sizes, request=np.ones(11_000))  # type: ignore[arg-type]
+    problem = presolve(instance)
+    profit = problem.demand.sum(axis=1)
+    priced = price_patterns(problem, 0, profit, 0, nodes=1000)
+    assert (priced.patterns @ problem.demand <= 300).all()
+    assert 598 <= (priced.patterns @ profit).max() <= priced.best <= 602
 
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])

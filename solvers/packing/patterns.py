@@ -22,6 +22,11 @@ ACCURACY = 10**8
 GRID = 1000
 """Units into which the room of a server is divided for the bounds of the search for patterns."""
 
+MOST_CELLS = 10_000_000
+"""Of these bounds, a whole number each: of more types fewer knapsacks are looked at, in coarser
+units.
+"""
+
 MOST_DEEP = 1_000_000
 """Where a server may hold more VMs, patterns are not searched for: the search goes VM by VM."""
 
@@ -188,12 +193,14 @@ def _search(
     from .pricing_kernels import best_patterns, knapsack_bounds
 
     worth, copies = profit[order], problem.request[order]
-    weight = np.ascontiguousarray(weight[:, order])
+    cells = (len(order) + 1) * (GRID + 1)
+    coarse = -(-cells // MOST_CELLS)
+    weight = np.ascontiguousarray(weight[: max(MOST_CELLS // cells, 1), order]) // coarse
     # a type that needs a resource which the class has not is in no pattern
     copies = np.where((problem.demand[order] > problem.capacity[kind]).any(axis=1), 0, copies)
     rows, found, best, _, whole = best_patterns(
         worth, problem.demand[order], copies, problem.capacity[kind], weight,
-        knapsack_bounds(worth, copies, weight, GRID), least, slack, nodes, keep, every,
+        knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every,
     )  # fmt: skip
     return rows, int(found), int(best), bool(whole)
 

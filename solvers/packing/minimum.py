@@ -227,7 +227,9 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
 
 
 def _anneal(search: PortfolioState) -> None:
-    """Annealing for a quarter of the time, while columns would take longer."""
+    """Annealing for a quarter of the time, where types are so many that columns take longer."""
+    if search.problem.types <= search.limits.flow_types:
+        return
     until = search.clock.seconds + (search.slice(0.25) or np.inf)
     for effort in (1.0, 3.0, 9.0):
         if search.open and (effort == 1.0 or search.problem.vms > search.limits.annealed_longer):

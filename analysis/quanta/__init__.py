@@ -6,6 +6,6 @@ ANALYSIS = Analysis(
     metric_table_at="analysis.quanta.metrics:METRICS",
     metrics_at="analysis.quanta.metrics:metrics",
     claims_at="analysis.quanta.metrics:claims",
-    answer_picture_at="analysis.quanta.pictures:answer_picture",
+    answer_picture_at="analysis.quanta.drawing:answer_picture",
     reports_at="analysis.quanta.metrics:REPORTS",
 )

@@ -23,6 +23,8 @@ from typing import Any
 
 import pytest
 
+import cotenant
+
 FILE = Path(__file__).resolve().parents[1] / "approved_messages.json"
 ROOT = FILE.parents[1]
 END = r"(?![\w.-])"
@@ -30,6 +32,7 @@ PLACES = [
     (rf"{re.escape(tempfile.gettempdir())}/pytest-of-\w+/pytest-\d+(/popen-gw\d+)?/\w+", "<tmp>"),
     (rf"{re.escape(tempfile.gettempdir())}/tmp\w{{8}}{END}", "<tmp>"),
     (re.escape(str(ROOT)) + END, "<root>"),
+    (re.escape(str(Path(cotenant.__file__).resolve().parent)) + END, "<root>"),
     (re.escape(str(Path.home())) + END, "<home>"),
     (r"\b0x[0-9a-f]{6,}\b", "<address>"),
     (r"/dev/fd/\d+", "/dev/fd/<number>"),

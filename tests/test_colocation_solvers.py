@@ -190,6 +190,7 @@ def test_six_jobs_of_penalties_below_every_tolerance() -> None:
         assert fairest.bound == 0.0
 
 
+@pytest.mark.slow
 def test_a_least_penalty_near_zero_is_proved_beside_far_larger_ones(reference: ModuleType) -> None:
     """Values of 1e-10 beside penalties up to 1: whole or nothing for the tolerances of engines."""
     for seed in range(60):

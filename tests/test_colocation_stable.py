@@ -197,6 +197,7 @@ def test_several_blocking_pairs_are_proved(number: int, way: str) -> None:
     assert blocking_pairs(instance, found.solution).count == number
 
 
+@pytest.mark.slow
 def test_the_certificate_of_an_instance_with_ties_can_be_checked_again() -> None:
     searched = set()
     for agents, seed, digits in ((100, 0, 3), (100, 1, 3), (200, 2, 4)):

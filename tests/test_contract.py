@@ -131,6 +131,7 @@ def test_no_exact_method_ends_behind_a_policy(name: str, method: catalog.Method)
     assert not method.applies_to(instance) or list(broken(instance, method)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40, 1))
 def test_nor_on_instances_by_chance(seed: int) -> None:
     wrong = [

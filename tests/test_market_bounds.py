@@ -129,6 +129,7 @@ def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any) -> 
     assert apart.certificate["engine"] == here.certificate["engine"]
 
 
+@pytest.mark.slow
 def test_an_equilibrium_in_a_process_of_its_own_is_the_same() -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
     here = fisher_convex(market)

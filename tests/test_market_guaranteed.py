@@ -237,6 +237,7 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
             assert point.bound >= whole.bound(point.limit) * (1 - PROVED)
 
 
+@pytest.mark.slow
 def test_without_the_program_jumping_markets_are_not_called_proved(engines: Any) -> None:
     engines(solve_convex=lambda *_, **__: ConvexAnswer(Status.UNKNOWN, Stop.FINISHED, None, ""))
     for seed in (1, 2, 4, 5):

@@ -286,6 +286,7 @@ def test_exact_routes_agree_on_middle_instances(number: int) -> None:
     assert number != 10 or routes[0].solution.servers == 8
 
 
+@pytest.mark.slow
 def test_arc_flow_agrees_on_few_types_with_many_vms() -> None:
     instance = few_types(types=5, vms=200, capacity=30, rng=np.random.default_rng(4))
     first, second = min_servers(instance, time_limit=60), arc_flow(instance, time_limit=60)

@@ -71,6 +71,7 @@ def solved(folder: Path, given: Colocation, sets: list[list[int]]) -> dict[str, 
     return {"value": value, "step": step}
 
 
+@pytest.mark.slow
 def test_our_bounds_are_those_of_exact_multipliers(tmp_path: Path) -> None:
     names = ("tiny", "no-stable-4", "cooper-beta-high-1000")
     bundled = [bundled_document(f"colocation/{name}") for name in names]

@@ -125,6 +125,7 @@ def test_counts_have_whole_ticks() -> None:
     assert any(tick % 1 for tick in parts.axes[0].yaxis.get_ticklocs())
 
 
+@pytest.mark.slow
 def test_the_words_that_stand_on_a_page_are_explained(twenty: list[Row]) -> None:
     words = dict(glossary(build_page(twenty, summary_only=True)))
     assert {"penalty", "gap", "blocking pair"} <= set(words)

@@ -223,6 +223,7 @@ def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
     assert first_pairs([1, 2], 1.0, np.random.default_rng(0)) == [(0, 1), (1, 1)]
 
 
+@pytest.mark.slow
 def test_the_next_pairs_are_those_on_which_stability_depends(tmp_path: Path) -> None:
     truth = cotenant.read("colocation/cooper-1000").penalty[:6, :6]
     simulated = SimulatedMachine(truth, [5.0] * 6, noise=0.004)

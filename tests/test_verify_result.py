@@ -446,6 +446,7 @@ def test_fewest_moves_are_those_at_the_fewest_servers() -> None:
     approved(recheck(instance, forged).broken)
 
 
+@pytest.mark.slow
 def test_prices_of_any_size_are_read_again_as_they_are() -> None:
     instance = Packing(
         capacity=[[15, 13], [11, 11], [8, 14]], servers=[1, 1, 2], demand=[[5, 7], [5, 5]],

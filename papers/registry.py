@@ -566,7 +566,7 @@ SECONDS = {
     "market-figure-3.12": 5,
     "market-figure-3.13": 10,
     "packing-figure-5": 5,
-    "packing-figure-6": 60,
+    "packing-figure-6": 440,
     "packing-figure-7": 10,
     "packing-theorems-8-10": 90,
     "market-section-3.3.2": 5,

@@ -101,9 +101,9 @@ GAME: Variations = {
     "the VM types": _each("types", *_TYPES[:2]),
 }
 GROWING: Variations = {
-    "alpha": _each("alpha", 2.0, largest=500),
-    "eta": _each("eta", 1, 2, largest=500),
-    "the VM types": _each("types", *_TYPES, largest=500),
+    "alpha": _each("alpha", 2.0, largest=500, eta=3),
+    "eta": _each("eta", 1, 2, 5, 10, largest=500),
+    "the VM types": _each("types", *_TYPES, largest=500, eta=3),
 }
 GAMES: Variations = {
     **draws(games=50),

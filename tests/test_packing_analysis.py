@@ -317,7 +317,7 @@ def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
     ("name", "options"),
     [
         ("packing-figure-5", {}),
-        ("packing-figure-6", {"largest": 50, "eta": 3}),
+        ("packing-figure-6", {"largest": 50}),
         ("packing-figure-7", {"slots": 3, "servers": 20}),
         ("packing-theorems-8-10", {"games": 5, "servers": 3, "eta": 3}),
     ],
@@ -333,6 +333,7 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
     def verdicts(fuga: float, first_fit: float, algorithm_1: float, wave: float) -> dict[str, str]:
         """Of CPU used by each policy, that of first fit going up and down by `wave`."""
         cpu = {"FUGA": fuga, "first-fit": first_fit, "FUGA-algorithm-1": algorithm_1}
+        cpu["FUGA, eta 10"] = 0.5
 
         def sweep():
             for place, size in enumerate(SIZES):
@@ -344,7 +345,9 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
                     }
                     yield {"method": policy, "machines": size, "metrics": used}
 
-        found = (one for one in claims_6([*sweep()]) if isinstance(one, Finding))
+        found = [one for one in claims_6([*sweep()]) if isinstance(one, Finding)]
+        assert found[-1].what == "FUGA, eta 10: allocated"
+        assert found.pop().ours == "CPU 0.500 to 0.500, memory 0.600 to 0.600"
         return {finding.what: finding.verdict for finding in found}
 
     assert set(verdicts(0.7, 0.65, 0.7, 0.05).values()) == {"reproduced"}

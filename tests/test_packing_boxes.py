@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.generators import vm_types
+from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.game.boxes import Boxes, ascending
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
@@ -86,6 +88,26 @@ def test_boxes_that_hold_too_much_and_sums_of_roots_are_left_to_lists() -> None:
     assert equilibrium(many)[0].tolist() == listed(Space.of(many))
     roots = game_of(vm_types(rng=np.random.default_rng(0)), alpha=2.5)
     assert not Boxes.of(Space.of(roots)).fits(10**9)
+
+
+def test_a_game_too_large_for_memory_is_refused_before_it_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Space, "levels", None)
+    large = vm_types(machines=2000, resources=2, rng=np.random.default_rng(0))
+    with refused(InvalidOption):
+        fuga(large, eta=10)
+
+
+def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:
+    game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
+    boxes = Boxes.of(Space.of(game))
+    # 4 states; boxes hold 6 values of the 3 counts of the last level
+    assert boxes.fits(6)
+    assert not boxes.fits(4)
+    assert equilibrium(game, most_states=4)[0].tolist() == equilibrium(game)[0].tolist()
+    with refused(InvalidOption):
+        boxes.fits(3)
 
 
 def test_an_interrupt_between_two_players_gives_the_choices_of_algorithm_1() -> None:

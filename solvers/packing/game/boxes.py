@@ -16,8 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
+from ....instances.problem.errors import InvalidOption
 from ...outcome import Clock
-from .states import OutOfTime, Space
+from .states import CURES, OutOfTime, Space
 
 PART = 2**22
 """Values that are sorted between two looks at the clock, about."""
@@ -97,12 +98,17 @@ class Boxes:
         return sum(map(math.prod, self.sizes().tolist()))
 
     def fits(self, most_states: int) -> bool:
-        """Whether boxes serve this game: v is exact in whole numbers, the boxes hold little that
-        play does not reach, and at most so many points are kept at a time.
+        """Whether boxes serve this game: v is exact in whole numbers, and the boxes hold little
+        that play does not reach.
+
+        Raises
+        ------
+        InvalidOption
+            They would serve, but more points than allowed are kept at a time, and lists may be too
+            long as well.
         """
         worths, kind = self.space.game.worths, self.space.game.kind
-        kept = 9 * math.prod(self.sizes()[-1].tolist()) // 4
-        if not len(worths.digits) or worths.floor or kept > most_states:
+        if not len(worths.digits) or worths.floor:
             return False
         # no more counts than there are ways to say how often each move was made
         number, reached = [0] * len(self.moves), 1
@@ -114,7 +120,16 @@ class Boxes:
                 for made, moves in zip(number, self.moves, strict=True)
             )
             reached += min(ways, math.prod(box))
-        return self.points <= max(8 * reached, SMALL)
+        if self.points > max(8 * reached, SMALL):
+            return False
+        kept: int = 9 * math.prod(boxes[-1]) // 4
+        if kept > most_states < reached:
+            raise InvalidOption(
+                f"the game has up to {self.points:.2g} states (total counts after each move), and "
+                f"its play keeps {kept} values at a time ({kept * 8e-9:.2g} GB), more than "
+                f"most_states, {most_states}; use {CURES}"
+            )
+        return kept <= most_states
 
     def solve(self, clock: Clock, kept: int = KEPT) -> Integers | None:
         """(P, s) what each player chooses; None where floats are too few to hold v exactly.

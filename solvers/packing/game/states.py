@@ -17,6 +17,7 @@ from ...outcome import Clock
 from .strategies import Game, Strategies
 from .worth import Worths
 
+CURES = "a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
 MOST_STATES = 60_000_000
 States = Annotated[int, AtLeast(1, "a number of states")]
 """Keys of all levels together that are kept, up to 28 bytes each."""
@@ -121,8 +122,7 @@ class Space:
                 raise InvalidOption(
                     f"the game has more than {most} states (total counts after each move; "
                     f"{place + 1} of {self.game.players}"
-                    " moves listed); use a smaller eta, fewer VM types or servers, more "
-                    "memory (most_states), or FUGA-algorithm-1"
+                    f" moves listed); use {CURES}"
                 )
             if clock.expired:
                 raise OutOfTime

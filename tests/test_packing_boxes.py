@@ -90,10 +90,7 @@ def test_boxes_that_hold_too_much_and_sums_of_roots_are_left_to_lists() -> None:
     assert not Boxes.of(Space.of(roots)).fits(10**9)
 
 
-def test_a_game_too_large_for_memory_is_refused_before_it_is_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Space, "levels", None)
+def test_a_game_too_large_for_memory_is_refused_before_it_is_listed() -> None:
     large = vm_types(machines=2000, resources=2, rng=np.random.default_rng(0))
     with refused(InvalidOption):
         fuga(large, eta=10)

@@ -357,7 +357,7 @@ class _Mechanism:
             source = f"{names[agent]} reports {report} to {self.name}; truth: {truth.source}"
             witness = best.instance.replace(name=f"{truth.name}-misreport", source=source)
         changes = zip(names, (worth - honest).tolist(), strict=True)
-        others = {who: change for who, change in changes if who != names[agent]}
+        others = {w: change for w, change in changes if w != names[agent] and not np.isnan(change)}
         return Manipulation(
             names[agent], self.name, reports.unit, own, own + gain, max(gain, limit), why, exact,
             tried, report, witness, others, stop,

@@ -374,7 +374,9 @@ def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
         core(wide).prove(tmp_path / "proof.json")
 
 
-@pytest.mark.parametrize("change", [{"names": ["one"]}, {"names": "abc"}, {"values": 3}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"names": ["one"]}, {"names": ["a", "a"]}, {"names": "abc"}, {"values": 3}], ids=str
+)
 def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
     with refused((InvalidInstance, InvalidOption)):
         core(game_file(tmp_path, **{"values": [0, 0, 0, 1], **change}))

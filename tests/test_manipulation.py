@@ -29,6 +29,7 @@ from cotenant.instances.market import Market
 from cotenant.instances.packing import Packing
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.instances.problem.errors import InvalidOption, NoSolution, UnknownName
+from cotenant.instances.quanta import Quanta
 from cotenant.instances.scheduling import Scheduling
 from cotenant.solvers.market import fisher
 
@@ -437,3 +438,20 @@ def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) ->
         for line in rows.read_text().splitlines()
     ]
     assert found == [None, None, 6, 0]
+
+
+def test_a_comparison_has_users_who_want_nothing() -> None:
+    idle = Quanta(demand=[[5, 0, 9], [2, 7, 1], [0, 0, 0]], share=3)
+    done = cotenant.compare([idle], ["Karma"], manipulation=True)
+    assert [{*row["manipulation"]["others"]} for row in done.rows] == [{"1"}]
+
+
+def test_the_bound_of_a_line_is_of_all_its_runs() -> None:
+    done = cotenant.compare(
+        [cotenant.read("groups/tiny")], ["random"], seeds=[0, 1, 2, 3], manipulation=True
+    )
+    found = [row["manipulation"] for row in done.rows]
+    assert len({each["gain_at_most"] for each in found}) > 1
+    [line] = done.summary()
+    assert line["manipulation"]["gain_at_most"] == max(each["gain_at_most"] for each in found)
+    assert line["manipulation"]["status"] == "at least"

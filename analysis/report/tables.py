@@ -464,7 +464,8 @@ def _gain(line: Line) -> Any:
     if (found := line.get("manipulation")) is None:
         return None
     most = found["gain_at_most"]
-    more = "" if found["status"] == "exact" or most is None else f" (at most {most:.4g})"
+    more = " or more" if most is None else f" (at most {most:.4g})"
+    more = "" if found["status"] == "exact" else more
     return found["gain"], f"{found['gain']:.4g}{more}"
 
 

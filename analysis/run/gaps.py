@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import Signature, signature
+from operator import itemgetter
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,13 @@ class Comparison:
             line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
             gains = [row["manipulation"] for row in done if "gain" in row.get("manipulation", {})]
             if gains:
-                line["manipulation"] = max(gains, key=lambda found: found["gain"])
+                best, mosts = max(gains, key=itemgetter("gain")), [g["gain_at_most"] for g in gains]
+                exact = len(gains) == len(done) and all(g["status"] == "exact" for g in gains)
+                known = len(gains) == len(done) and None not in mosts
+                line["manipulation"] = {
+                    **best, "gain_at_most": max(mosts) if known else None,
+                    "status": "exact" if exact else "at least",
+                }  # fmt: skip
             line["equilibrium"] = any(row.get("tolerance") is not None for row in done)
             line["bounds"], line["scales"] = rows[0]["bounds"], rows[0]["scales"]
             line["metrics"] = _means([row["metrics"] for row in answered])

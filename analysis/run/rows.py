@@ -101,7 +101,7 @@ class Line(TypedDict, total=False):
     proof : how the claims of the runs stand: certified only where those of all are.
     metrics, gaps, differences : means over the seeds that have an answer; None where one has none.
     spreads : standard deviations of the metrics over those seeds; None of fewer than two.
-    manipulation : the misreport of the runs that gains most.
+    manipulation : the misreport of the runs that gains most, with the bound of all of them.
     errors : reasons of failures, with how often each occurred.
     own_metrics, broken : of its rows together; `broken` is there where there are rules.
     """

@@ -113,8 +113,10 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
         values, over = whole_values(table if isinstance(table, list) else [])
         numbers = [str(player) for player in range(len(values).bit_length() - 1)]
         players, name, options = content.get("names", numbers), str(content.get("name", "")), {}
-        if not isinstance(players, list) or list(map(type, players)) != [str] * len(numbers):
-            raise InvalidInstance(f"{file}: names", players, f"a list of {len(numbers)} texts")
+        texts = isinstance(players, list) and all(isinstance(player, str) for player in players)
+        if not texts or not len(numbers) == len(players) == len({*players}):
+            expected = f"a list of {len(numbers)} different texts"
+            raise InvalidInstance(f"{file}: names", players, expected)
     else:
         instance: Any = instance_of(content, text, file, "scheduling")
         found = reference(instance, reading)

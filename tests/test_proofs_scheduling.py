@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -41,6 +41,23 @@ def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(seed: int) -
         assert Shapley(given, later).start == expected
 
 
+@pytest.mark.parametrize("reading", ["figure", "definition"])
+def test_ten_organizations_are_played_again(reading: Literal["figure", "definition"]) -> None:
+    rng = np.random.default_rng(10)
+    instance = Scheduling(
+        [1] * 10,
+        rng.integers(0, 10, 30).tolist(),
+        rng.integers(0, 15, 30).tolist(),
+        rng.integers(1, 20, 30).tolist(),
+        30,
+        name="ten",
+    )
+    proof = proved(instance, "REF", reading=reading)
+    assert "unfairness is 0" in proof.sentence
+    with refused(Refused):  # says how far the coalitions came
+        judged(proof.content, proof.document, most_work=500_000)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(seed: int) -> None:
     instance = scheduling(seed)
@@ -71,7 +88,7 @@ def test_another_utility_and_too_many_organizations_stay_claimed() -> None:
     instance = read("scheduling/tiny")
     with refused(Claimed):
         proved(instance, "REF", utility="flow-time")
-    many = Scheduling([1] * 14, list(range(14)), [0] * 14, [2] * 14, 9, name="many")
+    many = Scheduling([1] * 17, list(range(17)), [0] * 17, [2] * 17, 9, name="many")
     with refused(Claimed):
         proved(many, "REF", replace(ref(instance), solution=fifo(many)))
 

@@ -5,15 +5,13 @@ A unit of work done before t is worth its age at t, so a job that starts at s an
 age(t - s) - age(t - e) then, age(x) = x (x + 1) / 2 for x > 0.
 """
 
+import heapq
 import math
 from fractions import Fraction
 
-from .cooperative import LEVELS, nucleolus_levels
+from .cooperative import LEVELS, MOST_PLAYERS, nucleolus_levels
 from .frame import CheckedLevel, Methods, ProofCase
 from .reading import MOST_PRICE, Refused, Step, charge, fields, rationals, refuse_if, whole, wholes
-
-MOST_ORGANIZATIONS = 13
-"""Organizations whose coalitions are played: with 15, of whom two wait, this takes too long."""
 
 
 class Scheduling:
@@ -124,98 +122,145 @@ class Scheduling:
 
 
 class Shapley:
-    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, small ones first.
+    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, moment by moment.
 
     A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
     fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
     Shapley value in the game of what the schedules of the sub-coalitions are worth. `later`: 0, all
     is looked at at the moment t itself ("figure"); 1, at t + 1, starts at t included
-    ("definition").
+    ("definition"). At a moment they play in the order of their masks: parts before the whole.
+
+    Theorem (Hart and Mas-Colell 1989). Let Q(S) = (|S| - 1)! v(S) + the sum of Q(S - u) over u in
+    S, Q of nobody 0. Then u's Shapley value in S is (Q(S) - |S| Q(S - u)) / |S|!. So the order of
+    utility - phi within S is that of (|S| - 1)! utility + Q(S - u).
+
+    What jobs are worth at t is the sum of age(t - start) less that of age(t - end), which follows
+    from how many started less ended, and the same of their times and of their times squared. These
+    three, of any sign, are the digits of one number in base 2^width; so are all sums of such.
     """
 
     def __init__(self, given: Scheduling, later: int) -> None:
-        self.given, self.later = given, later
-        self.past: dict[int, list[tuple[int, list[int]]]] = {}
-        self.start = list[int]()
-        refuse_if(
-            len(given.machines) > MOST_ORGANIZATIONS, "so many coalitions would take too long"
-        )
-        for coalition in range(1, 1 << len(given.machines)):
-            self.past[coalition] = []
-            self.start = self.play(coalition)
+        self.given, self.later, self.size = given, later, len(given.machines)
+        refuse_if(self.size > MOST_PLAYERS, "so many coalitions would take too long")
+        coalitions, jobs = range(1 << self.size), len(given.owner)
+        charge(100 << self.size)
+        self.bits = [1 << u for u in range(self.size)]
+        self.members = [[u for u, bit in enumerate(self.bits) if s & bit] for s in coalitions]
+        self.parts = [[s ^ bit for bit in self.bits if s & bit] for s in coalitions]
+        self.free = [sum(given.machines[u] for u in self.members[s]) for s in coalitions]
+        self.factorial = [0, *map(math.factorial, range(self.size))]  # of |S| - 1
+        most = 8 * math.factorial(self.size) * (jobs + 1) * given.horizon**2
+        self.width = most.bit_length() + 2
+        self.long = self.width // 100
+        # By coalition S: v(S), and Q(S) or None if v of a part has changed since. By S * size + u:
+        # the utility of its member u, and how many of u's jobs have started. By time: whose jobs
+        # are released, and the S * size + u of those that end.
+        self.worth = [0] * len(coalitions)
+        self.potentials: list[int | None] = [0, *[None] * (len(coalitions) - 1)]
+        self.utility, self.heads = [0] * (self.size << self.size), [0] * (self.size << self.size)
+        self.come, self.start, self.now = [0] * self.size, [-1] * jobs, 0
+        self.released, self.ends = dict[int, list[int]](), dict[int, list[int]]()
+        for j in [j for queue in given.queues for j in queue]:
+            self.released.setdefault(given.release[j], []).append(given.owner[j])
+        self.events = sorted(self.released)
+        try:
+            self.play()
+        except Refused:
+            raise Refused(
+                f"the {len(coalitions) - 1} coalitions of {self.size} organizations play no "
+                f"further than to moment {self.now} of {given.horizon} with the patience of this "
+                "program"
+            ) from None
 
-    @staticmethod
-    def ages(sums: list[int], t: int) -> int:
-        """The sum of age(t - x), given how many x there are, their sum, and their squares'."""
-        return (sums[0] * t * (t + 1) - (2 * t + 1) * sums[1] + sums[2]) // 2
+    def digits(self, count: int, total: int, squares: int) -> int:
+        """Three numbers as one; of one job at x: 1, x, x^2."""
+        return (((count << self.width) + total) << self.width) + squares
 
-    def value(self, coalition: int, t: int) -> int:
-        """What the schedule of a coalition is worth at t."""
-        past, low, high = self.past[coalition], 0, len(self.past[coalition])
-        while low < high:  # the last entry up to t
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if past[middle][0] <= t else (low, middle)
-        return self.ages(past[low - 1][1], t) if low else 0
+    def value(self, sums: int, t: int) -> int:
+        """Twice the sum of age(t - x) over all x of which `sums` has the digits."""
+        half, mask = 1 << self.width - 1, (1 << self.width) - 1
+        sums += self.digits(half, half, half)
+        count, total = (sums >> 2 * self.width) - half, (sums >> self.width & mask) - half
+        return count * t * (t + 1) - (2 * t + 1) * total + (sums & mask) - half
 
-    def phi(self, members: list[int], t: int) -> dict[int, int]:
-        """Shapley values times lcm(1..k), less what the members' own value adds to each alike."""
-        size, phi = len(members), dict.fromkeys(members, 0)
-        unit = math.lcm(*range(1, size + 1))
-        weight = [unit // (size * math.comb(size - 1, taken)) for taken in range(size)]
-        whole_coalition = sum(1 << u for u in members)
-        part = (whole_coalition - 1) & whole_coalition
-        while part:
-            worth, taken = self.value(part, t), part.bit_count()
-            for u in members:
-                phi[u] += worth * (weight[taken - 1] if part >> u & 1 else -weight[taken])
-            part = (part - 1) & whole_coalition
-            charge(10 + 4 * size)
-        return phi
+    def changed(self, coalition: int) -> None:
+        """Forget Q of a coalition and of all that it is part of, unless they are forgotten."""
+        potentials = self.potentials
+        potentials[coalition] = None
+        for bit in self.bits:
+            if potentials[coalition | bit] is not None:
+                self.changed(coalition | bit)
 
-    def play(self, coalition: int) -> list[int]:
-        """The start of each job for a coalition, -1 for none; its worth goes to `past`."""
-        given, members = self.given, [u for u in range(MOST_ORGANIZATIONS) if coalition >> u & 1]
-        start, machines = [-1] * len(given.owner), sum(given.machines[u] for u in members)
-        past, running = self.past[coalition], list[tuple[int, int]]()
-        own, heads = {u: [0, 0, 0] for u in [*members, -1]}, dict.fromkeys(members, 0)
-        come, ready = dict.fromkeys(members, 0), dict[int, list[int]]()
-        unit, t, later = math.lcm(*range(1, len(members) + 1)), 0, self.later
-        charge(2 * len(start))
+    def potential(self, coalition: int) -> int:
+        """Q of a coalition, which is known from then on."""
+        parts, potentials = self.parts[coalition], self.potentials
+        for part in parts:
+            if potentials[part] is None:
+                self.potential(part)
+        charge(15 + (1 + self.long) * len(parts))
+        total: int = self.factorial[len(parts)] * self.worth[coalition]
+        potentials[coalition] = total = total + sum(map(potentials.__getitem__, parts))  # type: ignore[arg-type]
+        return total
 
-        def count(u: int, x: int, sign: int) -> None:
-            charge(30)
-            for key in (u, -1):
-                own[key] = [entry + sign * x**k for k, entry in enumerate(own[key])]
-            past.append((x, own[-1]))
+    def play(self) -> None:
+        """Go from event to event: the releases, and the ends in any coalition."""
+        while self.events and self.events[0] < self.given.horizon:
+            self.now = t = heapq.heappop(self.events)
+            one, able, come = self.digits(1, t, t * t), set[int](), 0
+            ended = self.ends.pop(t, [])
+            charge((20 + self.long) * len(ended))
+            for place in ended:
+                coalition = place // self.size
+                self.utility[place] -= one
+                self.worth[coalition] -= one
+                self.free[coalition] += 1
+                able.add(coalition)
+            for u in self.released.get(t, []):
+                self.come[u] += 1
+                come |= 1 << u
+            if come:
+                charge(len(self.free))
+                able.update([s for s, free in enumerate(self.free) if free and s & come])
+            charge(20 * len(able))
+            for coalition in sorted(able):
+                self.changed(coalition)
+                self.serve(coalition, t, one)
 
-        while machines and t < given.horizon:
-            for end, u in sorted([entry for entry in running if entry[0] <= t]):
-                count(u, end, -1)
-            running = [entry for entry in running if entry[0] > t]
-            free = machines - len(running)
-            for u, jobs in [(u, given.queues[u]) for u in members]:
-                while come[u] < len(jobs) and given.release[jobs[come[u]]] <= t:
-                    come[u] += 1
-                ready[u] = jobs[heads[u] : min(come[u], heads[u] + free)][::-1]  # the next one last
-                charge(2 * len(ready[u]))
-            queues = list(ready.values())
-            several = sum(map(len, queues)) > free and queues.count([]) < len(members) - 1
-            phi = self.phi(members, t + later) if several else dict.fromkeys(members, 0)
-            while free and any(ready.values()):
-                able = [u for u in members if ready[u]]
-                _, u = min((unit * self.ages(own[u], t + later) - phi[u], u) for u in able)
-                j, free, heads[u] = ready[u].pop(), free - 1, heads[u] + 1
-                start[j] = t
-                running.append((t + given.length[j], u))
-                count(u, t, 1)
-            charge(30 * (len(running) + len(members)))
-            queued = [given.queues[u][heads[u]] for u in members if heads[u] < len(given.queues[u])]
-            if not queued:
-                break
-            t = max(t, min(given.release[j] for j in queued)) if free else min(running)[0]
-        for end, u in sorted(running):
-            count(u, end, -1)
-        return start
+    def serve(self, coalition: int, t: int, one: int) -> None:
+        """Start jobs of a coalition at t; `one`: the digits of t."""
+        heads, members, first = self.heads, self.members[coalition], coalition * self.size
+        waiting = [u for u in members if heads[first + u] < self.come[u]]
+        if not waiting:
+            return
+        free, scores, times = self.free[coalition], dict[int, int](), 0
+        if len(waiting) > 1 and sum(self.come[u] - heads[first + u] for u in waiting) > free:
+            times = self.factorial[len(members)]
+            charge((20 + self.long) * len(waiting))
+            for u in waiting:
+                known = self.potentials[coalition ^ 1 << u]
+                known = self.potential(coalition ^ 1 << u) if known is None else known
+                sums = times * self.utility[first + u] + known
+                scores[u] = self.value(sums, t + self.later)
+        while free and waiting:
+            u = min(waiting, key=scores.__getitem__) if times else waiting[0]
+            j = self.given.queues[u][heads[first + u]]
+            if first + self.size == len(heads):
+                self.start[j] = t
+            end = t + self.given.length[j]
+            if end not in self.ends:
+                self.ends[end] = []
+                if end not in self.released:
+                    heapq.heappush(self.events, end)
+            self.ends[end].append(first + u)
+            free, heads[first + u] = free - 1, heads[first + u] + 1
+            self.utility[first + u] += one
+            self.worth[coalition] += one
+            if times and self.later:
+                scores[u] += 2 * times
+            if heads[first + u] == self.come[u]:
+                waiting.remove(u)
+            charge(30 + 2 * self.long)
+        self.free[coalition] = free
 
 
 def played(case: ProofCase, given: Scheduling) -> Shapley:
@@ -253,8 +298,8 @@ def scheduling_most(case: ProofCase, utility: bool = False) -> list[CheckedLevel
 def divided(case: ProofCase, alone: bool) -> list[CheckedLevel]:
     """Of the game of what the schedules of REF's coalitions are worth at the horizon."""
     given = Scheduling(ProofCase(case.document, case.options, None, []))
-    game, coalitions = played(case, given), range(1, 1 << len(given.machines))
-    values = [0, *(game.value(coalition, given.horizon) for coalition in coalitions)]
+    game = played(case, given)
+    values = [0, *(game.value(sums, given.horizon) // 2 for sums in game.worth[1:])]
     return nucleolus_levels(case, values, 1, alone)
 
 

@@ -346,8 +346,7 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
                     yield {"method": policy, "machines": size, "metrics": used}
 
         found = [one for one in claims_6([*sweep()]) if isinstance(one, Finding)]
-        assert found[-1].what == "FUGA, eta 10: allocated"
-        assert found.pop().ours == "CPU 0.500 to 0.500, memory 0.600 to 0.600"
+        approved([found[-1].what, found.pop().ours])
         return {finding.what: finding.verdict for finding in found}
 
     assert set(verdicts(0.7, 0.65, 0.7, 0.05).values()) == {"reproduced"}

@@ -83,7 +83,7 @@ SAMPLED = {
     "test_every_problem_has_a_picture_of_an_answer": 2,
     "test_a_forgery_is_refused": 2,
     "test_an_answer_is_what_it_says_and_survives_its_file": 2,
-    "test_the_examples_of_a_page_run_and_print_what_it_says": 6,
+    "test_the_examples_of_a_page_run_and_print_what_it_says": 9,
     "test_a_notebook_prints_what_is_stored_in_it": 4,
     "test_what_is_exact_equals_enumeration_whatever_things_are_called": 4,
     "test_changes_to_a_result_are_seen_or_listed": 6,

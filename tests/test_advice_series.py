@@ -308,6 +308,7 @@ needs_kubectl = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_kubectl
 def test_the_real_kubectl_lists_a_cluster(tmp_path: Path) -> None:
     path = tmp_path / "series.jsonl"

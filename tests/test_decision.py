@@ -77,6 +77,7 @@ def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() ->
     approved(decided.sentence)
 
 
+@pytest.mark.slow
 def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_path: Path) -> None:
     tiny = cotenant.read("colocation/tiny")
     names = ("web<b>", "batch", "db", "cache")

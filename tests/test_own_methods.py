@@ -282,6 +282,7 @@ def test_that_there_is_no_answer_may_be_said_of_an_instance() -> None:
     assert cotenant.solve(TINY, none).status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: Path) -> None:
     (folder / "own_edited.py").write_text(FAILING)
     (folder / "own_helper.py").write_text("def broken():\n    return {}['key']\n")

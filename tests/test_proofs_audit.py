@@ -390,7 +390,7 @@ ENDLESS: dict[str, tuple[Document, str, dict[str, Any]]] = {
         servers([[4]], [[1]], request=[9], servers=[2], placed=[[0, 0, 1]]),
         "fewest-moves", {"options": {"servers": 2}, "steps": [empty()] * 99},
     ),
-    "jobs that wait in every coalition": (LINE, "REF", {"steps": [{"kind": "recompute"}] * 2}),
+    "jobs that wait in every coalition": (LINE, "REF", {"steps": [{"kind": "recompute"}] * 99}),
     "logarithms of many users": (
         {**MARKET, "budget": [1] * 9, "job": {k: v * 9 for k, v in JOBS.items()}}, "nash-welfare",
         {"witness": cores(18), "steps": [{"kind": "tangent"}]},

@@ -275,6 +275,7 @@ def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
     assert overlooked(number, every=120) == []
 
 
+@pytest.mark.slow
 def test_every_change_to_one_result_is_seen_or_listed_before_any_proof() -> None:
     assert overlooked(1, time_limit=0) == []
 

@@ -40,6 +40,7 @@ def place_in(function: Any, line: int) -> str:
     return f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno + line}"
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_from_processes_this_process_and_a_file(tmp_path: Path) -> None:
     methods = ["optimal", "SMR", bad.in_order]
     settings: dict[str, Any] = {"seeds": [0, 3], "options": {"alpha": 0.01}, "predict": 0.5}

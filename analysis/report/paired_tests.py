@@ -93,23 +93,25 @@ def rank_methods(values: Values, sense: Sense, against: str | None = None) -> Ra
     tested = [
         pair for pair in combinations(range(len(names)), 2) if against is None or first in pair
     ]
-    p_values = holm([signed_rank_test(_paired(table[i], table[j]))[0] for i, j in tested])
+    tests = {(i, j): signed_rank_test(_paired(table[i], table[j])) for i, j in tested}
+    p_values = dict(zip(tests, holm([p_value for p_value, _ in tests.values()]), strict=True))
     pairs = []
     for other in (place for place in order if place != first):
         costs_paired = _paired(table[other], table[first])
         both = np.isfinite(table[[other, first]]).all(axis=0)
         apart = sign * (table[other][both] - table[first][both])
-        p_value = p_values[tested.index((min(first, other), max(first, other)))]
+        pair = min(first, other), max(first, other)
         better, worse = int((costs_paired < 0).sum()), int((costs_paired > 0).sum())
-        effect = signed_rank_test(costs_paired)[1]
-        pairs.append(Pair(names[other], better, worse, effect, p_value, *hodges_lehmann(apart)))
+        effect = tests[pair][1] if pair[0] == other else 0.0 - tests[pair][1]
+        ends = hodges_lehmann(apart)
+        pairs.append(Pair(names[other], better, worse, effect, p_values[pair], *ends))
     ranked = {names[place]: float(mean[place]) for place in order}
     groups: list[list[str]] = []
     for low in ranked.values():
         near = [name for name, rank in ranked.items() if low <= rank < low + critical]
         if not groups or near[-1] != groups[-1][-1]:
             groups.append(near)
-    return Ranking(ranked, names[first], pairs, len(tested), friedman, critical, groups)
+    return Ranking(ranked, names[first], pairs, len(tests), friedman, critical, groups)
 
 
 def _without_noise(costs: Floats) -> Floats:

@@ -121,13 +121,13 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
         raise InvalidOption("the result holds no answer; expected one with a solution")
     check(instance, solution)
     analysis = analysis_of(instance.problem)
+    record, statistics = analysis.record, analysis.pictures
+    takers = {} if record is None else {"metrics": analysis.metrics, "record": record}
+    check_options(tuple(takers.values()), options, "a picture")
     draw = analysis.answer_picture
     shown = [] if draw is None else [draw(instance, solution)]
-    if analysis.record is None or analysis.pictures is None:
-        check_options((), options, "a picture")
+    if statistics is None:
         return shown
-    takers = {"metrics": analysis.metrics, "record": analysis.record}
-    check_options(tuple(takers.values()), options, "a picture")
     row: dict[str, Any] = {
         "problem": instance.problem,
         "instance": instance.name,
@@ -142,7 +142,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
     for key, function in takers.items():
         own = accepted(function, options)
         row[key] = function(instance, solution, **own)
-    return [*shown, *analysis.pictures([row])]
+    return [*shown, *statistics([row])]
 
 
 @validate_options

@@ -38,7 +38,8 @@ class PortfolioLimits:
     listed_mixes : of VMs that give services their rates, in one program.
     master_columns : programs over more patterns run in a process of their own: HiGHS overruns its
         time limit on some, ten-fold and more.
-    flow_types, flow_loads : VM types up to which arc-flow is tried, and partial loads at effort 1.
+    flow_types, flow_loads : VM types up to which arc-flow is tried and columns are generated before
+        any annealing, and partial loads at effort 1.
     assigned_counts : servers x types up to which CP-SAT is tried with servers fixed, at effort 1.
     first_counts, constrained_counts : with rules on where VMs may run, servers x types up to which
         CP-SAT comes before fillings, and up to which it comes at all, at effort 1.

@@ -10,14 +10,16 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from bench_colocation import different
 from form import Rows, parser, timed
 
 from cotenant.baselines import groups as policies
-from cotenant.instances.groups import Groups
+from cotenant.instances.groups import Groups, groups_from
 from cotenant.instances.groups.generators import additive, pressure
 from cotenant.instances.groups.stability import mean_penalty
+from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.groups.core import core, least_alpha
-from cotenant.solvers.groups.optimal import optimal
+from cotenant.solvers.groups.optimal import GroupLimits, optimal
 from cotenant.solvers.outcome import Outcome
 
 MODELS = {"additive": additive, "pressure": pressure}
@@ -63,6 +65,33 @@ def optima(rows: Rows, draws: int) -> None:
                     cpu=run.cpu,
                     target=target,
                 )
+
+
+def pairs(rows: Rows, draws: int) -> None:
+    """Different jobs on machines of two seats, by blossoms and by programs over listed groups; the
+    same as a colocation; and the policy that is one matching.
+    """
+    for jobs in (200, 500, 1_000):
+        for family in ("uniform", "plane", "scores"):
+            pairs = different(jobs, family)
+            pairs = pairs.replace(penalty=pairs.penalty.round(6))
+            instance = groups_from(pairs, seats=2)
+            listed = GroupLimits(pairs=None)
+            optimal(instance)
+            run = timed(partial(optimal, instance), draws)
+            other = timed(partial(optimal, instance, time_limit=120, limits=listed))
+            policy = timed(partial(policies.hierarchical, instance))
+            beside = timed(partial(optimal_pairs, pairs), draws)
+            # penalties are whole numbers of 1e-6, and so are all totals
+            reached = mean_penalty(instance, run.value.solution)
+            means = [reached, run.value.bound, beside.value.bound]
+            assert len({round(mean * jobs * 10**6) for mean in means}) == 1
+            rows.add(
+                "pairs", case=f"{jobs} different, {family}", status=str(run.value.status),
+                cpu=run.cpu, listed=other.cpu, status_listed=str(other.value.status),
+                colocation=beside.cpu, policy=policy.cpu,
+                above=f"{100 * (mean_penalty(instance, policy.value) / reached - 1):.1f} %",
+            )  # fmt: skip
 
 
 def stability(rows: Rows, draws: int) -> None:
@@ -114,7 +143,7 @@ def rules(rows: Rows, draws: int) -> None:
             )
 
 
-TABLES = {"optimal": optima, "core": stability, "policies": rules}
+TABLES = {"optimal": optima, "pairs": pairs, "core": stability, "policies": rules}
 
 
 def main() -> None:

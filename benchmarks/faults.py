@@ -262,7 +262,7 @@ FAULTS = r"""
 - np.minimum(each, most + 1)
 + np.minimum(each, most)
 
-@ solvers/colocation/blossom.py: a path is taken over although enough agents are paired
+@ solvers/blossom.py: a path is taken over although enough agents are paired
 ? colocation_blossom::test_a_pairing_with_few_enough_alone_is_taken_of_those_equal_at_a_rent
 - if many <= most or seen[end] or len(path) % 2:
 + if seen[end] or len(path) % 2:

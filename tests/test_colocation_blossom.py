@@ -19,9 +19,10 @@ from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.generators import score_preferences
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.instances.problem import InvalidInstance, NoSolution
-from cotenant.solvers.colocation import blossom_kernels as kernels
+from cotenant.solvers import blossom_kernels as kernels
+from cotenant.solvers.blossom import MATCHED_FROM, relaxed_prices
 from cotenant.solvers.colocation import feasible_pairing, optimal
-from cotenant.solvers.colocation.blossom import MATCHED_FROM, Blossoms, relaxed_prices
+from cotenant.solvers.colocation.blossom import Matched
 from cotenant.solvers.colocation.matching import MatchingLimits, Multipliers
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.outcome import Clock, Status, Stop
@@ -34,7 +35,7 @@ KINDS = (
 )  # fmt: skip
 
 
-class AnyStart(Blossoms):
+class AnyStart(Matched):
     """Blossoms are looked for however few agents are matched at the first prices."""
 
     most_free = 1.0
@@ -123,10 +124,12 @@ def by_enumeration(instance: Colocation) -> Fraction | None:
     return None if total is None else Fraction(total, unit)
 
 
-def proved(instance: Colocation, search: Blossoms) -> Fraction:
+def proved(instance: Colocation, search: Matched) -> Fraction:
     """What the verifier makes of the multipliers, a bound on the total penalty."""
     given = CheckedColocation(case_of(json.loads(content_of(instance))))
-    hints = Multipliers(search.prices, search.rent, search.sets, search.over)
+    found = search.blossoms
+    assert found
+    hints = Multipliers(found.prices, found.rent, found.sets, search.over)
     step = producers._dual(given, hints)
     parts = sum(step["prices"]) + sum(price for price, *_ in step["sets"])
     parts -= step["rent"] * given.alone
@@ -135,24 +138,27 @@ def proved(instance: Colocation, search: Blossoms) -> Fraction:
     return Fraction(pairing_bound(given, step, [1] * given.size), given.unit)
 
 
-def searched(instance: Colocation, clock: Clock | None = None) -> Blossoms:
+def searched(instance: Colocation, clock: Clock | None = None) -> Matched:
     """A search that is over, and says nothing wrong."""
     search = AnyStart(instance, feasible_pairing(instance), clock or Clock())
     search.search()
     check(instance, search.best)
-    assert all(int(inside.sum()) % 2 for _, inside in search.sets)
-    assert all(weight > 0 for weight, _ in search.sets)
+    assert search.blossoms
+    assert all(int(inside.sum()) % 2 for _, inside in search.blossoms.sets)
+    assert all(weight > 0 for weight, _ in search.blossoms.sets)
     return search
 
 
-def shown(search: Blossoms) -> Fraction:
+def shown(search: Matched) -> Fraction:
     """The total that the multipliers themselves add up to, where no pair has negative slack."""
-    prices, sets = search.prices.tolist(), [weight for weight, _ in search.sets]
-    rented = search.rent * int(search.instance.singles_allowed) if search.rent else 0
+    found = search.blossoms
+    assert found
+    prices, sets = found.prices.tolist(), [weight for weight, _ in found.sets]
+    rented = found.rent * found.most_alone if found.rent else 0
     return Fraction(sum(prices) + sum(sets) - rented, search.over)
 
 
-def equals(instance: Colocation, expected: Fraction) -> Blossoms:
+def equals(instance: Colocation, expected: Fraction) -> Matched:
     """The search, after its pairing and multipliers were found to be of this total penalty."""
     search = searched(instance)
     assert search.suited
@@ -169,7 +175,7 @@ def test_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
         expected = by_networkx(instance)
         search = equals(instance, expected)
         assert proved(instance, search) == expected
-        sets += len(search.sets)
+        sets += search.blossoms.odd if search.blossoms else 0
     assert sets > 0 or kind in ("ranges", "machines", "alone")
 
 
@@ -250,7 +256,7 @@ def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None)
             start = feasible_pairing(instance)
         except (InvalidInstance, NoSolution):
             continue
-        search = Blossoms(instance, start, Clock())
+        search = Matched(instance, start, Clock())
         search.search()
         expected = optimal(instance, limits=by_program)
         if search.suited:
@@ -276,8 +282,9 @@ def test_agents_that_all_want_the_same_partners_are_matched_by_blossoms() -> Non
 def test_relaxed_prices_are_those_of_a_fractional_matching(unpaired: float | None) -> None:
     instance = score_preferences(agents=60, noise=0.15, rng=np.random.default_rng(1))
     instance = instance.replace(penalty=instance.penalty * 0.4, unpaired=unpaired)
-    search = Blossoms(instance, feasible_pairing(instance), Clock())
-    cost, cap = search._costs()
+    search = Matched(instance, feasible_pairing(instance), Clock())
+    cost, alone, over = search.costs()
+    cap = 4 * kernels.MOST if unpaired is None else alone
     price = relaxed_prices(cost, np.zeros(60, dtype=np.int64), cap)
     assert (price <= cap).all()
     for part in (1, 2, 2, 1):
@@ -285,7 +292,7 @@ def test_relaxed_prices_are_those_of_a_fractional_matching(unpaired: float | Non
     pairs = ~np.eye(60, dtype=bool)
     assert ((price[:, None] + price)[pairs] <= cost[pairs]).all()
     least = optimal(instance).bound
-    assert 0.97 * least < price.sum() / (2 * search.unit * 60) <= least * (1 + 1e-9)
+    assert 0.97 * least < price.sum() / (over * 60) <= least * (1 + 1e-9)
 
 
 def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:

@@ -16,8 +16,8 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.instance import Booleans
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.models.program import LinearProgram
+from cotenant.solvers.blossom import MATCHED_FROM
 from cotenant.solvers.colocation import fair, optimal
-from cotenant.solvers.colocation.blossom import MATCHED_FROM
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing

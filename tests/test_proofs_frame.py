@@ -35,9 +35,9 @@ FRAME = {"reading", "frame"}
 """Files that are read for every proof."""
 
 NEEDED = {
-    "colocation": {"program"},
-    "colocation_stable": {"program", "colocation"},
-    "colocation_fair": {"program", "colocation"},
+    "colocation": {"program", "pairing"},
+    "colocation_stable": {"program", "pairing", "colocation"},
+    "colocation_fair": {"program", "pairing", "colocation"},
     "market": {"logarithms"},
     "packing_servers": {"program", "packing", "packing_prices"},
     "packing_shares": {"program", "packing", "packing_prices"},
@@ -50,7 +50,7 @@ NEEDED = {
     "quanta": {"logarithms"},
     "cooperative": set(),
     "scheduling": {"cooperative"},
-    "groups": {"program"},
+    "groups": {"program", "pairing"},
 }
 """By file with a table of methods: what it needs besides these."""
 
@@ -135,7 +135,13 @@ except SystemExit:
     done = subprocess.run(
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
     )
-    loaded = {"methods", "program", *FRAME, *(name for name in NEEDED if "coloc" in name)}
+    loaded = {
+        "methods",
+        "program",
+        "pairing",
+        *FRAME,
+        *(name for name in NEEDED if "coloc" in name),
+    }
     assert set(done.stdout.splitlines()[-1].split()) == loaded
 
 

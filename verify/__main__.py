@@ -9,14 +9,15 @@ theorem that stands above the code that uses it.
 
 How to read it: `reading.py` reads files, and `frame.py` says what a claim is and what accepting one
 means; `methods.py` loads what one problem needs. Besides these a proof needs, of
-  colocation   colocation, and program if it has a tree; for `stable` also colocation_stable, for
-               `fair` colocation_fair
+  colocation   colocation, pairing, and program if it has a tree; for `stable` also
+               colocation_stable, for `fair` colocation_fair
   market       market, logarithms
   packing      packing, then for servers, cost and moves packing_prices, packing_servers, program;
                for shares and utilization packing_prices, packing_shares, program; for cards
                packing_cards; for the game packing_game
   quanta       quanta, logarithms
-  others       admission, numa; scheduling or a game, and cooperative; groups and program
+  others       admission, numa; scheduling or a game, and cooperative; groups, pairing and
+               program
 
 Exit code 0: the proof is accepted, and one sentence says what is proved. 1: it is refused, with the
 first reason. 2: a file cannot be read. Limits: files of 64 MB (unpacked), eight million values,

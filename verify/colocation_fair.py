@@ -2,8 +2,9 @@
 
 from fractions import Fraction
 
-from .colocation import Colocation, no_pairing, pairing_bound, pairing_program, partners_of
+from .colocation import Colocation, no_pairing, pairing_program, partners_of
 from .frame import CheckedLevel, Methods, ProofCase, step_of
+from .pairing import pairing_bound
 from .program import Program, Terms
 from .reading import Refused, common, exact, listed, rational, rationals, refuse_if, whole
 

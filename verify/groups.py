@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 from .frame import CheckedLevel, Methods, ProofCase
+from .pairing import PairCosts, pairing_bound
 from .program import Program, Terms
 from .reading import (
     MOST_PRICE,
@@ -181,6 +182,28 @@ class Groups:
         """Of the jobs."""
         return Fraction(total, self.unit * self.jobs)
 
+    def pairs(self) -> PairCosts:
+        """The jobs as agents of whom at most two share a machine, where all groups are so small.
+
+        A pair costs what it does on the class where it costs least, and one of two equal jobs half
+        of it. A job that is alone leaves a seat empty, or has a machine of one seat.
+        """
+        found = PairCosts()
+        found.count, found.size, found.unit = self.count, len(self.count), self.unit
+        found.penalty = [[None] * found.size for _ in self.count]
+        ones = [n for n, seats in zip(self.machines, self.seats, strict=True) if seats == 1]
+        found.alone = min(self.jobs, self.spare + sum(ones))
+        found.single = min((cost for _, group, cost in self.columns if len(group) == 1), default=0)
+        for _, group, cost in self.columns:
+            refuse_if(len(group) > 2, "jobs are no pairs: a group of three may be formed")
+            a, b = group[0], group[-1]
+            known = found.penalty[a][b]
+            if len(group) == 2:
+                each = cost // 2 if a == b else cost
+                found.penalty[b][a] = 0
+                found.penalty[a][b] = each if known is None else min(known, each)
+        return found
+
     def priced(self, step: Step) -> tuple[int, list[int], int]:
         """What all jobs lose together at least, times `over`; for each column how much more it is
         in an answer that has it; and `over`.
@@ -230,12 +253,16 @@ class Groups:
 
 def groups_optimal(case: ProofCase) -> list[CheckedLevel]:
     """Least mean penalty: prices, and a tree over the groups that they leave, none if there are no
-    such groups ("propagation"); or a tree that shows that there is no answer ("infeasible").
+    such groups ("propagation"); or multipliers of pairs ("dual"); or a tree that shows that there
+    is no answer ("infeasible").
     """
     given = Groups(case)
     level = CheckedLevel(None if given.total is None else given.mean(given.total))
     kinds = {"propagation": "prices below tree|leaves cuts", "infeasible": "tree|leaves cuts"}
-    for kind, step in case.each(0, **kinds):
+    for kind, step in case.each(0, dual="over prices rent sets", **kinds):
+        if kind == "dual":
+            level.at_least(given.mean(pairing_bound(given.pairs(), step, [1] * len(given.count))))
+            continue
         most = whole(step["below"], "below") - 1 if kind == "propagation" else 0
         program, cost = given.program(step if kind == "propagation" else None, most)
         program.at_most(cost if kind == "propagation" else [], most)

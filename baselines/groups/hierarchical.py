@@ -7,7 +7,8 @@ import numpy as np
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
 from ...instances.groups.penalties import units
 from ...instances.problem.option_types import validate_options
-from ...models.program import ProgramBuilder
+from ...models.program import Floats, ProgramBuilder
+from ...solvers.blossom import MATCHED_FROM, Blossoms, first_mates, parts
 from ...solvers.engines import solve_program
 from ...solvers.groups.common import dealt, machines_used
 from ...solvers.groups.feasible import repaired
@@ -123,20 +124,53 @@ def _stage(
     first, second, target_of = np.array(pairs).T
     paired = second >= 0
     use = np.where(first == second, 2, 1)
-    most = np.where(paired, np.minimum(have[first], have[second]), have[first]) // use
-    builder = ProgramBuilder()
-    x = builder.columns(len(pairs), upper=np.where(barred, 0, most), cost=cost, integer=True)
-    builder.block(
-        np.concatenate([first, second[paired]]), np.concatenate([x, x[paired]]), 1.0, have, have
-    )
-    targets = np.array(list(wanted.values()))
-    builder.block(target_of, x, 1.0, targets, targets)
-    answer = solve_program(builder.build(), time_limit=clock.time_slice(1, STAGE_SECONDS))
-    if answer.point is None:
-        return None
+    number, lone = None, wanted.get(1, 0)
+    if len(wanted) == 1 + (lone > 0) and len(have) >= MATCHED_FROM and sum(have) < 1.1 * len(have):
+        usable = paired & ~barred
+        made = _by_blossoms(first[usable], second[usable], cost[usable], have, lone, clock)
+        number = None if made is None else made[first, second] // use
+    if number is None:
+        most = np.where(paired, np.minimum(have[first], have[second]), have[first]) // use
+        builder = ProgramBuilder()
+        x = builder.columns(len(pairs), upper=np.where(barred, 0, most), cost=cost, integer=True)
+        builder.block(
+            np.concatenate([first, second[paired]]), np.concatenate([x, x[paired]]), 1.0, have, have
+        )
+        targets = np.array(list(wanted.values()))
+        builder.block(target_of, x, 1.0, targets, targets)
+        answer = solve_program(builder.build(), time_limit=clock.time_slice(1, STAGE_SECONDS))
+        if answer.point is None:
+            return None
+        number = np.rint(answer.point)
     matched: Kinds = {}
-    for at, number in enumerate(np.rint(answer.point).astype(int).tolist()):
-        if number:
-            types = tuple(sorted(joined[at], reverse=True))
-            matched[types] = matched.get(types, 0) + number
+    for at in np.flatnonzero(number).tolist():
+        types = tuple(sorted(joined[at], reverse=True))
+        matched[types] = matched.get(types, 0) + int(number[at])
     return matched
+
+
+def _by_blossoms(
+    first: Integers, second: Integers, cost: Floats, have: Integers, lone: int, clock: Clock
+) -> Integers | None:
+    """(kinds, kinds + 1) how many groups of each kind a matching of least cost puts beside one of
+    each other kind, and last how many it leaves alone, so many in all; None where blossoms do not
+    find it.
+    """
+    from ...solvers.blossom_kernels import FORBIDDEN as NEVER
+
+    square = np.full((len(have), len(have)), NEVER)
+    whole = parts(sum(have), lone) * np.rint(cost * UNIT).astype(np.int64)
+    square[first, second] = square[second, first] = whole
+    kind = np.repeat(np.arange(len(have)), have)
+    each = square[np.ix_(kind, kind)]
+    np.fill_diagonal(each, NEVER)
+    begin = first_mates(each)
+    search = Blossoms(each, 0, lone, begin, Clock(clock.time_slice(1, STAGE_SECONDS)))
+    if np.count_nonzero(begin < 0) <= lone:
+        search.search()
+    mate = search.mate
+    if not search.suited or np.count_nonzero(mate < 0) != lone:
+        return None
+    number = np.zeros((len(have), len(have) + 1), dtype=np.int64)
+    np.add.at(number, (kind, np.where(mate < 0, -1, kind[mate])), 1)
+    return number

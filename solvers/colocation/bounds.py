@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Floats, Pairing, blocks
+from ..blossom import MATCHED_FROM
 from ..outcome import Clock
-from .blossom import MATCHED_FROM, Blossoms
+from .blossom import Matched
 from .common import PROGRAM_LIMITS, ProgramLimits
 
 FRACTIONAL_UP_TO = 2000
@@ -34,7 +35,7 @@ def least_penalty_bound(
     """
     large = start is not None and instance.agents >= MATCHED_FROM and instance.distinct
     if start is not None and large and (seconds is None or seconds > 0):
-        search = Blossoms(instance, start, Clock(seconds))
+        search = Matched(instance, start, Clock(seconds))
         search.search()
         if search.suited and np.isfinite(search.bound):
             return search.bound / instance.agents

@@ -27,9 +27,10 @@ import numpy as np
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
 from ...models.colocation import PairingProgram, penalty_program
 from ...models.program import LinearProgram
+from ..blossom import MATCHED_FROM, certificate
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
-from .blossom import MATCHED_FROM, Blossoms, TotalPenalty
+from .blossom import Matched, TotalPenalty
 
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
 _CUT = 1e-4  # an odd set is cut off when it is violated by more
@@ -83,12 +84,14 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
     """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
     None when time is up first.
     """
-    quick = Blossoms(instance, start, clock) if instance.distinct else None
+    quick = Matched(instance, start, clock) if instance.distinct else None
     if quick:
         quick.search()
     if quick and quick.suited:
-        proved = np.isfinite(quick.bound)
-        return Multipliers(quick.prices, quick.rent, quick.sets, quick.over) if proved else None
+        found = quick.blossoms
+        if found is None or found.bound is None:
+            return None
+        return Multipliers(found.prices, found.rent, found.sets, quick.over)
     search = Matching(instance, start, clock)
     search.relax()
     if not np.isfinite(search.bound):
@@ -105,24 +108,19 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
 
 def least_penalty_matching(
     instance: Colocation, start: Pairing, clock: Clock, limits: MatchingLimits = MATCHING_LIMITS
-) -> Matching | Blossoms:
+) -> Matching | Matched:
     """Least total penalty, from a feasible start: the search when it is over.
 
     By blossoms where agents differ and that is quicker. Ctrl-C or the end of the time gives the
     best pairing so far with the bound reached.
     """
     large = limits.blossoms is not None and instance.agents >= limits.blossoms
-    quick = Blossoms(instance, start, clock) if large and instance.distinct else None
+    quick = Matched(instance, start, clock) if large and instance.distinct else None
     if quick:
         with quick.keeping_best():
             quick.search()
     if quick and quick.suited:
-        quick.certificate = {
-            "proof": "multipliers of a least-weight matching, priced over all pairs",
-            "pricing_rounds": quick.rounds,
-            "odd_sets": quick.odd,
-            "engine": "blossoms",
-        }
+        quick.certificate = certificate(quick.blossoms)
         return quick
     search = Matching(instance, start, clock, limits)
     with search.keeping_best():

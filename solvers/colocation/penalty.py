@@ -61,7 +61,7 @@ def optimal(
     An integer program over types: its size does not depend on the number of agents. HiGHS gets it
     by pricing pairs in and odd-set cuts (`solvers.colocation.matching`); CP-SAT gets it whole, as
     an independent second route. Hundreds of agents that all differ are mostly matched by blossoms
-    instead (`solvers.colocation.blossom`), a thousand in a tenth of a second.
+    instead (`solvers.blossom`), a thousand in a tenth of a second.
 
     Parameters
     ----------

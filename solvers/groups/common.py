@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...instances.groups.conversion import scale
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
 from ...instances.groups.penalties import pressures, units
+from ...instances.groups.stability import total_units
 from ...models.groups.columns import Columns
+from ..incumbent import Incumbent
+from ..outcome import Clock
 
 NOISE = 1e-9
 """What is taken off an engine's bound, relative to it and the largest cost."""
+
+
+class TotalLoss(Incumbent[Grouping, int]):
+    """The grouping whose jobs lose least together so far, and what all groupings cost at least, in
+    units; the outcome has their means over jobs.
+    """
+
+    best: Grouping
+
+    def __init__(
+        self, instance: Groups, begin: Grouping, clock: Clock, bound: int | None = None
+    ) -> None:
+        super().__init__(
+            instance, clock, partial(total_units, instance), bound=bound,
+            scale=int(scale(instance, "penalty") * UNIT * instance.jobs),
+            shown=partial(mean_of, instance),
+        )  # fmt: skip
+        self.instance = instance
+        self.begin(begin)
 
 
 def reduced_costs(columns: Columns, price: Integers) -> Integers:

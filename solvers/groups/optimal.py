@@ -5,11 +5,9 @@ groups that the prices leave.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from ...instances.groups.conversion import scale
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
@@ -18,11 +16,12 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
+from ..blossom import MATCHED_FROM
 from ..engines import WarmStartedProgram, solve_program
-from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .common import (
     NOISE,
+    TotalLoss,
     engine_units,
     least_rests,
     mean_of,
@@ -32,6 +31,7 @@ from .common import (
 )
 from .exchanges import exchanged
 from .feasible import starting_grouping
+from .pairs import least_loss_pairs
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class GroupLimits:
     column_seconds : seconds that an engine may take for a column before it looks at a clock.
     group_seconds : seconds that a kind of group takes to be listed, with what it costs.
     exchanges : whether better groupings are exchanged on.
+    pairs : from how many jobs on, if all differ, they are paired by blossoms; None for never.
     """
 
     entering: int = 200
@@ -58,6 +59,7 @@ class GroupLimits:
     column_seconds: float = 4e-4
     group_seconds: float = 2e-6
     exchanges: bool = True
+    pairs: int | None = MATCHED_FROM
 
 
 GROUP_LIMITS = GroupLimits()
@@ -114,6 +116,10 @@ def optimal(
     optimal 0.0625
     """
     clock, limits = Clock(time_limit, report), limits or GroupLimits()
+    if limits.pairs is not None and instance.jobs >= limits.pairs:
+        matched = least_loss_pairs(instance, start, clock)
+        if matched is not None:
+            return matched
     if clock.left is not None and limits.group_seconds * groups_number(instance) > clock.left:
         return too_large(instance, start, clock)
     columns = columns_of(instance)
@@ -129,9 +135,8 @@ def optimal(
     return search.finish({**prices, "groups_listed": len(columns)})
 
 
-class Search(Incumbent[Grouping, int]):
-    """The grouping whose jobs lose least together so far, in units, and what all groupings cost at
-    least.
+class Search(TotalLoss):
+    """The best grouping so far, and what prices of jobs prove.
 
     Attributes
     ----------
@@ -139,8 +144,6 @@ class Search(Incumbent[Grouping, int]):
     rest : (N,) the columns' reduced costs by these prices, less the least of their class: a
         grouping that holds the group costs at least `priced` and this.
     """
-
-    best: Grouping
 
     def __init__(
         self,
@@ -150,18 +153,13 @@ class Search(Incumbent[Grouping, int]):
         clock: Clock,
         limits: GroupLimits = GROUP_LIMITS,
     ) -> None:
-        self.instance, self.columns, self.limits = instance, columns, limits
+        self.columns, self.limits = columns, limits
         self.price: Integers = np.zeros(instance.types, dtype=np.int64)
         self.priced = price_bound(instance, columns, self.price)
-        super().__init__(
-            instance, clock, partial(total_units, instance), bound=self.priced,
-            scale=int(scale(instance, "penalty") * UNIT * instance.jobs),
-            shown=partial(mean_of, instance),
-        )  # fmt: skip
+        super().__init__(instance, begin, clock, self.priced)
         self.rest = self._rest(self.price)
         self.fraction: tuple[Integers, np.ndarray] | None = None
         self.certificate["proof"] = "prices of jobs"
-        self.begin(begin)
         self.report("start")
 
     def offer(self, answer: Grouping | None, text: str = "") -> bool:

@@ -1,24 +1,33 @@
-"""Proofs of `optimal` of groups: prices of jobs, and a tree over the groups that they leave.
+"""Proofs of `optimal` of groups: prices of jobs, and a tree over the groups that they leave; of
+different jobs in pairs the multipliers of a matching.
 
-The theorem stands above `Groups.priced` in the verifier.
+The theorems stand above `Groups.priced` and `pairing_bound` in the verifier.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
-from ...instances.groups.instance import UNIT
+import numpy as np
+
+from ...instances.groups.instance import UNIT, Grouping
 from ...instances.problem.proof import Proof, multipliers
 from ...verify.groups import Groups
+from ..blossom import Blossoms, parts
 from ..groups.common import whole_prices
+from ..groups.pairs import mates
 from ..outcome import Status
 from . import Claimed, Task, checked_proof, claimed_if_refused
 from .tree import propagation_steps, tree_step
 
 COARSE = (1, 10, 1_000)
 """Parts of the instance's own unit of penalties in which prices are tried."""
+
+MOST_PARTS = 2**53
+"""Parts of 1 up to which whole numbers are matched by blossoms."""
 
 MOST_LEFT = 3_000
 """Groups that prices leave up to which a tree is looked for."""
@@ -32,6 +41,8 @@ def optimal(task: Task) -> Proof:
         given = Groups(task.case({}, []))
     if task.outcome.solution is None:
         return _no_grouping(task, given)
+    if steps := _by_pairs(task, given):
+        return checked_proof(task, steps)
     if "prices" not in task.outcome.certificate:
         raise Claimed("the method had no time for prices of jobs")
     claimed_prices = [
@@ -43,9 +54,7 @@ def optimal(task: Task) -> Proof:
     bounds = [-(-total // over) for total, _, over in map(given.priced, hints)]
     hint = hints[bounds.index(bounds[-1])]
     total, more, over = given.priced(hint)
-    steps: list[dict[str, Any]] = [
-        {"kind": "propagation", **hint, "below": -(-total // over), "tree": []}
-    ]
+    steps = [{"kind": "propagation", **hint, "below": -(-total // over), "tree": []}]
     assert given.total is not None
     gap = (given.total - 1) * over - total
     if gap >= 0 and sum(extra <= gap for extra in more) <= MOST_LEFT:
@@ -53,6 +62,38 @@ def optimal(task: Task) -> Proof:
         objective, fields = (cost, given.total - 1), {**hint, "below": given.total}
         steps = propagation_steps(program, objective, task.clock, **fields) or steps
     return checked_proof(task, steps)
+
+
+def _by_pairs(task: Task, given: Groups) -> list[dict[str, Any]]:
+    """The multipliers of a matching of the different jobs, in the verifier's own whole numbers;
+    nothing where jobs are no such pairs, or blossoms prove less than the answer's value.
+    """
+    from ..blossom_kernels import FORBIDDEN
+
+    here = task.instance.present.tolist()
+    if max(given.count) > 1 or any(len(group) > 2 for _, group, _ in given.columns):
+        return []
+    pairs = given.pairs()
+    over = parts(len(here), pairs.alone)
+    if given.unit * over > MOST_PARTS:
+        return []
+    cost = np.full((len(here), len(here)), FORBIDDEN)
+    for k, a in enumerate(here):
+        for j, b in enumerate(here[:k]):
+            one, other = pairs.penalty[a][b], pairs.penalty[b][a]
+            if one is not None and other is not None:
+                cost[k, j] = cost[j, k] = over * (one + other)
+    start = mates(task.instance, cast("Grouping", task.outcome.solution))
+    search = Blossoms(cost, over * pairs.single, pairs.alone, start, task.clock, most_free=1.0)
+    with suppress(KeyboardInterrupt):
+        search.search()
+    if search.bound is None or -(-search.bound // over) != given.total:
+        return []
+    prices = [0] * len(given.count)
+    for a, price in zip(here, search.prices.tolist(), strict=True):
+        prices[a] = price
+    sets = [[price, *(here[k] for k in np.flatnonzero(inside))] for price, inside in search.sets]
+    return [{"kind": "dual", "over": over, "prices": prices, "rent": search.rent, "sets": sets}]
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -56,3 +57,31 @@ def every_cost(instance: Groups) -> list[Fraction]:
     """The mean penalty of every grouping."""
     counted = Counted(instance)
     return [counted.total(made) / instance.jobs for made in counted.groupings()]
+
+
+def different(seed: int, jobs: int | None = None) -> Groups:
+    """Up to seven jobs that all differ, or so many, in pairs: by each model in turn, on one class of
+    machines, on two that are alike, or with some to spare; a type without jobs is among them, and
+    some pairs are forbidden.
+    """
+    rng = np.random.default_rng(seed)
+    few, jobs = jobs is None, int(rng.integers(2, 8)) if jobs is None else jobs
+    count = np.insert(np.ones(jobs, dtype=int), int(rng.integers(jobs + 1)), 0)
+    machines = -(-jobs // 2) + int(rng.integers(0, 3))
+    numbers: dict[str, Any] = {"types": jobs + 1, "jobs": 1, "seats": 2, "rng": rng}
+    made = (additive, pressure, table)[seed % 3](**numbers)
+    changes: dict[str, Any] = {"count": count, "machines": [machines]}
+    if made.penalty is not None:
+        closed = rng.random(made.penalty.shape) < (0.15 if few else 0.01)
+        changes["penalty"] = np.where(closed, np.inf, made.penalty)
+    if made.model == "table":  # of all pairs, or most
+        members = np.array(list(itertools.combinations(range(jobs + 1), 2)))
+        members = members[rng.random(len(members)) < (0.8 if few else 1)]
+        losses = rng.integers(-9, 99, members.shape) / 100
+        members, losses = [[*members, [0, 0]], [*losses, [0.5, 0.5]]]
+        changes |= {"members": members, "losses": losses, "where": np.full(len(members), -1)}
+    made = made.replace(**changes)
+    if seed % 2:
+        split = [1, machines - 1] if machines > 1 else [0, machines]
+        made = made.replace(seats=[2, 2], machines=split, classes=("one", "other"))
+    return made

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from .compiled import compiled
 
 Ints = NDArray[Any]
 Reals = NDArray[Any]
@@ -598,12 +598,13 @@ def _whole(penalty: float, unit: float) -> int:
 
 
 @compiled
-def costs(penalty: Reals, allowed: Bools, unit: float, cost: Ints) -> None:
-    """(n, n) twice what each pair costs in units."""
+def costs(penalty: Reals, allowed: Bools, unit: float, parts: int, cost: Ints) -> None:
+    """(n, n) what each pair costs, in parts of a unit."""
     for a in range(len(penalty)):
         cost[a, a] = FORBIDDEN
         for b in range(a):
             cost[a, b] = FORBIDDEN
             if allowed[a, b]:
-                cost[a, b] = 2 * (_whole(penalty[a, b], unit) + _whole(penalty[b, a], unit))
+                both = _whole(penalty[a, b], unit) + _whole(penalty[b, a], unit)
+                cost[a, b] = parts * both
             cost[b, a] = cost[a, b]

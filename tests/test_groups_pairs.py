@@ -1,0 +1,152 @@
+"""Different jobs on machines of two seats: blossoms against enumeration, the other route and
+colocation, and their multipliers before the verifier.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.proved import Document, case_of, proved
+from support.seeds import ranges
+from support.small_groups import different, drawn, every_cost
+
+from cotenant.baselines.groups import hierarchical
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.groups import Groups, check, groups_from
+from cotenant.instances.groups.instance import UNIT
+from cotenant.instances.groups.stability import total_units
+from cotenant.solvers.blossom import MATCHED_FROM
+from cotenant.solvers.colocation import optimal as optimal_pairs
+from cotenant.solvers.groups.optimal import GroupLimits, optimal
+from cotenant.solvers.outcome import Status, Stop
+from cotenant.verify.groups import Groups as CheckedGroups
+from cotenant.verify.groups import groups_optimal
+from cotenant.verify.reading import Refused
+
+NEVER, ALWAYS = GroupLimits(pairs=None), GroupLimits(pairs=0)
+
+
+@pytest.mark.parametrize("seeds", ranges(1_500, 60, 300))
+def test_tiny_cases_equal_enumeration(seeds: range) -> None:
+    matched = 0
+    for seed in seeds:
+        instance = different(seed)
+        found, every = optimal(instance, limits=ALWAYS), every_cost(instance)
+        if not every:
+            assert found.status is Status.INFEASIBLE, seed
+            continue
+        check(instance, found.solution)
+        total = Fraction(total_units(instance, found.solution), UNIT * instance.jobs)
+        assert found.status is Status.OPTIMAL, seed
+        assert total == min(every), seed
+        assert 0 <= total - Fraction(found.bound) <= Fraction(1, 2**53), seed  # below, as a float
+        matched += found.certificate.get("engine") == "blossoms"
+    assert matched > len(seeds) // 3
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 24), marks=pytest.mark.slow)])
+def test_middle_cases_equal_the_other_route(seeds: range) -> None:
+    for seed in seeds:
+        instance = different(seed, 40 + seed % 2)
+        found = optimal(instance, limits=ALWAYS)
+        assert found.status is Status.OPTIMAL
+        assert found.certificate["engine"] == "blossoms"
+        other = optimal(instance, limits=NEVER)
+        assert total_units(instance, found.solution) == total_units(instance, other.solution)
+
+
+def colocated(jobs: int, machines: int, seed: int = 0) -> Colocation:
+    """Different agents whose penalties are 0 nowhere."""
+    penalty = np.random.default_rng(seed).integers(1, 10**6, (jobs, jobs)) / 10**6
+    return Colocation(penalty, np.ones(jobs, dtype=int), machines=machines)
+
+
+@pytest.mark.parametrize(("jobs", "machines"), [(200, 100), (201, 101), (200, 103)])
+def test_hundreds_are_paired_as_a_colocation(jobs: int, machines: int) -> None:
+    assert jobs >= MATCHED_FROM
+    pairs = colocated(jobs, machines)
+    instance = groups_from(pairs, seats=2, machines=machines)
+    found = optimal(instance)
+    assert found.certificate["engine"] == "blossoms"
+    assert found.status is Status.OPTIMAL
+    assert found.bound == pytest.approx(optimal_pairs(pairs).bound, abs=1e-12)
+    if machines == -(-jobs // 2):  # a policy that matches stage by stage has one, if it needs all
+        assert total_units(instance, hierarchical(instance)) == total_units(
+            instance, found.solution
+        )
+
+
+def test_no_time_leaves_an_answer() -> None:
+    found = optimal(groups_from(colocated(200, 100), seats=2), time_limit=1e-6)
+    assert found.solution is not None
+    assert found.stop is Stop.TIME_LIMIT
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)])
+def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
+    by_pairs = 0
+    for seed in seeds:
+        proof, every = proved(different(seed), "optimal"), every_cost(different(seed))
+        kind = proof.document["claim"]["claim_kind"]
+        assert kind == ("optimal" if every else "infeasible"), seed
+        assert not every or proof.bound == min(every), seed
+        by_pairs += proof.document["steps"][0]["kind"] == "dual"
+    assert by_pairs > len(seeds) // 2
+
+
+def in_pairs(seed: int) -> Groups | None:
+    """Jobs alike and unlike on classes of one and two seats; None where there is no grouping."""
+    instance = drawn(seed) if seed % 2 else different(seed)
+    places = np.minimum(instance.seats, 2 if seed % 4 else [2, 1][: len(instance.seats)])
+    machines: Any = np.full(len(places), instance.jobs - seed % 3)
+    made = instance.replace(seats=places, machines=np.maximum(machines, -(-instance.jobs // 2)))
+    return made if every_cost(made) else None
+
+
+@pytest.mark.parametrize("seeds", ranges(400, 20, 100))
+def test_no_multipliers_of_pairs_prove_more_than_the_least(seeds: range) -> None:
+    for instance in filter(None, map(in_pairs, seeds)):
+        rng, least = np.random.default_rng(len(instance.names)), min(every_cost(instance))
+        given = CheckedGroups(case_of(instance))
+        for _ in range(20):
+            prices = rng.integers(-30, 60, instance.types) * given.unit // 100
+            inside = np.flatnonzero(rng.random(instance.types) < 0.5).tolist()
+            odd = sum(given.count[a] for a in inside) % 2
+            sets = [[given.unit // 9, *inside]] if odd else []
+            rent = int(rng.integers(0, 2)) * given.unit // 7
+            step: Document = {"kind": "dual", "over": 2, "prices": prices.tolist(),
+                              "rent": rent, "sets": sets}  # fmt: skip
+            [level] = groups_optimal(case_of(instance, None, {}, [step]))
+            assert level.bound is not None
+            assert level.bound <= least
+
+
+def higher(place: str) -> Any:
+    """A step with a number more than it may be."""
+
+    def change(proof: Document) -> None:
+        step = proof["steps"][0]
+        row = step[place] if place == "prices" else step["sets"][0]
+        row[0] += step["over"] * 10**6
+
+    return change
+
+
+def test_what_is_changed_is_refused() -> None:
+    triples = np.arange(6) // 3
+    near = np.where(triples[:, None] == triples, 0.1, 0.8)
+    instance = Groups([1] * 6, 2, penalty=near)
+    proof = proved(instance, "optimal")
+    assert proof.document["steps"][0]["sets"]
+    for change in (higher("prices"), higher("sets"),
+                   lambda p: p["steps"][0]["sets"].clear(),
+                   lambda p: p["steps"][0]["sets"][0].pop(),
+                   lambda p: p["claim"].update(bound="1/2")):  # fmt: skip
+        proof.refuses(change)
+    larger = case_of(instance.replace(seats=[3]), None, {}, proof.document["steps"])
+    with refused(Refused):
+        groups_optimal(larger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from cotenant.instances.packing.generators import vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.game.boxes import Boxes, ascending
+from cotenant.solvers.packing.game.joint import joint_optimum
+from cotenant.solvers.packing.game.kernels import following_keys
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
 from cotenant.solvers.packing.game.states import OutOfTime, Space
 from cotenant.solvers.packing.game.strategies import game_of
@@ -107,19 +110,48 @@ def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:
         boxes.fits(3)
 
 
-def test_an_interrupt_between_two_players_gives_the_choices_of_algorithm_1() -> None:
-    instance, heard = vm_types(machines=30, rng=np.random.default_rng(0)), []
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [(fuga, {}), (fuga, {"alpha": 2.5}), (joint_optimum, {"engine": "counts"})],
+)
+def test_an_interrupt_at_any_moment_leaves_a_play(method: Any, options: dict[str, Any]) -> None:
+    instance, texts, last = vm_types(machines=9, rng=np.random.default_rng(0)), [""], 0
 
     def report(seconds: float, value: float | None, bound: float | None, text: str) -> None:
-        heard.append(text)
-        if len(heard) == 12:
+        texts.append(text)
+        if len(texts) == last:
             raise KeyboardInterrupt
 
-    outcome = fuga(instance, report=report)
-    check(instance, outcome.solution)  # type: ignore[arg-type]
-    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
-    assert "states" not in outcome.certificate
-    assert len(set(heard)) == 12
+    assert method(instance, report=report, **options).stop is Stop.FINISHED
+    shares = [int(text.partition("%")[0]) for text in texts if "% of the game" in text]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert len(shares) == instance.server_count.sum()
+    assert 0 < shares[-1] <= 100
+    for moment in range(2, len(texts) + 1):
+        texts, last = [""], moment
+        outcome = method(instance, report=report, **options)
+        check(instance, outcome.solution)
+        assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+        assert "states" not in outcome.certificate
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_lists_end_with_the_first_state_beyond_the_limit(brute: Any, capped: bool) -> None:
+    game = game_of(brute.random_game(np.random.default_rng(4), capped), eta=4)
+    assert game.capped == capped
+    space, worths = Space.of(game), game.worths
+    levels = space.levels(Clock())
+    states = sum(map(len, levels))
+    assert sum(map(len, space.levels(Clock(), states))) == states
+    with refused(InvalidOption):
+        space.levels(Clock(), states - 1)
+    for place, (before, after) in enumerate(itertools.pairwise(levels)):
+        moves = space.moves(place)
+        given = (before, moves.combination, moves.steps, worths.stride, worths.radix, capped)
+        for most in (0, 2, 10**9):
+            assert following_keys(*given, most).tolist() == after[: most + 1].tolist()
+    assert len(after) > 3
 
 
 @pytest.mark.parametrize("part", [1, 50, 10_000])

@@ -107,7 +107,7 @@ def figure_6(
 
     The paper gives no eta here: what it says is tested on `eta`; when not given, on the 3 of its
     fig. 2, and the 5 and 10 of its figs. 5 and 7 are played too (5e9 states at 700 servers and eta
-    10, some 90 s of the processor and 2.3 GB).
+    10, some 90 s of the processor and 2.5 GB).
     """
     sizes = [size for size in SIZES if size <= largest]
     policies = ("first-fit", "FUGA", "FUGA-algorithm-1")

@@ -16,9 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
-from ....instances.problem.errors import InvalidOption
 from ...outcome import Clock
-from .states import CURES, OutOfTime, Space
+from .states import OutOfTime, Progress, Space, note, too_many
 
 PART = 2**22
 """Values that are sorted between two looks at the clock, about."""
@@ -124,11 +123,7 @@ class Boxes:
             return False
         kept: int = 9 * math.prod(boxes[-1]) // 4
         if kept > most_states < reached:
-            raise InvalidOption(
-                f"the game has up to {self.points:.2g} states (total counts after each move), and "
-                f"its play keeps {kept} values at a time ({kept * 8e-9:.2g} GB), more than "
-                f"most_states, {most_states}; use {CURES}"
-            )
+            raise too_many(f"up to {self.points:.2g}", kept, 8, most_states)
         return kept <= most_states
 
     def solve(self, clock: Clock, kept: int = KEPT) -> Integers | None:
@@ -143,11 +138,13 @@ class Boxes:
 
         worths, size = self.space.game.worths, self.sizes()[-1]
         origin = self.low.sum(axis=0) @ self.axes
+        note(clock, f"v of {math.prod(size.tolist()):.2g} total counts")
         value = box_variances(
             worths.deviation, worths.first, worths.radix, origin, self.axes, size,
             1.0 / float(worths.alpha),
         )  # fmt: skip
         points = ascending(value, clock)
+        note(clock, "v made exact")
         if not make_exact(
             value, points, size, self.axes @ worths.stride, int(origin @ worths.stride),
             worths.digits, worths.first, worths.stride, worths.radix, worths.slack,
@@ -156,15 +153,27 @@ class Boxes:
         del points
         self.ends[:] = [value]
         start = np.zeros(len(self.map), dtype=np.int64)
-        chosen, _ = self._play(0, start, self.space.game.players, value, clock, kept)
+        players = self.space.game.players
+        progress = Progress(clock, self.points_to_play(0, players, kept))
+        chosen, _ = self._play(0, start, players, value, progress, kept)
         table = [moves.combination for moves in self.space.by_class]
         result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
         for place, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
             result[place] = table[c][a] if a >= 0 else 0
         return result
 
+    def points_to_play(self, place: int, stop: int, kept: int) -> int:
+        """Points that `_play` looks at, of two levels or up to so many at a time, at most."""
+        levels: list[int] = [math.prod(size) for size in self.sizes(place, stop).tolist()]
+        if sum(levels) <= kept or stop - place == 1:
+            return sum(levels[:-1])
+        middle = (place + stop) // 2
+        parts = (place, middle), (middle, stop)
+        rest = sum(self.points_to_play(*part, kept) for part in parts)
+        return sum(levels[middle - place : -1]) + rest
+
     def _play(
-        self, place: int, at: Integers, stop: int, value: Floats, clock: Clock, kept: int
+        self, place: int, at: Integers, stop: int, value: Floats, progress: Progress, kept: int
     ) -> tuple[list[int], Integers]:
         """The moves of the players from a place on, with coordinates `at` before, up to another,
         and the coordinates there; `value`: of the box there, what play ends with.
@@ -173,17 +182,17 @@ class Boxes:
         if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:
             # the levels up to the middle, from the one in the middle, then those after it
             middle = (place + stop) // 2
-            (half,) = self._back(sizes[middle - place :], middle, stop, value, clock, False)
-            first, there = self._play(place, at, middle, half, clock, kept)
+            (half,) = self._back(sizes[middle - place :], middle, stop, value, progress, False)
+            first, there = self._play(place, at, middle, half, progress, kept)
             shift = there - at - self.low[place:middle].sum(axis=0)
             part = self.sizes(middle, stop, there)[-1]
             window = tuple(
                 slice(a, a + n) for a, n in zip(shift.tolist(), part.tolist(), strict=True)
             )
             inside = np.ascontiguousarray(value.reshape(sizes[-1])[window]).ravel()
-            second, end = self._play(middle, there, stop, inside, clock, kept)
+            second, end = self._play(middle, there, stop, inside, progress, kept)
             return first + second, end
-        levels = self._back(sizes, place, stop, value, clock, True)
+        levels = self._back(sizes, place, stop, value, progress, True)
         chosen, point = [], np.zeros_like(at)
         for row, level in enumerate(reversed(levels[:-1])):
             a, _ = self._choice(place + row, level.reshape(sizes[row + 1]), point)
@@ -193,7 +202,13 @@ class Boxes:
         return chosen, at + point + self.low[place:stop].sum(axis=0)
 
     def _back(
-        self, sizes: Integers, place: int, stop: int, value: Floats, clock: Clock, all_levels: bool
+        self,
+        sizes: Integers,
+        place: int,
+        stop: int,
+        value: Floats,
+        progress: Progress,
+        all_levels: bool,
     ) -> list[Floats]:
         """What play ends with by level, from the last one (`value`) back to a place, whose sizes
         come first; else only the latter.
@@ -205,10 +220,8 @@ class Boxes:
         stride = np.append(np.cumprod(sizes[-1][:0:-1])[::-1], 1)
         whole = np.lib.stride_tricks.as_strided(work, sizes[-1], 8 * stride)
         for row in range(stop - place - 1, -1, -1):
-            clock.note(None, None, f"the players from {place + row + 1} on")
-            if clock.expired:
-                raise OutOfTime
             c, size = int(self.space.game.kind[place + row]), sizes[row]
+            progress.begin(place + row, math.prod(size.tolist()))
             own, slack = self.space.by_class[c], self.space.game.worths.slack
             by_rank = np.argsort(own.rank, kind="stable")
             is_last = np.diff(own.rank[by_rank], append=-1) != 0
@@ -219,6 +232,8 @@ class Boxes:
                     work, stride, size, room, moves, is_last, uneven, self.stays, slack, line
                 )
                 if len(doubtful):
+                    if progress.clock.expired:
+                        raise OutOfTime
                     lead = np.unravel_index(line, size[:-1]) if len(size) > 1 else ()
                     for z in doubtful.tolist():
                         point = np.array([*lead, z], dtype=np.int64)
@@ -305,8 +320,7 @@ def ascending(value: Floats, clock: Clock, part: int = PART) -> Integers:
     sample = np.sort(value[:: max(1, part // 64)])
     done, low = 0, -np.inf
     for high in np.unique(np.append(sample[64::64], np.inf)):
-        if clock.expired:
-            raise OutOfTime
+        note(clock, f"{done / max(len(points), 1):.0%} of the total counts sorted by v")
         inside = np.flatnonzero((value >= low) & (value < high))
         points[done : done + len(inside)] = inside[np.argsort(value[inside])]
         done, low = done + len(inside), high

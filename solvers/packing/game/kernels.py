@@ -43,14 +43,20 @@ def _allowed(key: int, move: Array, stride: Array, radix: Array) -> bool:
 
 @compiled
 def following_keys(
-    keys: Array, moves: Array, steps: Array, stride: Array, radix: Array, capped: bool
+    keys: Array,
+    moves: Array,
+    steps: Array,
+    stride: Array,
+    radix: Array,
+    capped: bool,
+    most: int,
 ) -> Any:
     """The keys that the next player can lead to; where caps leave it nothing to choose, the key
-    itself.
+    itself. Ends with the first beyond `most`.
     """
     number = len(moves)
     place = np.zeros(number + 1, dtype=np.int64)
-    result = np.empty(len(keys) * (number + 1 if capped else number), dtype=np.int64)
+    result = np.empty(min(most + 1, len(keys) * (number + 1 if capped else number)), dtype=np.int64)
     found = 0
     stuck = np.zeros(len(keys) if capped else 0, dtype=np.bool_)
     # keys from which caps leave the player nothing
@@ -78,8 +84,8 @@ def following_keys(
                 place[number] += 1
             if place[number] < len(keys):
                 least = min(least, keys[place[number]])
-        # all copies are used up
-        if least == 9223372036854775807:
+        # all copies are used up, or the limit is passed
+        if least == 9223372036854775807 or found > most:
             return result[:found].copy()
         result[found] = least
         found += 1

@@ -11,7 +11,7 @@ from ...outcome import Clock, Outcome, Report, Stop
 from .algorithm_1 import algorithm_1_choice
 from .boxes import Boxes
 from .result import played
-from .states import OutOfTime, Space, States
+from .states import OutOfTime, Progress, Space, States
 from .strategies import Eta, Game, Overload, game_of
 
 MOST_STATES = 400_000_000
@@ -36,7 +36,7 @@ def fuga(
     A server's utility depends on the others only through the total counts, so what play leads to
     after some moves depends on the counts so far alone: states are (move, counts), polynomially
     many in the number of servers. Where alpha is whole and VM types are few, they are the points of
-    boxes, of which two levels are kept (700 servers and three types at eta 10: 5e9 states, 2.3 GB);
+    boxes, of which two levels are kept (700 servers and three types at eta 10: 5e9 states, 2.5 GB);
     else lists of what can be reached, all of them kept.
 
     Parameters
@@ -117,7 +117,9 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
     game, worths = space.game, space.game.worths
     value, end = worths.variance(levels[-1]), levels[-1]
     chosen: list[Integers] = []
+    progress = Progress(watch, sum(map(len, levels[:-1])))
     for place in range(game.players - 1, -1, -1):
+        progress.begin(place, len(levels[place]))
         moves, after = space.moves(place), (levels[place + 1], value, end)
         value, end, choice, doubtful = best_replies(
             levels[place],
@@ -148,8 +150,6 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
             if watch.expired:
                 raise OutOfTime
         chosen.append(choice)
-        if watch.expired and place:
-            raise OutOfTime
     chosen.reverse()
     return followed(space, levels, chosen)
 

@@ -17,7 +17,6 @@ from ...outcome import Clock
 from .strategies import Game, Strategies
 from .worth import Worths
 
-CURES = "a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
 MOST_STATES = 60_000_000
 States = Annotated[int, AtLeast(1, "a number of states")]
 """Keys of all levels together that are kept, up to 28 bytes each."""
@@ -25,6 +24,37 @@ States = Annotated[int, AtLeast(1, "a number of states")]
 
 class OutOfTime(Exception):
     """The clock ran out between two levels."""
+
+
+def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOption:
+    """The refusal of a game that keeps more values at a time than allowed, of so many bytes."""
+    return InvalidOption(
+        f"the game has {states} states (total counts after each move), and its play keeps {kept} "
+        f"values at a time ({kept * size / 1e9:.2g} GB), more than most_states, {most_states}; use "
+        "a smaller eta, fewer VM types or servers, more memory (most_states), or FUGA-algorithm-1"
+    )
+
+
+def note(clock: Clock, text: str) -> None:
+    """Report what is being done, with the value and bound there are; raises OutOfTime."""
+    clock.note(*(clock.trace[-1][1:] if clock.trace else (None, None)), text)
+    if clock.expired:
+        raise OutOfTime
+
+
+@dataclass
+class Progress:
+    """How many states have been looked at, of how many."""
+
+    clock: Clock
+    total: int
+    done: int = 0
+
+    def begin(self, place: int, states: int) -> None:
+        """Report what is done before a player's states, and count these; raises OutOfTime."""
+        share = self.done / max(self.total, 1)
+        note(self.clock, f"{share:.0%} of the game, player {place + 1}")
+        self.done += states
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +126,17 @@ class Space:
         Raises
         ------
         InvalidOption
-            There are more than `most` in all.
+            There are more than `most` in all, of which so many have been listed then.
         OutOfTime
             The clock ran out.
         """
         from .kernels import following_keys
 
-        worths = self.game.worths
+        worths, players = self.game.worths, self.game.players
         reached = [np.zeros(1, dtype=np.int64)]
         total = 1
-        for place in range(self.game.players):
+        for place in range(players):
+            note(clock, f"{place} of {players} moves, {total:.2g} states")
             moves = self.moves(place)
             reached.append(
                 following_keys(
@@ -115,15 +146,10 @@ class Space:
                     worths.stride,
                     worths.radix,
                     self.game.capped,
+                    min(most - total, 2**62),
                 )
             )
             total += len(reached[-1])
             if total > most:
-                raise InvalidOption(
-                    f"the game has more than {most} states (total counts after each move; "
-                    f"{place + 1} of {self.game.players}"
-                    f" moves listed); use {CURES}"
-                )
-            if clock.expired:
-                raise OutOfTime
+                raise too_many(f"more than {most}", total, 12, most)
         return reached

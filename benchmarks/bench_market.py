@@ -37,7 +37,7 @@ from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
-from cotenant.solvers.market.scaled_market import COMPILED_FROM
+from cotenant.solvers.market.scaled_market import COMPILED_FROM, LOADED_FROM
 
 
 def line(rows: Rows, label: str, run: Timed, told: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ def main() -> None:
         write_parts(drawn(args), args.write, args.parts)
         return
     large = args.users * args.jobs >= COMPILED_FROM
-    warm = COMPILED_FROM // 10 if large else 20  # compiled loops are loaded too
+    warm = LOADED_FROM // 10 if large else 20  # compiled loops are loaded too
     fisher(population(users=warm, servers=20, rng=np.random.default_rng(0)))
     in_parts = args.parts or args.folder
     tables = {"extremes": extremes, "grid": grid, "command": by_command}

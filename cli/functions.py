@@ -88,8 +88,6 @@ def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> 
 @contextmanager
 def failing_in(method: str | Callable[..., Any], name: str, what: str = "method") -> Iterator[None]:
     """Say where in a function of the user's own an error came up, instead of a traceback."""
-    from ..analysis.run.cell import failure
-
     try:
         yield
     except CotenantError:
@@ -97,4 +95,6 @@ def failing_in(method: str | Callable[..., Any], name: str, what: str = "method"
     except Exception as error:
         if isinstance(method, str):
             raise
+        from ..analysis.run.cell import failure
+
         raise NoSolution(f"{what} {name!r} failed: {failure(error, [method])}") from error

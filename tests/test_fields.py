@@ -301,3 +301,17 @@ def test_fields_that_do_not_go_together_are_refused_in_python_and_in_a_file(
         re.escape(str(tmp_path / "x.json")) + r"(, line \d+)?: " + re.escape(str(caught.value)),
         str(again.value),
     )
+
+
+def test_only_arrays_that_nobody_can_write_are_shared() -> None:
+    written, frozen = np.array([24.0, 24.0, 24.0]), np.array([24.0, 24.0, 24.0])
+    seen, still = written[:], frozen[:]
+    seen.flags.writeable = frozen.flags.writeable = False
+    one = {"user": [0], "server": [0], "parallel_fraction": [0.5], "work": [1.0]}
+    for given, shared in (
+        (written, False), (seen, False), (still, False), (np.broadcast_to(24.0, 3), False),
+        (frozen, True), (frozen[:2], True),
+    ):  # fmt: skip
+        market = MARKET.replace(capacity=given, server_names=(), **one)
+        assert np.shares_memory(market.capacity, given) == shared
+        assert not market.capacity.flags.writeable

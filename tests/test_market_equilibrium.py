@@ -33,7 +33,7 @@ from cotenant.solvers.market import fisher, fisher_convex, nash_welfare, utilita
 from cotenant.solvers.market.demand import jacobian, reply
 from cotenant.solvers.market.linear import UserBlocks, least_residual, solve_blocks
 from cotenant.solvers.market.proportional import equal_bids, rebid
-from cotenant.solvers.market.scaled_market import COMPILED_FROM, ScaledMarket
+from cotenant.solvers.market.scaled_market import LOADED_FROM, ScaledMarket
 from cotenant.solvers.market.user_groups import UserGroup
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
@@ -557,7 +557,7 @@ def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     work = rng.lognormal(size=market.jobs) * (rng.random(market.jobs) < 0.9)
     market = market.replace(work=np.where(market.user == 3, 0.0, work))
-    plain, looped = ScaledMarket.of(market), ScaledMarket.of(market, None, COMPILED_FROM)
+    plain, looped = ScaledMarket.of(market), ScaledMarket.of(market, None, LOADED_FROM)
     assert plain.starts is None
     assert looped.starts is not None
     bids, price, vector = equal_bids(plain), rng.uniform(0.1, 10, 7), rng.normal(size=7)
@@ -582,7 +582,7 @@ def test_the_compiled_account_has_the_bits_of_the_certificate(seed: int) -> None
     market = market.replace(work=rng.lognormal(size=market.jobs), budget=rng.lognormal(size=40))
     price = rng.uniform(0.1, 10, 7) * (rng.random(7) < 0.9)
     cores = rng.exponential(size=market.jobs) * (rng.random(market.jobs) < 0.9)
-    group = UserGroup(market, 1.0, COMPILED_FROM)
+    group = UserGroup(market, 1.0, LOADED_FROM)
     group.candidate = cores.copy()
     found, true = group.measure(price, np.ones(7)), account(market, cores, price)
     assert found.most == (true.overspending, true.regret, true.unspent)

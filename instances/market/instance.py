@@ -54,8 +54,11 @@ def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) ->
     """above / below element by element, `otherwise` where below is not positive."""
     bottom = np.asarray(below, dtype=float)
     positive = bottom > 0
-    quotient: Floats = np.asarray(above, dtype=float) / np.where(positive, bottom, 1.0)
-    return np.where(positive, quotient, otherwise)
+    every = bool(positive.all())
+    quotient: Floats = np.asarray(above, dtype=float) / (
+        bottom if every else np.where(positive, bottom, 1.0)
+    )
+    return quotient if every else np.where(positive, quotient, otherwise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

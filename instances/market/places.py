@@ -33,17 +33,15 @@ class Places:
     def of(cls, user: Integers, server: Integers, chosen: npt.NDArray[np.bool_]) -> Places:
         """The places of the chosen jobs, of users and on servers (k,)."""
         job = np.flatnonzero(chosen)
-        servers = int(server.max(initial=0)) + 1
-        key = user[job] * servers + server[job]
-        order = np.argsort(key, kind="stable")  # quick where jobs stand by user
-        job, key = job[order], key[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        number = np.diff(first, append=len(key))
-        place_user, place_server = user[job[first]], server[job[first]]
+        if (user[1:] < user[:-1]).any():
+            job = job[np.argsort(user[job], kind="stable")]
         # numbers of 16 bits are sorted digit by digit
-        rank = np.argsort(place_server.astype(np.min_scalar_type(servers)), kind="stable")
-        place = np.empty_like(rank)
-        place[rank] = np.arange(len(rank))
-        of_job = np.full(len(user), -1)
-        of_job[job] = np.repeat(place, number)
-        return cls(place_user[rank], place_server[rank], of_job, job, first[rank], number[rank])
+        short = server.astype(np.min_scalar_type(int(server.max(initial=0))))
+        job = job[np.argsort(short[job], kind="stable")]
+        user, server = user[job], server[job]
+        begins = np.ones(len(job), dtype=np.bool_)
+        begins[1:] = (user[1:] != user[:-1]) | (server[1:] != server[:-1])
+        first = np.flatnonzero(begins)
+        of_job = np.full(len(chosen), -1)
+        of_job[job] = np.cumsum(begins) - 1
+        return cls(user[first], server[first], of_job, job, first, np.diff(first, append=len(job)))

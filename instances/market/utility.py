@@ -32,8 +32,8 @@ _FREE = 1e-30
 
 def speedup(cores: Floats, fraction: Floats) -> Floats:
     """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0."""
-    denominator = fraction + (1 - fraction) * cores
-    return np.where(cores > 0, ratio(cores, denominator), 0.0)
+    rate = ratio(cores, fraction + (1 - fraction) * cores)
+    return rate if np.min(cores, initial=0) == 0 else np.where(cores > 0, rate, 0.0)
 
 
 def marginal_speedup(cores: Floats, fraction: Floats) -> Floats:

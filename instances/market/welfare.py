@@ -15,4 +15,4 @@ def nash_welfare(market: Market, utility: Floats) -> float:
     budget, worth = market.budget[active], utility[active]
     if (worth <= 0).any():
         return 0.0
-    return float(np.exp(budget @ np.log(worth) / budget.sum()))
+    return float(np.exp((budget * np.log(worth)).sum() / budget.sum()))

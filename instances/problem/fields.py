@@ -412,8 +412,8 @@ def frozen_array(
     owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
 ) -> np.ndarray[Any, Any]:
     """A read-only copy of `value` with the given type and number of dimensions, or a clear
-    error; an empty list is one without rows and columns. Without `copy` it may be `value` itself,
-    for a caller that copies it.
+    error; an empty list is one without rows and columns. It may be `value` itself where that is
+    read-only, and without `copy`, for a caller that copies it.
     """
     try:
         raw = np.asarray(value)
@@ -445,7 +445,10 @@ def frozen_array(
             raise InvalidInstance(
                 f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
             )
-    if not copy:
+    whole = raw if raw.base is None else raw.base
+    frozen = isinstance(whole, np.ndarray) and whole.flags.owndata
+    frozen = frozen and not (whole.flags.writeable or raw.flags.writeable)
+    if not copy or (frozen and raw.flags.c_contiguous and raw.dtype == dtype):
         return raw.astype(dtype, copy=False)
     array = np.array(raw, dtype=dtype)
     array.flags.writeable = False

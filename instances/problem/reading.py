@@ -14,7 +14,7 @@ import select
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any
 
@@ -246,7 +246,7 @@ def _ordinary(text: str, arrays: dict[int, Any]) -> Any:
     """
     from pydantic_core import from_json
 
-    if "\\u003" in text:  # a colon that is not one of the text
+    if "\\" in text and "\\u003" in text:  # a colon that is not one of the text
         raise ValueError
     content = from_json(text, allow_inf_nan=False)
     colons, level = 0, [[content]]
@@ -281,9 +281,12 @@ def _ordinary_numbers(values: list[Any], arrays: dict[int, Any]) -> bool:
     if len(values) >= _VERY_LONG and len(kinds := set(map(type, values))) == 1:
         import numpy as np
 
-        if kinds <= {float, int} and (array := np.array(values)).dtype.kind in "if":
-            arrays[id(values)] = array
-            return bool(array.min() > -_LARGE and array.max() < _LARGE)
+        if kinds <= {float, int}:
+            with suppress(OverflowError):  # of whole numbers beyond 64 bits
+                array: Any = np.fromiter(values, kinds.pop(), len(values))
+                array.flags.writeable = False  # what is made of it need not copy it
+                arrays[id(values)] = array
+                return bool(array.min() > -_LARGE and array.max() < _LARGE)
     return min(values, default=0) > -_LARGE and max(values, default=0) < _LARGE
 
 

@@ -193,12 +193,12 @@ def _krylov(
         )
 
     right = invert(target)
-    whole = _length(right)
+    whole = length(right)
     answer, left, rest = np.zeros(len(target)), 1.0, right
     for _ in range(cycles):
         trial = answer + least_residual(preconditioned, rest, rtol * whole)
         missing = right - preconditioned(trial)
-        now = _length(missing) / whole if whole > 0 else 0.0
+        now = length(missing) / whole if whole > 0 else 0.0
         before, left = left, min(now, left)
         if now <= before:
             answer, rest = trial, missing
@@ -218,7 +218,7 @@ def least_residual(
     """
     # The residual is as long as |left|; `rotated` is the triangle that the rotations have
     # made of the coefficients of apply(basis) in the basis.
-    left = _length(right)
+    left = length(right)
     basis, rotated = [right / left if left > 0 else right], np.zeros((most, most))
     rotations: list[tuple[float, float]] = []
     weights: list[float] = []
@@ -229,7 +229,7 @@ def least_residual(
         for row, known in enumerate(basis):
             column[row] = np.einsum("i,i->", known, vector)
             vector -= column[row] * known
-        column[k + 1] = beyond = _length(vector)
+        column[k + 1] = beyond = length(vector)
         for row, (cosine, sine) in enumerate(rotations):
             upper, lower = column[row : row + 2]
             column[row : row + 2] = cosine * upper + sine * lower, cosine * lower - sine * upper
@@ -251,5 +251,6 @@ def least_residual(
     return answer
 
 
-def _length(vector: Floats) -> float:
+def length(vector: Floats) -> float:
+    """The root of the sum of squares, on one thread."""
     return math.sqrt(np.einsum("i,i->", vector, vector))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...instances.market.instance import Floats
 from .exchange import Demand, Exchange
-from .linear import solve_blocks
+from .linear import length, solve_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,4 +68,4 @@ def _norm(at: Demand, exchange: Exchange) -> float:
     of squares.
     """
     worth = at.price * exchange.capacity
-    return float(np.linalg.norm(at.excess[worth > 0] / worth[worth > 0]))
+    return length(at.excess[worth > 0] / worth[worth > 0])

@@ -9,6 +9,7 @@ rest of its money). A server whose tenants are all of work 0 has price 0.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -31,8 +32,10 @@ from ...instances.problem.option_types import Above
 EPSILON_BUDGET = 1e-10
 """Share of a user's budget that goes to its jobs with f = 0."""
 
-COMPILED_FROM = 500_000
-"""Jobs of a market from which compiled loops save more than it takes to load them."""
+COMPILED_FROM, LOADED_FROM = 500_000, 1_500_000
+"""Jobs of a market from which compiled loops save more than it takes to load them, in a process
+that has loaded numba before and in one that has not.
+"""
 
 _BYTES_PER_JOB = (
     400  # arrays of eight bytes alive at the widest point of the Newton method, counted generously
@@ -97,7 +100,8 @@ class ScaledMarket:
         budget = np.where(
             largest > 0, market.budget / unit * np.where(number > 0, 1 - EPSILON_BUDGET, 1.0), 0.0
         )
-        curved = whole >= COMPILED_FROM and fraction.max(initial=0.0) < 1
+        many = COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
+        curved = whole >= many and fraction.max(initial=0.0) < 1
         together = curved and (user[1:] >= user[:-1]).all()
         starts = np.searchsorted(user, np.arange(market.users + 1)) if together else None
         fixed = total_by(market.server[serial], sliver, market.servers)

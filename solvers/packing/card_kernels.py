@@ -210,21 +210,25 @@ def fill_again(
                 new = new and chosen[k] != m
             if new:
                 chosen[number] = m
-                before[number] = count[m]
                 change -= worth[m]
-                left += count[m]
+                for i in range(types):
+                    before[number, i] = count[m, i]
+                    left[i] += count[m, i]
                 number += 1
             m = np.random.randint(servers)
         for k in range(number):
             m, most = chosen[k], -1
             for _ in range(effort.tries):
                 found = fill_server(given, kind[m], left, row, effort)
-                left += row
+                for i in range(types):
+                    left[i] += row[i]
                 if found > most:
                     most = found
-                    best[:] = row
-            left -= best
-            count[m] = best
+                    for i in range(types):
+                        best[i] = row[i]
+            for i in range(types):
+                left[i] -= best[i]
+                count[m, i] = best[i]
             worth[m] = most
             change += most
         if change >= 0:
@@ -232,8 +236,9 @@ def fill_again(
             continue
         for k in range(number):
             m = chosen[k]
-            left += count[m]
-            left -= before[k]
-            count[m] = before[k]
-            worth[m] = (before[k] * given.weight).sum()
+            worth[m] = 0
+            for i in range(types):
+                left[i] += count[m, i] - before[k, i]
+                count[m, i] = before[k, i]
+                worth[m] += before[k, i] * given.weight[i]
     return gained

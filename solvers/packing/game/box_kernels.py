@@ -33,10 +33,12 @@ def box_variances(
     result = np.empty(np.prod(size))
     count = np.empty(len(origin), dtype=np.int64)
     for line in range(len(result) // size[last]):
-        count[:] = origin
+        for i in range(len(count)):
+            count[i] = origin[i]
         rest = line
         for j in range(last - 1, -1, -1):
-            count += rest % size[j] * axes[j]
+            for i in range(len(count)):
+                count[i] += rest % size[j] * axes[j, i]
             rest //= size[j]
         for z in range(size[last]):
             total = 0.0
@@ -162,5 +164,6 @@ def best_values(
         if number:
             near = (second <= worth * (1 + slack)) & (worth < np.inf)
             return line, chosen, np.flatnonzero(near)
-        value[base : base + length] = chosen
+        for z in range(length):
+            value[base + z] = chosen[z]
     return lines, chosen, np.zeros(0, dtype=np.int64)

@@ -52,6 +52,7 @@ class Method:
     proof_producer : "module:function" that writes a proof of its answer for `verify` (see
         `solvers.proofs`); "" where a bound is what a solver or our own code claims.
     unproved : of a method with a prover, what stays a claim, and why.
+    replayed : what the verifier works out again for a proof of one step, "recompute", in words.
     objective_overrides : triples of an option, a value (`ANY` but None) and the metric that it
         optimizes with that value.
     """
@@ -72,6 +73,7 @@ class Method:
     precondition_text: str = ""
     proof_producer: str = ""
     unproved: str = ""
+    replayed: str = ""
     objective_overrides: tuple[tuple[str, object, str], ...] = ()
 
     if not TYPE_CHECKING:
@@ -154,6 +156,8 @@ _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 _KARMA = "Karma (OSDI 2023)"
 _GAVEL = "Gavel (OSDI 2020)"
+_GAME = "the whole game, every move from all total counts that can be reached"
+_FLUID = "the most that work which flows through all machines at once could reach"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
 _STABLE = "pairings without blocking pair only, all of which its search knows"
 _SOONER = "a linear program over types, solved before policies have answered job by job"
@@ -257,16 +261,17 @@ METHODS: tuple[Method, ...] = (
            proof_producer="solvers.proofs.prices:cheapest"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
             f"{_FUGA} 4.3, played exactly", proof_producer="solvers.proofs.recompute:play",
+            replayed=_GAME,
             unproved="an alpha that is not a fraction of numbers up to 64; too large games"),
     _shared("FUGA-tree", "packing", "solvers.packing.game.tree:fuga_tree", "equilibrium",
             "disutility", f"{_FUGA} 4.3, fig. 3",
-            proof_producer="solvers.proofs.recompute:play",
+            proof_producer="solvers.proofs.recompute:play", replayed=_GAME,
             unproved="the same cases as FUGA"),
     _shared("FUGA-algorithm-1", "packing", "baselines.packing:fuga_algorithm_1", "heuristic",
             "disutility", f"{_FUGA} Algorithm 1"),
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
             "disutility", f"{_FUGA} eq. 14, summed", no_starts=_PLAYS,
-            proof_producer="solvers.proofs.recompute:joint_optimum",
+            proof_producer="solvers.proofs.recompute:joint_optimum", replayed=_GAME,
             unproved="over=all, which takes all that fits and not the plays of the game; the same "
             "cases as FUGA"),
     _shared("max-min-share", "packing", "solvers.packing.dominant_shares:max_min_share", "exact",
@@ -338,6 +343,7 @@ METHODS: tuple[Method, ...] = (
            f"{_FAIR} 3, fig. 1 and 3",
            no_starts="a rule that says each start: its schedule is what others are measured by",
            proof_producer="solvers.proofs.recompute:ref",
+           replayed="the schedules of all coalitions, moment by moment",
            unproved=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6", quick=4_000_000),
@@ -357,10 +363,10 @@ METHODS: tuple[Method, ...] = (
            "unfairness", "the floor"),
     Method("max-utilization", "scheduling", "solvers.scheduling.optimum:max_utilization", "exact",
            "utilization", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:most",
-           unproved=_WIDE),
+           replayed=_FLUID, unproved=_WIDE),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
            "utility", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:most",
-           unproved=_WIDE),
+           replayed=_FLUID, unproved=_WIDE),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
            f"{_NUMA} 4.5.1, as an LP", no_starts=_FLOWS,
            proof_producer="solvers.proofs.processor_prices:fluid"),

@@ -139,12 +139,12 @@ def prove(
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
     with waiting(f"proof of {entry.name} on {instance.name}"):
         proved = proving.prove_file(instance, path, result, out, share)
+    basis = f"\n{proved.basis}" if proved.basis else ""
     if proved.proof_status == "claimed":
-        typer.echo(f"proof: claimed; {proved.says}")
+        typer.echo(f"proof: claimed; {proved.says}{basis}")
         raise typer.Exit(NO_ANSWER)
-    typer.echo(
-        f"{proved.says}\nproof: {proved.proof_status}; {out}: {(proved.size or 0) / 1e3:.1f} kB"
-    )
+    kilobytes = (proved.size or 0) / 1e3
+    typer.echo(f"{proved.says}{basis}\nproof: {proved.proof_status}; {out}: {kilobytes:.1f} kB")
     if vipr is not None:
         files = proving.write_certificates(path, out, vipr)
         listed = ", ".join(map(str, files)) or "none: this proof has no tree over a program"

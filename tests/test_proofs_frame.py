@@ -20,8 +20,10 @@ from support.messages import approved, refused
 from support.terminal import run as terminal
 
 from cotenant import catalog
+from cotenant.analysis.run.proving import prove
+from cotenant.analysis.run.solve import solve
 from cotenant.cli.proofs import proof_words
-from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.files import locate, read
 from cotenant.instances.problem.proof import Level, Proof, written
 from cotenant.instances.problem.registry import resolve
 from cotenant.verify import methods_of, verify
@@ -323,6 +325,7 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "blocking_pairs is 0, and no answer is below 0: optimal" in done.stdout
     assert "certified" in done.stdout
+    approved(done.stdout.splitlines()[1])  # what the verifier takes of the file
     judged = terminal("verify", "colocation/tiny", str(proof))
     assert (judged.returncode, judged.stdout[:9]) == (0, "accepted:")
     other = terminal("verify", "colocation/no-stable-4", str(proof))
@@ -336,6 +339,20 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     read = terminal("verify", f"/dev/fd/{handed}", str(proof))
     os.close(handed)
     assert (read.returncode, read.stdout[:9]) == (0, "accepted:")
+
+
+def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> None:
+    again = [m for m in catalog.METHODS if m.proof_producer.startswith("solvers.proofs.recompute:")]
+    assert [m for m in catalog.METHODS if m.replayed] == again
+    game = read("packing/paper-example")
+    proved = prove(game, solve(game, "FUGA", eta=3), tmp_path)
+    assert proved.proof_status == "certified"
+    other = prove(game, solve(game, "joint-optimum", over="all", engine="counts"), tmp_path)
+    assert (other.proof_status, other.basis) == ("claimed", proved.basis)
+    approved(proved.basis)
+    jobs = read("scheduling/tiny")
+    assert "all coalitions" in prove(jobs, solve(jobs, "REF"), tmp_path).basis
+    assert "basis" not in proved.document()
 
 
 def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:

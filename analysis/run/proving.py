@@ -30,6 +30,16 @@ ProofStatus = Literal["claimed", "partly", "certified"]
 
 TOO_LONG = "the proof that was made takes longer to judge"
 
+STEPS = (
+    "The verifier measured the answer, and worked the bounds out again with the file's steps "
+    "({kinds}) as hints: a wrong step proves less, or is refused."
+)
+
+REPLAYED = (
+    "From the instance and the options alone, the verifier works out again {what}. Of a proof file "
+    "it takes only the answer, to compare it with the outcome."
+)
+
 CLAIMED = "{name} has no proof as a file yet, so its bound is what a solver or our own code says"
 
 
@@ -47,6 +57,7 @@ class Proved:
     file, sha256, size : of the proof, in bytes; None without one.
     seconds, seconds_to_verify : to make the proof beyond the solve, and to judge it.
     covered : of an accepted proof, for each level of the result whether it proves what is claimed.
+    basis : what the verifier works out again, and what it takes as given, in words.
     """
 
     proof_status: ProofStatus
@@ -58,11 +69,12 @@ class Proved:
     seconds: float | None = None
     seconds_to_verify: float | None = None
     covered: tuple[bool, ...] = ()
+    basis: str = ""
 
     def document(self) -> dict[str, Any]:
         """As rows and stored results hold it."""
         facts = asdict(self)
-        del facts["refused"], facts["covered"]
+        del facts["refused"], facts["covered"], facts["basis"]
         return {"standing": facts.pop("proof_status"), **facts}
 
 
@@ -126,11 +138,12 @@ def prove_file(
     if instance.beyond_proofs:
         return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)
+    replayed = REPLAYED.format(what=method.replayed) if method.replayed else ""
     try:
         task = Task.of(content, instance, method.name, result.options, result.outcome, clock)
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
-        return Proved("claimed", str(why))
+        return Proved("claimed", str(why), basis=replayed)
     proof.write(out, instance.name, sha256(content).hexdigest())
     seconds, clock = clock.seconds, Clock()
     try:
@@ -142,6 +155,7 @@ def prove_file(
         out.unlink()
         return Proved("claimed", f"the proof that was made is refused ({says})", refused=True)
     covered = covered_levels(proof, result)
+    kinds = {str(step["kind"]) for level in proof.levels for step in level.steps}
     return Proved(
         "certified" if all(covered) else "partly",
         says,
@@ -151,6 +165,7 @@ def prove_file(
         seconds=seconds,
         seconds_to_verify=clock.seconds,
         covered=covered,
+        basis=replayed if kinds == {"recompute"} else STEPS.format(kinds=", ".join(sorted(kinds))),
     )
 
 

@@ -13,13 +13,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...instances.groups.instance import UNIT, Grouping
+from ...instances.groups.instance import UNIT, Grouping, Integers
 from ...instances.problem.proof import Proof, multipliers
 from ...verify.groups import Groups
+from ...verify.pairing import pairing_bound
 from ..blossom import Blossoms, parts
 from ..groups.common import whole_prices
 from ..groups.pairs import mates
-from ..outcome import Status
+from ..outcome import Clock, Status
 from . import Claimed, Task, checked_proof, claimed_if_refused
 from .tree import propagation_steps, tree_step
 
@@ -65,35 +66,49 @@ def optimal(task: Task) -> Proof:
 
 
 def _by_pairs(task: Task, given: Groups) -> list[dict[str, Any]]:
-    """The multipliers of a matching of the different jobs, in the verifier's own whole numbers;
-    nothing where jobs are no such pairs, or blossoms prove less than the answer's value.
+    """The multipliers of a matching of the different jobs; nothing where jobs are no such pairs, or
+    blossoms prove less than the answer's value.
+    """
+    if max(given.count) > 1 or any(len(group) > 2 for _, group, _ in given.columns):
+        return []
+    step = pairing_step(
+        given, mates(task.instance, cast("Grouping", task.outcome.solution)), task.clock
+    )
+    bound = None if step is None else pairing_bound(given.pairs(), step, [1] * len(given.count))
+    return [] if step is None or bound != given.total else [step]
+
+
+def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] | None:
+    """The multipliers of a matching of different jobs in pairs, in the verifier's whole numbers;
+    None where there is no time, or numbers are too long.
+
+    Parameters
+    ----------
+    mate : (n,) partners among the types that have jobs in some answer, -1 for a job alone.
     """
     from ..blossom_kernels import FORBIDDEN
 
-    here = task.instance.present.tolist()
-    if max(given.count) > 1 or any(len(group) > 2 for _, group, _ in given.columns):
-        return []
+    here = [a for a, number in enumerate(given.count) if number]
     pairs = given.pairs()
     over = parts(len(here), pairs.alone)
     if given.unit * over > MOST_PARTS:
-        return []
+        return None
     cost = np.full((len(here), len(here)), FORBIDDEN)
     for k, a in enumerate(here):
         for j, b in enumerate(here[:k]):
             one, other = pairs.penalty[a][b], pairs.penalty[b][a]
             if one is not None and other is not None:
                 cost[k, j] = cost[j, k] = over * (one + other)
-    start = mates(task.instance, cast("Grouping", task.outcome.solution))
-    search = Blossoms(cost, over * pairs.single, pairs.alone, start, task.clock, most_free=1.0)
+    search = Blossoms(cost, over * pairs.single, pairs.alone, mate, clock, most_free=1.0)
     with suppress(KeyboardInterrupt):
         search.search()
-    if search.bound is None or -(-search.bound // over) != given.total:
-        return []
+    if search.bound is None:
+        return None
     prices = [0] * len(given.count)
     for a, price in zip(here, search.prices.tolist(), strict=True):
         prices[a] = price
     sets = [[price, *(here[k] for k in np.flatnonzero(inside))] for price, inside in search.sets]
-    return [{"kind": "dual", "over": over, "prices": prices, "rent": search.rent, "sets": sets}]
+    return {"kind": "dual", "over": over, "prices": prices, "rent": search.rent, "sets": sets}
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def every_cost(instance: Groups) -> list[Fraction]:
 
 def different(seed: int, jobs: int | None = None) -> Groups:
     """Up to seven jobs that all differ, or so many, in pairs: by each model in turn, on one class of
-    machines, on two that are alike, or with some to spare; a type without jobs is among them, and
-    some pairs are forbidden.
+    machines, on two that are alike or are not, or with some to spare; a type without jobs is among
+    them, some pairs are forbidden, and some jobs of a table lose or gain alone.
     """
     rng = np.random.default_rng(seed)
     few, jobs = jobs is None, int(rng.integers(2, 8)) if jobs is None else jobs
@@ -74,14 +74,22 @@ def different(seed: int, jobs: int | None = None) -> Groups:
     if made.penalty is not None:
         closed = rng.random(made.penalty.shape) < (0.15 if few else 0.01)
         changes["penalty"] = np.where(closed, np.inf, made.penalty)
-    if made.model == "table":  # of all pairs, or most
-        members = np.array(list(itertools.combinations(range(jobs + 1), 2)))
-        members = members[rng.random(len(members)) < (0.8 if few else 1)]
+    if made.model == "table":  # of all pairs, or most, and at times of a job alone
+        members = np.array([*itertools.combinations(range(jobs + 1), 2), (0, 0)])
+        members = members[rng.random(len(members)) < (0.8 if few else 2)]
+        if (few and seed % 4 == 0) or not len(members):
+            members = np.concatenate([members, [[seed % jobs, -1]]])
         losses = rng.integers(-9, 99, members.shape) / 100
-        members, losses = [[*members, [0, 0]], [*losses, [0.5, 0.5]]]
+        losses[:, 1] = np.where(members[:, 0] == members[:, 1], losses[:, 0], losses[:, 1])
         changes |= {"members": members, "losses": losses, "where": np.full(len(members), -1)}
     made = made.replace(**changes)
     if seed % 2:
         split = [1, machines - 1] if machines > 1 else [0, machines]
-        made = made.replace(seats=[2, 2], machines=split, classes=("one", "other"))
+        other: dict[str, Any] = {}
+        if seed % 4 == 3 and made.model != "table":  # half of what jobs lose on the first
+            name = "penalty" if made.penalty is not None else "sensitivity"
+            data = made.curves(0)
+            half = np.where(np.isfinite(data), (data / 2).round(6), data)
+            other = {name: np.stack([data, half][:: 1 if seed % 8 == 3 else -1])}
+        made = made.replace(seats=[2, 2], machines=split, classes=("one", "other"), **other)
     return made

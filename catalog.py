@@ -344,7 +344,7 @@ METHODS: tuple[Method, ...] = (
            no_starts="a rule that says each start: its schedule is what others are measured by",
            proof_producer="solvers.proofs.recompute:ref",
            replayed="the schedules of all coalitions, moment by moment",
-           unproved=f"{_WIDE}, other utilities than throughput, and more than 13 organizations"),
+           unproved=f"{_WIDE}, other utilities than throughput, and more than 16 organizations"),
     Method("RAND", "scheduling", "baselines.scheduling:rand", "heuristic", "unfairness",
            f"{_FAIR} 5.1, fig. 6", quick=4_000_000),
     Method("DIRECTCONTR", "scheduling", "baselines.scheduling:direct_contribution", "heuristic",

@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from ..catalog import Method
 
 
+Patience = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=999_999,
+        metavar="N",
+        help="Let the verifier do N times its usual work, which takes some 20 seconds.",
+    ),
+]
+
+
 def check(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
     result_file: Annotated[
@@ -94,6 +105,7 @@ def prove(
         ),
     ] = None,
     time_limit: TimeLimit = None,
+    patience: Patience = 1,
 ) -> None:
     """Write a proof of what a method says of an instance.
 
@@ -138,7 +150,7 @@ def prove(
         with progress(f"{entry.name} on {instance.name}", None) as report:
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
     with waiting(f"proof of {entry.name} on {instance.name}"):
-        proved = proving.prove_file(instance, path, result, out, share)
+        proved = proving.prove_file(instance, path, result, out, share, patience=patience)
     basis = f"\n{proved.basis}" if proved.basis else ""
     if proved.proof_status == "claimed":
         typer.echo(f"proof: claimed; {proved.says}{basis}")
@@ -154,6 +166,7 @@ def prove(
 def verify(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
     proof: Annotated[str, typer.Argument(metavar="PROOF.json", help="A proof, made by anybody.")],
+    patience: Patience = 1,
 ) -> None:
     """Judge a proof of an instance, with no solver.
 
@@ -162,7 +175,7 @@ def verify(
     from ..analysis.run.proving import judge
     from ..instances.problem.files import locate
 
-    code, line = judge(locate(file), Path(proof))
+    code, line = judge(locate(file), Path(proof), patience=patience)
     if code == BAD_INPUT:
         for path, wanted in ((str(locate(file)), "an instance"), (proof, "a proof")):
             _require_kind(path, wanted)

@@ -27,7 +27,15 @@ from cotenant.instances.problem.files import locate, read
 from cotenant.instances.problem.proof import Level, Proof, written
 from cotenant.instances.problem.registry import resolve
 from cotenant.verify import methods_of, verify
-from cotenant.verify.reading import Decimal, Refused, Unreadable, exact, listed, parse, scaled
+from cotenant.verify.reading import (
+    Decimal,
+    Refused,
+    Unreadable,
+    exact,
+    listed,
+    parse,
+    scaled,
+)
 from cotenant.verify.reading import read as checked_read
 
 PROOF_LINES = 1235
@@ -259,6 +267,8 @@ def test_the_program_runs_alone_and_its_exit_code_says_how_it_went(tmp_path: Pat
         ["-", "-"],
         [str(instance), str(tmp_path)],
         [str(instance), str(tmp_path / "none.json")],
+        [str(instance), str(proof), "--patience", "0"],
+        [str(instance), str(proof), "--times", "2"],
     ):
         done = run(*arguments)
         assert (done.returncode, done.stdout[:11], done.stderr) == (2, b"unreadable:", b"")

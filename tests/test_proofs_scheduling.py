@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 from support.messages import refused
-from support.proved import Document, Proved, case_of, judged, proved, put
+from support.proved import Document, Proved, case_of, judged, proved, put, task_of
 from support.small_cases import few_jobs, most_work, scheduling
 
 from cotenant.baselines.scheduling import fifo
 from cotenant.instances.problem.files import read
 from cotenant.instances.scheduling import Scheduling, utilities
 from cotenant.instances.scheduling.utility import units_done
-from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.proofs import Claimed, recompute
 from cotenant.solvers.scheduling.shapley_schedule import ref
+from cotenant.verify.__main__ import main
 from cotenant.verify.reading import Refused
 from cotenant.verify.scheduling import Scheduling as CheckedScheduling
 from cotenant.verify.scheduling import Shapley, scheduling_most
@@ -56,6 +59,10 @@ def test_ten_organizations_are_played_again(reading: Literal["figure", "definiti
     assert "unfairness is 0" in proof.sentence
     with refused(Refused):  # says how far the coalitions came
         judged(proof.content, proof.document, most_work=500_000)
+    task = task_of(instance, ref(instance, reading=reading), method="REF", reading=reading)
+    short = replace(task, patience=0.002)
+    with refused(Claimed):
+        recompute.ref(short)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -193,3 +200,10 @@ def test_a_forgery_is_refused(method: str, change: Any) -> None:
 def test_play_without_end_is_refused() -> None:
     with refused(Refused):
         judged(tiny("REF").content, tiny("REF").document, most_work=600)
+
+
+def test_patience_multiplies_the_work(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("tiny.json", "proof.json")]
+    Path(files[0]).write_bytes(tiny("REF").content)
+    Path(files[1]).write_text(json.dumps(tiny("REF").document))
+    assert [main(files, 600), main([*files, "--patience", "1000"], 600)] == [1, 0]

@@ -1,4 +1,5 @@
 """Does a proof file prove what it claims of an instance?    python -I verify INSTANCE PROOF
+                                                           (with --patience N: N times the work)
 
 This folder (or `verify.pyz`, its files in a zip), with Python's standard library, is all that has
 to be trusted: it runs no solver and imports nothing of the package whose proofs it reads. It
@@ -33,16 +34,23 @@ if not __package__ and __spec__:  # a folder or a zip is run: make a package of 
     sys.modules["verify"], __spec__.name, __package__ = package, "verify.__main__", "verify"
 
 from .methods import verify
-from .reading import Refused, Unreadable, read
+from .reading import MOST_WORK, Refused, Unreadable, read
+
+USAGE = (
+    "usage: python -I verify INSTANCE PROOF [--patience N] (one file may be -; N: how many times "
+    "its usual work judging may take, 1 to 999999)"
+)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], usual: int = MOST_WORK) -> int:
     """Print what is proved, or why nothing is; returns the exit code."""
     try:
-        if len(arguments) != 2 or arguments == ["-", "-"]:
-            raise Unreadable("usage: python -I verify INSTANCE PROOF (one of them may be -)")
-        instance, proof = read(arguments[0]), read(arguments[1])
-        print(f"accepted: {verify(instance, proof)}")
+        once = ["--patience", "1"]
+        *files, word, times = arguments if len(arguments) == 4 else [*arguments, *once]
+        number = int(times) if times.isdecimal() and len(times) < 7 else 0
+        if len(files) != 2 or files == ["-", "-"] or word != once[0] or not number:
+            raise Unreadable(USAGE)
+        print(f"accepted: {verify(read(files[0]), read(files[1]), number * usual)}")
         return 0
     except Unreadable as reason:
         print(f"unreadable: {reason}")

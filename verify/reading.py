@@ -45,7 +45,7 @@ def charge(steps: int) -> None:
     """Count what is done next, wherever a file can ask for it more often than it is long."""
     WorkLimit.left -= steps
     if WorkLimit.left < 0:  # this is called often
-        raise Refused("judging this takes longer than this program has patience for")
+        raise Refused("judging this takes longer than its patience allows (more: --patience N)")
 
 
 def product(one: int, other: int) -> int:

@@ -168,8 +168,7 @@ class Shapley:
         except Refused:
             raise Refused(
                 f"the {len(coalitions) - 1} coalitions of {self.size} organizations play no "
-                f"further than to moment {self.now} of {given.horizon} with the patience of this "
-                "program"
+                f"further than to moment {self.now} of {given.horizon} (further: --patience N)"
             ) from None
 
     def digits(self, count: int, total: int, squares: int) -> int:

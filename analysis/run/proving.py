@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import locate, write, write_bytes, write_text
-from ...instances.problem.option_types import validate_options
+from ...instances.problem.option_types import Range, validate_options
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
 from ...instances.problem.registry import resolve
@@ -25,6 +25,9 @@ from ...solvers.proofs import Claimed, Task
 from ...solvers.proofs.vipr import certificates
 from ..registry import analysis_of
 from .result import LOOSEST, Result
+
+Patience = Annotated[int, Range(1, 999_999, what="how many times its usual work")]
+"""How many times its usual work the verifier may do to judge a proof, each some 20 seconds."""
 
 ProofStatus = Literal["claimed", "partly", "certified"]
 
@@ -85,6 +88,7 @@ def prove(
     folder: str | os.PathLike[str],
     *,
     time_limit: float | None = None,
+    patience: Patience = 1,
 ) -> Proved:
     """Write the proof of a result and its instance into a folder, and judge it as a stranger would.
 
@@ -94,6 +98,7 @@ def prove(
     folder : made when it is not there; it gets the instance's file and the proof, which the
         verifier alone can judge (`cotenant verify INSTANCE PROOF`).
     time_limit : seconds to make the proof; what is proved by then is kept.
+    patience : how many times its usual work, some 20 seconds, the verifier may do to judge it.
 
     Returns
     -------
@@ -115,12 +120,12 @@ def prove(
     'certified'
     """
     name = f"{instance.problem}-{result.method}"
-    return prove_beside(instance, None, result, Path(folder), name, time_limit)
+    return prove_beside(instance, None, result, Path(folder), name, time_limit, patience)
 
 
 def prove_file(
     instance: Instance, path: Path, result: Result, out: Path, time_limit: float | None = None,
-    judge_limit: float | None = None,
+    judge_limit: float | None = None, patience: int = 1,
 ) -> Proved:  # fmt: skip
     """Make, write and judge the proof of a result.
 
@@ -131,6 +136,7 @@ def prove_file(
     out : where the proof is written, `.json` or `.json.gz`; a proof that is refused is not kept.
     time_limit : seconds to make it; what is proved by then is kept.
     judge_limit : seconds to judge it; a proof that takes longer is not kept.
+    patience : how many times its usual work the verifier may do.
     """
     method = catalog.find(instance.problem, result.method)
     if not method.proof_producer:
@@ -141,13 +147,14 @@ def prove_file(
     replayed = REPLAYED.format(what=method.replayed) if method.replayed else ""
     try:
         task = Task.of(content, instance, method.name, result.options, result.outcome, clock)
+        task = replace(task, patience=patience)
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why), basis=replayed)
     proof.write(out, instance.name, sha256(content).hexdigest())
     seconds, clock = clock.seconds, Clock()
     try:
-        code, says = judge(path, out, judge_limit)
+        code, says = judge(path, out, judge_limit, patience)
     except subprocess.TimeoutExpired:
         out.unlink()
         return Proved("claimed", f"{TOO_LONG} than {judge_limit:g} s")
@@ -179,7 +186,7 @@ def write_certificates(path: Path, proof: Path, vipr: Path) -> list[Path]:
 
 def prove_beside(
     instance: Instance, source: str | None, result: Result, folder: Path, name: str,
-    time_limit: float | None,
+    time_limit: float | None, patience: int = 1,
 ) -> Proved:  # fmt: skip
     """The same in a folder that a stranger needs nothing besides: the instance's file lies there
     too, as it was read, or written anew where it came from none.
@@ -191,7 +198,8 @@ def prove_beside(
             write(instance, path)
         else:
             write_bytes(path, read_bytes(locate(source)))
-    return prove_file(instance, path, result, folder / f"{name}.proof.json.gz", time_limit)
+    file = folder / f"{name}.proof.json.gz"
+    return prove_file(instance, path, result, file, time_limit, patience=patience)
 
 
 def covers(proof: Proof, result: Result) -> bool:
@@ -233,7 +241,9 @@ def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, wh
     )
 
 
-def judge(instance: Path, proof: Path, time_limit: float | None = None) -> tuple[int, str]:
+def judge(
+    instance: Path, proof: Path, time_limit: float | None = None, patience: int = 1
+) -> tuple[int, str]:
     """Run the one program that judges, apart from this one: its exit code, and its line. What it
     would wait for without end is refused, or read, before.
 
@@ -253,8 +263,8 @@ def judge(instance: Path, proof: Path, time_limit: float | None = None) -> tuple
             else:
                 require_regular(path)
             paths.append(str(path))
+        command = isolated(program, *paths, "--patience", str(patience))
         done = subprocess.run(
-            isolated(program, *paths), stdout=subprocess.PIPE, text=True, check=False,
-            timeout=time_limit,
-        )  # fmt: skip
+            command, stdout=subprocess.PIPE, text=True, check=False, timeout=time_limit
+        )
     return done.returncode, done.stdout.strip()

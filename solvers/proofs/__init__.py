@@ -64,6 +64,7 @@ class Task:
     options : of the method, as given.
     outcome : what the method returned.
     clock : of the proof; when it is over, what there is by then is returned.
+    patience : how many times its usual work the verifier will do to judge the proof.
     """
 
     instance: Any
@@ -72,6 +73,7 @@ class Task:
     options: Mapping[str, Any]
     outcome: Outcome
     clock: Clock
+    patience: float = 1
 
     @classmethod
     def of(

@@ -48,7 +48,7 @@ def _of_schedule(
     solution = task.outcome.solution
     shown = None if solution is None else solution.document()
     witness = None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
-    with claimed_if_refused():
+    with claimed_if_refused(task.patience):
         return checked_proof(task, [step], options=options, witness=witness)
 
 
@@ -74,5 +74,5 @@ def _of_game(task: Task) -> Proof:
         for name, value in given.items()
         if value is not None and value != float("inf")
     }
-    with claimed_if_refused():
+    with claimed_if_refused(task.patience):
         return checked_proof(task, [STEP], options=options)

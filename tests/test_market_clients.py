@@ -11,8 +11,10 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.market.clients import client_view, misreport, stale
-from cotenant.instances.market import Allocation, user_utilities
+from cotenant.analysis.manipulation import Manipulation, best_misreport
+from cotenant.analysis.market.clients import client_view, stale
+from cotenant.analysis.market.metrics import SHIFTS
+from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import speedup
 from cotenant.instances.problem import InvalidOption
@@ -43,19 +45,23 @@ def test_a_client_has_no_regret_at_an_equilibrium() -> None:
     assert all(client_view(market, answer, user).regret < 1e-8 for user in range(3))
 
 
+def shifted(market: Market) -> Manipulation:
+    return best_misreport(market, "fisher", "0", None, kinds=("odds",))
+
+
 def test_a_misreport_is_judged_by_true_utility() -> None:
     market = population(users=3, servers=3, jobs=3, work="lognormal", rng=np.random.default_rng(1))
-    found = misreport(market, 0)
-    assert found.certified
-    assert found.share == pytest.approx(1 / 3)
+    found = shifted(market)
     assert found.gain > 0
-    odds = market.parallel_fraction / (1 - market.parallel_fraction)
-    lie = np.where(market.user == 0, odds * np.exp(found.shift), odds)
-    told = fisher(market.replace(parallel_fraction=lie / (1 + lie))).solution
+    assert found.tried == len(SHIFTS)
+    fraction, reported = market.parallel_fraction, found.witness.parallel_fraction
+    odds = np.log(reported / (1 - reported)) - np.log(fraction / (1 - fraction))
+    assert odds == pytest.approx(np.where(market.user == 0, odds[market.user == 0][0], 0))
+    assert np.isclose(SHIFTS, odds[market.user == 0][0]).any()
+    told = fisher(found.witness).solution
     honest = user_utilities(market, fisher(market).solution.cores)[0]
-    gain = user_utilities(market, told.cores)[0] / honest - 1
-    assert gain == pytest.approx(found.gain, rel=1e-4)
-    assert misreport(market, 0, [0.0]).gain == pytest.approx(0, abs=1e-7)
+    gain = user_utilities(market, told.cores)[0] / honest
+    assert gain == pytest.approx(found.ratio, rel=1e-6)
 
 
 def test_the_gain_falls_with_the_share_where_servers_are_few() -> None:
@@ -64,7 +70,7 @@ def test_the_gain_falls_with_the_share_where_servers_are_few() -> None:
             population(users=users, servers=3, jobs=3, rng=np.random.default_rng(seed))
             for seed in range(3)
         )
-        return float(np.mean([misreport(market, 0, (-1, -0.3, 0.3, 1)).gain for market in draws]))
+        return float(np.mean([shifted(market).ratio - 1 for market in draws]))
 
     assert gain(100) < 0.2 * gain(4)
 

@@ -1,22 +1,17 @@
-"""The market from a user's side: what to buy, what misreports gain, what old prices cost."""
+"""The market from a user's side: what to buy, and what old prices cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
+from ...instances.market.instance import Allocation, Floats, Market, total_by
 from ...instances.market.utility import best_reply, speedup, user_utilities
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.registry import check
-from ...solvers.market.fisher import fisher
-
-SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Misreports that are tried: what is added to log(f / (1 - f)) of all jobs of a user."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,64 +61,6 @@ def client_view(market: Market, allocation: Allocation, user: int) -> ClientView
         float((work * speedup(cores, fraction)).sum()),
         float(best.sum()),
     )
-
-
-@dataclass(frozen=True)
-class Misreport:
-    """What a user gains by reporting other fractions than its own.
-
-    Attributes
-    ----------
-    gain : of its true utility, relative; 0 when no report that was tried helps.
-    shift : of the best report, in the logarithm of f / (1 - f); 0 for the truth.
-    share : its part of all budgets.
-    certified : whether every market that was solved for it is certified.
-    """
-
-    gain: float
-    shift: float
-    share: float
-    certified: bool
-
-
-@validate_options
-def misreport(
-    market: Market, user: int, shifts: Sequence[float] = SHIFTS, **options: Any
-) -> Misreport:
-    """Solve the market for each report of a user's fractions and look at what it truly gets.
-
-    Parameters
-    ----------
-    shifts : the reports; jobs with f = 0 or f = 1 keep it.
-    options : of `solvers.market.fisher`.
-
-    Raises
-    ------
-    InvalidOption
-        The user does not exist, or an option is wrong.
-    """
-    _require_user(market, user)
-    truth = fisher(market, **options)
-    answer, certified = truth.solution, truth.bound is not None
-    assert isinstance(answer, Allocation)
-    honest = float(user_utilities(market, answer.cores)[user])
-    best, chosen = honest, 0.0
-    fraction = market.parallel_fraction
-    misreported = (market.user == user) & (fraction > 0) & (fraction < 1)
-    odds = ratio(fraction, 1 - fraction)
-    for shift in shifts:
-        lie = odds * np.exp(shift)
-        reported = market.replace(
-            parallel_fraction=np.where(misreported, lie / (1 + lie), fraction)
-        )
-        found = fisher(reported, start=answer, **options)
-        certified &= found.bound is not None
-        assert isinstance(found.solution, Allocation)
-        utility = float(user_utilities(market, found.solution.cores)[user])
-        if utility > best:
-            best, chosen = utility, float(shift)
-    gain = best / honest - 1 if honest > 0 else 0.0
-    return Misreport(gain, chosen, float(market.budget[user] / market.budget.sum()), certified)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
 from ...instances.market.families import Family, family_named
-from ...instances.market.instance import Allocation, Floats, Market, total_by
+from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import least_ratio
 from ...instances.market.utility import user_utilities
 from ...instances.market.welfare import nash_welfare
@@ -98,12 +98,17 @@ B. Tang, H. Zhang and J. Zhang, Information and Computation 284 (2022); of ces w
 """
 
 
+SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""What reports of the kind "odds" add to log(f / (1 - f)) of all jobs of a user."""
+
+
 class _Reports(Reports):
     """A user reports the work and, where not all are linear, the parallel fractions of its jobs,
-    and may split one in two. It has the budget that it has.
+    and may split one in two. It has the budget that it has. Where only "odds" are asked for, the
+    best of ten shifts of all its fractions is found.
     """
 
-    unit, fields, changes = "work", ("work", "parallel_fraction"), ("split",)
+    unit, fields, changes = "work", ("work", "parallel_fraction"), ("split", "odds")
 
     def mine(self, instance: Market, name: str, agent: int) -> Any:
         return instance.user == agent
@@ -139,6 +144,12 @@ class _Reports(Reports):
     ) -> Iterator[Misreport]:  # fmt: skip
         homogeneous, market = utility != "amdahl" or _linear(truth, utility), here.instance
         yield from super().near(truth, here, agent, kinds=("work",) if homogeneous else kinds)
+        if not homogeneous and kinds is not None and "odds" in kinds and market is truth:
+            fraction = market.parallel_fraction
+            shifted = (market.user == agent) & (fraction > 0) & (fraction < 1)
+            for odds in [ratio(fraction, 1 - fraction) * np.exp(shift) for shift in SHIFTS]:
+                changed = np.where(shifted, odds / (1 + odds), fraction)
+                yield from here.changed(parallel_fraction=changed)
         if homogeneous or (kinds is not None and "split" not in kinds):
             return
         parts = np.arange(market.jobs) if here.parts is None else here.parts

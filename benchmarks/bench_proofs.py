@@ -42,6 +42,7 @@ from cotenant.instances.problem.files import bundled, locate
 from cotenant.instances.problem.proof import Proof
 from cotenant.instances.problem.reading import read_bytes
 from cotenant.instances.problem.registry import resolve
+from cotenant.instances.scheduling.generators import workload
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Claimed, Task
 
@@ -112,6 +113,10 @@ def families(folder: Path) -> Iterator[Case]:
         file = partial(drawn, f"market-{work}", market_population, 0, **options)
         for name in ("fisher", "nash-welfare", "utilitarian"):
             yield "market", name, file, Mark(1.0, epsilon=1e-8)
+    for number in (12, 14, 16):
+        options = {"machines": 2 * number, "jobs": 100, "horizon": 200, "load": 1.2}
+        file = partial(drawn, f"ref-{number}", workload, 0, organizations=number, **options)
+        yield "shapley", "REF", file, Mark(20.0)
     for users, servers, cores in ((8, 4, 12.0), (12, 6, 12.0)):
         options = {"users": users, "servers": servers, "jobs": 2, "work": "lognormal"}
         file = partial(drawn, f"few-{users}", market_population, 1, **options, cores=cores)
@@ -147,7 +152,16 @@ def main() -> None:
     command.add_argument(
         "--family",
         action="append",
-        choices=["bundled", "different", "caprara", "hines", "cooper", "blocking", "market"],
+        choices=[
+            "bundled",
+            "different",
+            "caprara",
+            "hines",
+            "cooper",
+            "blocking",
+            "market",
+            "shapley",
+        ],
     )
     command.add_argument("--only")
     arguments = command.parse_args()

@@ -11,6 +11,7 @@ The first call of each is a warm-up, so imports are not counted. Targets stand i
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import resource
 from collections.abc import Callable, Sequence
@@ -151,6 +152,12 @@ def limited(run: Callable[[], float], seconds: int) -> float | None:
     return receiver.recv() if process.exitcode == 0 else None
 
 
+def memory_of(made: Colocation) -> float:
+    """The most memory of this process when it has paired, the instance in it, in GB."""
+    optimal(made)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
 def pairing(
     rows: Rows, sizes: Sequence[int] = SIZES, asked: Sequence[str] = tuple(MATCHERS),
     seconds: int = 600,
@@ -166,7 +173,8 @@ def pairing(
             made = different(agents, family)
             optimal(made)
             found, _, cpu = timed(partial(optimal, made), REPEATS)
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            gc.collect()
+            memory = limited(partial(memory_of, made), seconds)
             peers: dict[str, str | float | None] = {}
             least = mean_penalty(made, found.solution) * agents + 2 * agents
             for name, (matched, most) in MATCHERS.items():

@@ -1,5 +1,5 @@
-"""Refusal scheduling: events a second beside simpy and ciw, in one run; how often confidence
-intervals hold the truth.
+"""Refusal scheduling: events a processor second beside simpy and ciw, in one run; how often
+confidence intervals hold the truth.
 
     python benchmarks/bench_numa.py                 # a minute; --quick for a glance
     python benchmarks/bench_numa.py --coverage      # five minutes; --seeds 40 for a glance
@@ -135,7 +135,7 @@ def table(
     peers: dict[str, Any],
     rows: Rows,
 ) -> None:
-    """Events a second of every program on one system."""
+    """Events a processor second of every program on one system."""
     server = server.replace(name=title)
     reaches = reach(server, policy)
     draws = draw(server, tasks, reaches, np.random.default_rng(0))
@@ -154,7 +154,7 @@ def table(
     own = None
     for name, number, run in runs:
         took = timed(run, repeats)
-        speed = 2 * number / took.wall
+        speed = 2 * number / took.cpu
         own = own or speed
         rows.add(
             f"{title}: {policy}, {server.rate:g} tasks/s, median of {repeats}", program=name,

@@ -100,11 +100,14 @@ class Blossoms:
         self.suited, self._some = True, most_alone not in (0, self.agents)
 
     def search(self) -> None:
-        """Match, price and match again, until no pair has negative slack or time is up."""
-        if self._some:
-            self._at_rents()
-        elif self._first_prices(self.alone):
-            self._match(self.alone)
+        """Match, price and match again, until no pair has negative slack or time is up; once."""
+        try:
+            if self._some:
+                self._at_rents()
+            elif self._first_prices(self.alone):
+                self._match(self.alone)
+        finally:  # who is called may refer to this: what is large is freed without a collection
+            del self.cost, self.offer, self.prove
 
     def _first_prices(self, cap: int) -> bool:
         """Set up the forest at prices at which many are matched; whether there are."""

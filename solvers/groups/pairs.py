@@ -12,7 +12,7 @@ from ..outcome import Clock, Outcome
 from .common import TotalLoss
 from .feasible import starting_grouping
 
-BLOCK = 10**6
+BLOCK = 5 * 10**6
 """Pairs whose costs are worked out at once."""
 
 PAIR_SECONDS = 4e-7

@@ -70,6 +70,12 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All that stands in a file, walked once for all tests."""
+    return list(ast.walk(tree(path)))
+
+
+@cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
     """Every import of a file, wherever it stands; expressions, which hold none, are not walked."""
     found, left = [], list[ast.AST](tree(path).body)
@@ -296,7 +302,7 @@ def test_no_module_is_long_and_no_function_takes_many_parameters() -> None:
             long.append(f"{place}: {lines}")
         if "kernels" in path.stem:  # compiled: arrays by place
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 given = node.args
                 number = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
@@ -323,7 +329,7 @@ def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> 
         path.relative_to(ROOT).as_posix()
         for path in [*sources(), ROOT / "catalog.py"]
         if not {*PROBLEM_NAMES, "papers"} & {*path.relative_to(ROOT).parts, path.stem}
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and node.value in PROBLEM_NAMES
     }
     assert naming == set(NAME_PROBLEMS)
@@ -341,7 +347,7 @@ def is_call_by_name(node: ast.AST) -> bool:
 
 def test_no_method_is_called_by_a_text() -> None:
     assert is_call_by_name(ast.parse("getattr(users, what)(price)", mode="eval").body)
-    by_name = [path for path in sources() if any(map(is_call_by_name, ast.walk(tree(path))))]
+    by_name = [path for path in sources() if any(map(is_call_by_name, nodes(path)))]
     assert by_name == []
     assert not [path for path in sources() if "methodcaller" in path.read_text()]
 
@@ -365,7 +371,7 @@ def test_models_never_run_a_solver() -> None:
         assert not any(module.startswith("solvers") for module in imported_modules(path)), path
         names = {
             getattr(node, "id", getattr(node, "attr", None))
-            for node in ast.walk(tree(path))
+            for node in nodes(path)
             if isinstance(node, ast.Name | ast.Attribute)
         }
         assert not names & {"SolverFactory", "highspy", "CpSolver", "solve"}, path
@@ -503,7 +509,7 @@ package is called so.
 def names_of(path: Path) -> set[str]:
     """Everything that a file gives a name to, or calls by one."""
     found = {path.stem}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         for field in ("id", "attr", "arg", "asname", "rest"):
             found.add(getattr(node, field, None) or "")
         if isinstance(node, ast.alias | ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):

@@ -60,7 +60,7 @@ def same(left: float | None, right: float | None) -> bool:
     return abs(left - right) <= CLOSE
 
 
-@pytest.mark.parametrize("number", numbers(30, 10))
+@pytest.mark.parametrize("number", numbers(30, 5))
 def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
     for instance in colocations(range(number)):
         expected = reference.best(instance).least_penalty

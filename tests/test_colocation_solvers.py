@@ -104,7 +104,7 @@ def sound(instance: Colocation, outcome: Outcome, value: float | None) -> None:
 # Against enumeration
 
 
-@pytest.mark.parametrize("number", numbers(60, 20))
+@pytest.mark.parametrize("number", numbers(60, 10))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: int) -> None:
     for instance in colocations(range(10_000, 10_000 + number)):
@@ -118,7 +118,7 @@ def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: 
         assert value == pytest.approx(expected, abs=CLOSE), instance.name
 
 
-@pytest.mark.parametrize("number", numbers(40, 15))
+@pytest.mark.parametrize("number", numbers(40, 8))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_fair_equals_enumeration_on_both_levels(
     reference: ModuleType, engine: str, number: int

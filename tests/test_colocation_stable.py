@@ -79,7 +79,7 @@ def agrees(instance: Colocation, alpha: float, mode: str, reference: Any) -> int
     return int(fewest)
 
 
-@pytest.mark.parametrize("number", numbers(220, 20))
+@pytest.mark.parametrize("number", numbers(220, 10))
 @pytest.mark.parametrize("seed", range(4))
 def test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration(
     seed: int, reference: Any, number: int

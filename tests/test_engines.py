@@ -245,7 +245,7 @@ def test_decimals_become_whole_numbers_with_the_least_power_of_ten(
     assert WholeProgram(program_of(1, upper=5, cost=cost, integer=True)).scale == scale
 
 
-@pytest.mark.parametrize("number", numbers(30, 10))
+@pytest.mark.parametrize("number", numbers(30, 5))
 def test_the_translated_bound_never_passes_the_true_optimum(number: int) -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below
     zero.

@@ -85,7 +85,7 @@ def small(seed: int) -> Market:
     return market.replace(parallel_fraction=fraction)
 
 
-@pytest.mark.parametrize("number", numbers(40, 15))
+@pytest.mark.parametrize("number", numbers(40, 8))
 @pytest.mark.parametrize(
     ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
 )
@@ -124,7 +124,7 @@ def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(
         assert max(error.worst, error.excess_demand) <= 1e-9
 
 
-@pytest.mark.parametrize("number", numbers(40, 12))
+@pytest.mark.parametrize("number", numbers(40, 6))
 def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
     engines: Any, number: int
 ) -> None:
@@ -442,7 +442,7 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize("number", numbers(150, 50))
+@pytest.mark.parametrize("number", numbers(150, 25))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
 def test_no_small_market_is_left_with_a_gap(kind: str, number: int) -> None:
     for seed in range(number):

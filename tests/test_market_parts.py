@@ -95,7 +95,7 @@ def test_generate_convert_and_show_know_parts(tmp_path: Path) -> None:
     approved(shown.stdout)
 
 
-@pytest.mark.parametrize("number", numbers(100, 20))
+@pytest.mark.parametrize("number", numbers(100, 10))
 def test_markets_in_parts_have_the_prices_of_one_machine(tmp_path: Path, number: int) -> None:
     for seed in range(number):
         market = drawn(seed)

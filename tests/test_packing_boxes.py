@@ -46,7 +46,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
     return Space.of(game)
 
 
-@pytest.mark.parametrize("number", numbers(1_500, 25))
+@pytest.mark.parametrize("number", numbers(1_500, 13))
 def test_boxes_give_the_play_of_lists_whatever_is_kept(brute: Any, number: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(number):
@@ -55,7 +55,7 @@ def test_boxes_give_the_play_of_lists_whatever_is_kept(brute: Any, number: int) 
         assert [on_boxes(space, kept) for kept in (1, 50, 10**7)] == [right] * 3
 
 
-@pytest.mark.parametrize("number", numbers(300, 10))
+@pytest.mark.parametrize("number", numbers(300, 5))
 def test_what_floats_leave_in_doubt_is_compared_exactly_in_boxes(brute: Any, number: int) -> None:
     rng, asked = np.random.default_rng(6), 0
     for _ in range(number):

@@ -128,7 +128,7 @@ def test_enumeration_of_the_bundled_clusters_160000_leaves_gives_the_same_play(b
     assert [list(row) for row in play] == EIGHT
 
 
-@pytest.mark.parametrize("number", numbers(60, 18))
+@pytest.mark.parametrize("number", numbers(60, 9))
 @pytest.mark.parametrize("capped", [False, True])
 def test_every_solver_of_the_game_answers_as_full_enumeration_does(
     brute, capped: bool, number: int

@@ -79,7 +79,7 @@ def searching(problem: Reduced, prices: Prices | None = None, bound: int = 1) ->
     return search
 
 
-@pytest.mark.parametrize("number", numbers(40, 20))
+@pytest.mark.parametrize("number", numbers(40, 10))
 @pytest.mark.parametrize("classes", [1, 2])
 @pytest.mark.parametrize(
     ("method", "part"), [(min_servers, 1), (min_cost, 1), (cp_sat, 2), (arc_flow, 10)]

@@ -106,7 +106,7 @@ def test_names_in_ranks_need_a_list_each() -> None:
         ranks_from_lists({"ann": ["bob"]})
 
 
-@pytest.mark.parametrize("number", numbers(10_000, 25))
+@pytest.mark.parametrize("number", numbers(10_000, 13))
 def test_everything_equals_enumeration(number: int) -> None:
     for seed in range(number):
         rng = np.random.default_rng([7, seed])
@@ -239,7 +239,7 @@ def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[
 
 
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
-@pytest.mark.parametrize("number", numbers(400, 30))
+@pytest.mark.parametrize("number", numbers(400, 15))
 def test_the_program_by_agents_has_the_optimum_of_enumeration(number: int, objective: Any) -> None:
     """With types of several agents, who block among themselves too."""
     for seed in range(number):

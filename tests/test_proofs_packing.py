@@ -49,7 +49,7 @@ def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None
     assert proof.bound == fewest(instance, costs=method == "min-cost")
 
 
-@pytest.mark.parametrize("number", numbers(30, 10))
+@pytest.mark.parametrize("number", numbers(30, 5))
 def test_too_few_servers_are_certified_and_nobody_else_is_told_so(number: int) -> None:
     kinds = set()
     for seed in range(number):

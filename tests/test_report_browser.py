@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -388,12 +387,10 @@ def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None
     assert len(rows) == 1 + len(answer.find_elements(By.CSS_SELECTOR, "tbody tr"))
 
 
-def test_without_scripts_everything_is_there(
-    start_browser: Callable[..., Browser], page: str
-) -> None:
+def test_without_scripts_everything_is_there(without_scripts: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
-    browser = start_browser(scripts=False)
+    browser = without_scripts
     browser.get(page)
     assert browser.find_elements(By.TAG_NAME, "button") == []
     tables = browser.find_elements(By.CSS_SELECTOR, "main table")
@@ -534,10 +531,10 @@ def test_on_paper_a_plan_is_unfolded_and_its_bars_have_colors(planned: Browser) 
     assert planned.execute_script(exact) == "exact"
 
 
-def test_a_plan_is_there_without_scripts(start_browser: Callable[..., Browser], plan: str) -> None:
+def test_a_plan_is_there_without_scripts(without_scripts: Browser, plan: str) -> None:
     from selenium.webdriver.common.by import By
 
-    browser = start_browser(scripts=False)
+    browser = without_scripts
     browser.get(plan)
     text = browser.find_element(By.TAG_NAME, "main").text
     for words in ("are enough", "n-2", "Wave 3", "69 %", "One namespace only."):

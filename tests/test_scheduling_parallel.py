@@ -58,7 +58,7 @@ def related(**changes: Any) -> Scheduling:
     return parallel(processors=None, **({"speed": [1, 3, 2, 1]} | changes))
 
 
-@pytest.mark.parametrize("number", numbers(240, 80))
+@pytest.mark.parametrize("number", numbers(240, 40))
 def test_the_event_loop_and_the_clock_agree(number: int) -> None:
     """Ten thousand with all rules are played by benchmarks/fuzz_scheduling.py."""
     for seed in range(number):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,44 +24,36 @@ ARGUMENTS = (
 Browser = Any
 
 
-@pytest.fixture(scope="module")
-def start_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Browser]]:
-    """Starts browsers; each ends with the tests."""
+@pytest.fixture(scope="session")
+def shared_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of a process."""
     from selenium import webdriver
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
 
-    begun = []
-
-    def begin(scripts: bool = True) -> Browser:
-        options = Options()
-        options.binary_location = str(CHROMIUM)
-        for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-            options.add_argument(argument)
-        if not scripts:
-            options.add_experimental_option(
-                "prefs", {"profile.managed_default_content_settings.javascript": 2}
-            )
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        try:
-            browser = webdriver.Chrome(
-                options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL)
-            )
-        except WebDriverException as error:
-            pytest.skip(f"chromium does not start here: {str(error).splitlines()[0]}")
-        begun.append(browser)
-        return browser
-
-    yield begin
-    for browser in begun:
-        browser.quit()
+    options = Options()
+    options.binary_location = str(CHROMIUM)
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    try:
+        browser = webdriver.Chrome(
+            options=options, service=Service(DRIVER, log_output=subprocess.DEVNULL)
+        )
+    except WebDriverException as error:
+        pytest.skip(f"chromium does not start here: {str(error).splitlines()[0]}")
+    yield browser
+    browser.quit()
 
 
-@pytest.fixture(scope="module")
-def shared_browser(start_browser: Callable[..., Browser]) -> Browser:
-    """One browser for all tests that let scripts run."""
-    return start_browser()
+@pytest.fixture
+def without_scripts(shared_browser: Browser) -> Iterator[Browser]:
+    """The same, with the scripts of pages off."""
+    command = "Emulation.setScriptExecutionDisabled"
+    shared_browser.execute_cdp_cmd(command, {"value": True})
+    yield shared_browser
+    shared_browser.execute_cdp_cmd(command, {"value": False})
 
 
 def shape(browser: Browser, width: int, scheme: str) -> None:

@@ -131,7 +131,7 @@ def linear(rng: np.random.Generator, users: int, servers: int) -> Market:
     return Market(capacity, budget, user, server, np.ones(len(user)), work)
 
 
-@pytest.mark.parametrize("number", numbers(2000, 15))
+@pytest.mark.parametrize("number", numbers(2000, 30))
 def test_no_report_in_a_linear_market_brings_more_than_twice_the_truth(number: int) -> None:
     rng = np.random.default_rng(number)
     largest = 1.0

@@ -95,8 +95,23 @@ def test_boxes_that_hold_too_much_and_sums_of_roots_are_left_to_lists() -> None:
 
 def test_a_game_too_large_for_memory_is_refused_before_it_is_listed() -> None:
     large = vm_types(machines=2000, resources=2, rng=np.random.default_rng(0))
+    for options in ({}, {"alpha": 2.5}):
+        with refused(InvalidOption):
+            fuga(large, eta=10, **options)  # type: ignore[arg-type]
     with refused(InvalidOption):
-        fuga(large, eta=10)
+        joint_optimum(large, eta=10, engine="counts")
+
+
+@pytest.mark.parametrize("number", numbers(400, 20))
+def test_no_game_has_fewer_states_than_are_counted_without_a_list(brute: Any, number: int) -> None:
+    rng, close = np.random.default_rng(7), 0
+    for _ in range(number):
+        space = drawn(brute, rng, near=False)
+        if not space.game.capped:
+            states = sum(map(len, space.levels(Clock())))
+            assert space.game.players < space.least_states <= states
+            close += space.least_states == states
+    assert close
 
 
 def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:

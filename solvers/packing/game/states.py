@@ -4,6 +4,7 @@ computed on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
@@ -121,19 +122,47 @@ class Space:
             (total + self.moves(place).combination < self.game.worths.radix).all(axis=1)
         )
 
+    @property
+    def least_states(self) -> int:
+        """So many states the game has at least, if no request is finite.
+
+        A player's moves differ from its first one by vectors. Of some that are linearly
+        independent, n players who choose among r and the first reach C(n + r, r) different sums,
+        and with those of other classes as many as the product.
+        """
+        basis: list[Integers] = []
+        own, tables = [0] * len(self.by_class), [moves.combination for moves in self.by_class]
+        # one vector of each class in turn: the product is then large
+        for _ in tables[0].T:
+            for c, table in enumerate(tables):
+                for vector in table[1:] - table[0] if len(basis) < table.shape[1] else ():
+                    if np.linalg.matrix_rank([*basis, vector]) > len(basis):
+                        basis.append(vector)
+                        own[c] += 1
+                        break
+        made, total = [0] * len(own), 1
+        for c in self.game.kind.tolist():
+            made[c] += 1
+            total += math.prod(math.comb(n + r, r) for n, r in zip(made, own, strict=True))
+        return total
+
     def levels(self, clock: Clock, most: int = MOST_STATES) -> list[Integers]:
         """The keys that can be reached after 0, 1, ... moves.
 
         Raises
         ------
         InvalidOption
-            There are more than `most` in all, of which so many have been listed then.
+            There are more than `most` in all: where that can be told at once, before any is
+            listed, else when so many have been.
         OutOfTime
             The clock ran out.
         """
         from .kernels import following_keys
 
         worths, players = self.game.worths, self.game.players
+        least = 0 if self.game.capped else self.least_states
+        if least > most:
+            raise too_many(f"at least {least:.2g}", least, 12, most)
         reached = [np.zeros(1, dtype=np.int64)]
         total = 1
         for place in range(players):

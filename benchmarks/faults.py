@@ -267,6 +267,11 @@ FAULTS = r"""
 - if many <= most or seen[end] or len(path) % 2:
 + if seen[end] or len(path) % 2:
 
+@ verify/groups.py: a pair costs what it does on the last class of machines
+? groups_pairs::test_pairs_cost_what_they_do_where_they_cost_least_and_so_do_jobs_alone
+- each if known is None else min(known, each)
++ each
+
 @ solvers/colocation/stable.py: that some number of pairs is too few proves two more
 ? colocation_bounds::test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
 - self.raise_bound(most + 1, f"

@@ -24,6 +24,7 @@ from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.groups.optimal import GroupLimits, optimal
 from cotenant.solvers.groups.pairs import mates
 from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.proofs import patience
 from cotenant.solvers.proofs.groups import pairing_step
 from cotenant.verify.groups import Groups as CheckedGroups
 from cotenant.verify.groups import groups_optimal
@@ -157,6 +158,14 @@ def test_pairs_cost_what_they_do_where_they_cost_least_and_so_do_jobs_alone() ->
     unlike = apart.replace(seats=[2, 2], machines=[1, 1], members=[[0, 1], [0, 1], [0, -1], [1, -1]],
                            losses=losses, where=[0, 1, -1, -1], classes=["one", "other"])  # fmt: skip
     assert bound_by(unlike, {**step, "prices": [3, 3]}) == Fraction(1, 10)
+
+
+def test_types_without_jobs_take_no_memory_beyond_the_patience() -> None:
+    table = [{"members": [0, 1], "penalty": [0.1, 0.1]}]
+    document = {"count": [1, 1] + [0] * 9_998, "seats": [2], "machines": [1], "table": table}
+    step: Document = {"kind": "dual", "over": 1, "prices": [], "rent": 0, "sets": []}
+    with patience(), refused(Refused):
+        groups_optimal(case_of(document, None, {}, [step]))
 
 
 def higher(place: str) -> Any:

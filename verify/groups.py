@@ -188,6 +188,7 @@ class Groups:
         A pair costs what it does on the class where it costs least, and one of two equal jobs half
         of it. A job that is alone leaves a seat empty, or has a machine of one seat.
         """
+        charge(16 * len(self.count) ** 2 + 8 * len(self.columns))
         found = PairCosts()
         found.count, found.size, found.unit = self.count, len(self.count), self.unit
         found.penalty = [[None] * found.size for _ in self.count]

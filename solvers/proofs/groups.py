@@ -84,7 +84,7 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
 
     Parameters
     ----------
-    mate : (n,) partners among the types that have jobs in some answer, -1 for a job alone.
+    mate : (n,) partners among the types that have jobs, -1 for a job alone.
     """
     from ..blossom_kernels import FORBIDDEN
 

@@ -21,6 +21,7 @@ from cotenant.instances.groups.instance import UNIT
 from cotenant.instances.groups.stability import total_units
 from cotenant.solvers.blossom import MATCHED_FROM
 from cotenant.solvers.colocation import optimal as optimal_pairs
+from cotenant.solvers.groups.core import core
 from cotenant.solvers.groups.optimal import GroupLimits, optimal
 from cotenant.solvers.groups.pairs import mates
 from cotenant.solvers.outcome import Clock, Status, Stop
@@ -89,6 +90,14 @@ def test_a_policy_matches_stage_by_stage_beside_empty_seats() -> None:
     instance = Groups([1] * 202, 3, penalty=apart.round(6))
     least = total_units(instance, hierarchical(instance))
     assert least < total_units(instance, serpentine(instance)) / 4
+
+
+@pytest.mark.slow
+def test_the_core_knows_the_least_penalty_of_all_pairs() -> None:
+    instance = groups_from(colocated(200, 100), seats=2)
+    least = optimal(instance).bound
+    _, penalty = core(instance, time_limit=15).certificate["levels"]
+    assert penalty["bound"] >= least
 
 
 def test_no_time_leaves_an_answer() -> None:

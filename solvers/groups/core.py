@@ -41,6 +41,7 @@ from .common import dealt, engine_units, mean_of, prices_told
 from .feasible import starting_grouping
 from .nogoods import TREE_LIMITS, Tree, TreeLimits
 from .optimal import GROUP_LIMITS, GroupLimits, Search, too_large
+from .pairs import least_loss_pairs
 
 BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
 BY_ENGINE = ", or in an integer program that has no point"
@@ -319,6 +320,11 @@ class _Search:
     def run(self) -> None:
         """The relaxation, what can be had without a program, and the programs."""
         self.relaxed.relax()
+        clock, fewest = self.relaxed.clock, self.limits.relaxation.pairs
+        if pairs := least_loss_pairs(self.instance, self.relaxed.best, clock, fewest):
+            self.relaxed.accept_outcome(pairs, "pairs")
+            if pairs.status is Status.OPTIMAL:
+                self.relaxed.raise_bound(self.relaxed.value, "pairs")
         self.relaxed.round()
         self.stable_bound = max(self.stable_bound, self.relaxed.bound)
         self.offer(self.relaxed.best)

@@ -116,10 +116,8 @@ def optimal(
     optimal 0.0625
     """
     clock, limits = Clock(time_limit, report), limits or GroupLimits()
-    if limits.pairs is not None and instance.jobs >= limits.pairs:
-        matched = least_loss_pairs(instance, start, clock)
-        if matched is not None:
-            return matched
+    if matched := least_loss_pairs(instance, start, clock, limits.pairs):
+        return matched
     if clock.left is not None and limits.group_seconds * groups_number(instance) > clock.left:
         return too_large(instance, start, clock)
     columns = columns_of(instance)

@@ -19,16 +19,19 @@ PAIR_SECONDS = 4e-7
 """That a pair takes before a search looks at a clock."""
 
 
-def least_loss_pairs(instance: Groups, start: Solution | None, clock: Clock) -> Outcome | None:
-    """The grouping of least mean penalty by blossoms, where all jobs differ, machines have two
-    seats, and no job loses anything alone; None for other instances, where too little time is left,
-    and where another way is quicker.
+def least_loss_pairs(
+    instance: Groups, start: Solution | None, clock: Clock, fewest: int | None
+) -> Outcome | None:
+    """The grouping of least mean penalty by blossoms, where so many jobs or more all differ,
+    machines have two seats, and no job loses anything alone; None for other instances, where too
+    little time is left, and where another way is quicker.
     """
     jobs, place = instance.jobs, int(np.argmax(instance.limits > 0))
     alike = (instance.alike == instance.alike[place]) | (instance.limits == 0)
     lone = np.column_stack([instance.present, np.full(len(instance.present), -1)])
     if (
-        len(instance.present) < jobs or instance.seats[place] != 2 or not alike.all()
+        fewest is None or jobs < fewest or len(instance.present) < jobs
+        or instance.seats[place] != 2 or not alike.all()
         or (clock.left is not None and PAIR_SECONDS * jobs**2 > clock.left)
         or units(instance, place, lone).any()
     ):  # fmt: skip

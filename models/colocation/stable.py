@@ -43,8 +43,8 @@ def stable_program(
     With z = 1 where s > 0 (a 0/1 chain along the nested sets): z[a, G(a, c)] + z[c, G(c, a)] <= 1
     for every two types that could block, and at most one a-agent would leave for another a-agent.
     Where s is at most 1 it is its own z; for agents that are all different this is the sparse
-    prefix-sum form of the stable roommates program. About T^2 columns and rows, whatever the number
-    of agents.
+    prefix-sum form of the stable roommates program, in whose rows x[a, c] joins the two z. About
+    T^2 columns and rows, whatever the number of agents.
 
     Parameters
     ----------
@@ -90,7 +90,15 @@ def stable_program(
         shared.builder.at_most(1.0, (column[inside, inside], 1.0), (within, -1.0))
         shared.builder.row(blocked, np.ones(len(blocked)), upper=1.0)
     else:
-        shared.builder.at_most(1.0, (flag[a, c], 1.0), (flag[c, a], 1.0))
+        # two agents who are beside each other leave nobody for each other
+        beside = np.full(flag.shape, -1)
+        beside[shared.first, shared.second] = shared.x
+        one_each = np.maximum(instance.count[a], instance.count[c]) == 1
+        own = sets.own[a, c] | sets.own[c, a]
+        joins = (one_each & ~own & (beside[a, c] >= 0)).astype(float)
+        shared.builder.at_most(
+            1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
+        )
 
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)

@@ -125,6 +125,17 @@ def require_bandwidth(instance: Colocation) -> None:
         )
 
 
+def require_few_types(instance: Colocation, most: int) -> None:
+    """Refuse what would take gigabytes before anything is known of it."""
+    if instance.types > most:
+        raise InvalidOption(
+            f"stable takes at most {most} types of agents; "
+            f"{instance.name or 'the instance'} has {instance.types}, and lists of each over all "
+            "would take many GB. Group agents into fewer types, or use SMR or SMP, which give no "
+            "proof"
+        )
+
+
 def in_own_unit(instance: Colocation) -> tuple[Colocation, float]:
     """The instance with its penalties in a unit in which the largest is near 1, and that unit.
 

@@ -25,10 +25,11 @@ from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
 from .bounds import least_penalty_bound
 from .by_agent import fewest_by_agent
-from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits
+from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits, require_few_types
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
+from .single_agents import least_penalty
 from .to_roommates import (
     RoommatesAnswer,
     alone_is_worst,
@@ -87,6 +88,7 @@ class StableLimits:
         phase leaves.
     exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
         when the fewest is not zero.
+    priced_agents : different agents up to which it is asked for by their pairs.
     one_types : the same when the fewest is one and agents are of more than `few_types` types: then
         a linear program over types says it.
     listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
@@ -115,6 +117,7 @@ class StableLimits:
     child_terms: int = 20_000
     child_pairs: int = 25_000
     exact_penalty: int = 60
+    priced_agents: int = 2000
     one_types: int = 150
     listed_pair: float = 2e-7
     forgiven_pair: float = 1e-6
@@ -197,7 +200,7 @@ def stable(
     compared(instance, uncertainty)
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
     limits = limits or StableLimits()
-    _require_room(instance, limits)
+    require_few_types(instance, limits.most_types)
     begin = starting_pairing(instance, start, clock)
     if isinstance(begin, Outcome):
         return begin
@@ -534,21 +537,38 @@ class _Search(Incumbent[Pairing, int]):
             self.instance, answer.lists, self.best, self.counted.alpha, self.counted.mode
         )
         left = self._second_level_time()
-        if (
-            left is not None
-            and self._large(possible)
-            and answer.found.value == 0
-            and answer.found.tie_breaking is not None
-        ):
-            self._find_stable_of(answer.one_tie_breaking(self.instance), left / 3)
-            left = self.clock.time_slice() or left
+        if self.value == 0 and self._large(possible):
+            if self._cheapest_of_agents(answer.lists):
+                return
+            left, zero = self._second_level_time(), answer.found.value == 0
+            if left is not None and zero and answer.found.tie_breaking is not None:
+                self._find_stable_of(answer.one_tie_breaking(self.instance), left / 3)
+                left = self._second_level_time()
         cheapest = self._find_stable_of(possible, left)
         if self.value == 0:
             self.penalty_bound = None if cheapest is None else cheapest.bound
+        elif self._cheapest_of_agents(answer.lists):
+            return
         elif self.proved and self.instance.agents <= self.limits.exact_penalty:
             self._cheapest_exact(self.value, self._second_level_time())
         same = "whose blocking pairs are among the same" if self.value else "without blocking pairs"
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
+
+    def _cheapest_of_agents(self, lists: WeakLists) -> bool:
+        """Find the least penalty with as few blocking pairs; returns whether there is a bound."""
+        few = self.instance.agents <= self.limits.priced_agents and self.instance.unpaired is None
+        if not (few and self.proved) or self.clock.expired:
+            return False
+        left = self._second_level_time()
+        clock = Clock(None if left is None else 2 * left / 3)  # a part for the other programs
+        given = self.instance, lists, self.best, self.value
+        found, self.penalty_bound, stop = least_penalty(*given, clock, self.engine)
+        self.offer(found, "program over pairs of agents that cost little")
+        raise_if_interrupted(stop)
+        if self.penalty_bound is not None:
+            same = "all pairings with as few" if self.value else "the pairings without"
+            self.certificate["second_level"] = f"least penalty among {same} blocking pairs"
+        return self.penalty_bound is not None
 
     def _find_stable_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
         """The least penalty without blocking pair of an instance of few pairs; None when it was not
@@ -677,14 +697,3 @@ class _Search(Incumbent[Pairing, int]):
             level(counted, self.value, min(self.bound, self.value), self.proved),
             level("penalty", penalty, min(bound, penalty), met),
         ]
-
-
-def _require_room(instance: Colocation, limits: StableLimits) -> None:
-    """Refuse what would take gigabytes before anything is known of it."""
-    if instance.types > limits.most_types:
-        raise InvalidOption(
-            f"stable takes at most {limits.most_types} types of agents; "
-            f"{instance.name or 'the instance'} has {instance.types}, and lists of each over all "
-            "would take many GB. Group agents into fewer types, or use SMR or SMP, which give no "
-            "proof"
-        )

@@ -352,7 +352,7 @@ FAULTS = r"""
 - most = _outward(np.floor(program.row_upper + noise)).tolist()
 + most = _outward(np.floor(program.row_upper + noise) + 1.0).tolist()
 
-@ verify/colocation.py: half as many pairs of two types may be formed
+@ verify/pairing.py: half as many pairs of two types may be formed
 ? proofs_colocation::test_no_multipliers_prove_more_than_the_least_mean_penalty
 - - u - v + 2 * both) * most
 + - u - v + 2 * both) * (most // 2)

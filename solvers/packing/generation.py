@@ -8,9 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from ...models.packing.columns import pattern_program
-from ..engines import WarmStartedProgram
-from ..outcome import Clock, raise_if_interrupted
+from ..outcome import Clock
 from .patterns import (
     ACCURACY,
     Pool,
@@ -22,12 +20,22 @@ from .patterns import (
     scale_of,
 )
 from .presolve import UNLIMITED, Reduced
+from .restricted_master import RestrictedMaster
 
 INWARD = 0.5
 """How far prices are moved from the master's duals towards those of the best bound at first."""
 
 QUICK, MANY = 3_000, 30
 """Nodes of a search for columns alone; it suffices where it finds one for so many types."""
+
+IMPROVEMENTS, SPREAD = 8, 1_000
+"""Patterns that a short search and a long one keep of what they find, the latest."""
+
+LOOSEST, FINEST_GAP = 1e-2, 1e-8
+"""Relative gaps to which an interior point solves the master, first and last."""
+
+LEAST = 0.2
+"""Seconds for the vertex that dives begin at."""
 
 LONGEST = 16
 """Searches for a bound that are cut off and find no column take twice as long the next time, up to
@@ -104,51 +112,33 @@ def generate(
     """
     # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
-    deadline = None if seconds is None else clock.seconds + seconds
+    deadline = np.inf if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
-    table, kind = pool.arrays()
-    program = WarmStartedProgram(
-        pattern_program(
-            table,
-            kind,
-            problem.request,
-            problem.servers,
-            problem.price,
-            integer=False,
-            penalty=penalty,
-        )
-    )
+    master = RestrictedMaster(problem, pool, penalty, clock)
     # the best bound so far; all prices 0 prove 0
-    first = entered = len(pool)
     best = Prices(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
     )
-    value, weight, complete, rounds = None, np.zeros(0), False, 0
-    longest = nodes
+    value, complete, rounds = None, False, 0
+    longest, accuracy = nodes, LOOSEST
     center: Prices | None = None
     while True:
-        # solve the master
-        answer = program.solve(
-            clock.time_slice(most=None if deadline is None else deadline - clock.seconds)
-        )
-        raise_if_interrupted(answer.stop)
-        if answer.row_dual is None or answer.point is None:
+        # solve the master, the more accurately the nearer the bound is
+        answer = master.solve(accuracy, None if seconds is None else deadline - clock.seconds)
+        if answer is None:
             break
         rounds += 1
-        value, weight = (
-            float(answer.objective or 0.0),
-            _own(answer.point, entered, problem.types, table_first=first),
-        )
+        value, entered = answer.value, len(pool)
         # price patterns of every class, in whole numbers: columns at the master's duals by a short
         # search; where it finds few, more and a bound by a long one, at prices between the duals
         # and those of the best bound, nearer to the duals each time that there is no column
-        outer = _whole_duals(problem, answer.row_dual, scale, penalty)
+        outer = _whole_duals(problem, answer.duals, scale, penalty)
         _price_all(problem, pool, *outer, scale, min(QUICK, nodes))
         few = (len(pool) - entered) * MANY < problem.types
         inward, exact, late = (0.0 if center is None else INWARD), False, False
         while few:
             profit, rent = _between(center, outer, scale, inward)
-            tops, exact = _price_all(problem, pool, profit, rent, scale, longest)
+            tops, exact = _price_all(problem, pool, profit, rent, scale, longest, spread=True)
             prices = prices_of(problem, profit, tops, scale)
             if prices.value > best.value:
                 best = prices
@@ -160,23 +150,21 @@ def generate(
             if len(pool) > entered or inward == 0 or late:
                 break
             inward = inward / 2 if inward > 0.1 else 0.0
-        # why to stop: no new column, good enough, the bound meets the value, or time is over
-        new_table, new_kind = pool.arrays(entered)
-        if not len(new_table):
-            complete = exact and inward == 0
-            break
+        # why to stop: good enough, the bound meets the value, time is over, or no new column at
+        # multipliers that are accurate
         if enough is not None and value <= enough + 1e-6:
             break
         if upper is not None and _ceil(best.value) >= upper:
             break
-        if _ceil(best.value) >= np.ceil(value - 1e-6):
+        if late or clock.expired or clock.seconds >= deadline:
             break
-        if late or clock.expired or (deadline is not None and clock.seconds >= deadline):
+        if len(pool) == entered and (not master.central or accuracy <= FINEST_GAP):
+            complete = exact and inward == 0
             break
-        # the new columns enter the master
-        _enter(program, problem, new_table, new_kind)
-        entered = len(pool)
-    return Relaxation(pool, best, _ceil(best.value), value, weight, complete, rounds)
+        gap = float((value - best.value) / max(value, 1.0)) / 10
+        accuracy = min(accuracy, max(gap, FINEST_GAP)) * (0.1 if len(pool) == entered else 1.0)
+    left = None if seconds is None else max(deadline - clock.seconds, LEAST)
+    return Relaxation(pool, best, _ceil(best.value), value, master.weights(left), complete, rounds)
 
 
 def prices_of(
@@ -278,21 +266,25 @@ def _between(
 
 
 def _price_all(
-    problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int
-) -> tuple[list[int], bool]:
-    """Put the best patterns of every class in the pool; returns upper bounds on their profit, and
+    problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int,
+    *, spread: bool = False,
+) -> tuple[list[int], bool]:  # fmt: skip
+    """Put the best patterns of every class in the pool, with `spread` of every type; returns upper bounds on their profit, and
     whether they are tight.
     """
     tops, exact = [], True
     slack = scale // ACCURACY
     for kind in range(len(problem.price)):
         least = int(problem.price[kind]) * scale + int(rent[kind]) + slack
-        priced = price_patterns(problem, kind, profit, least, slack=slack, nodes=nodes)
+        priced = price_patterns(
+            problem, kind, profit, least, slack=slack, nodes=nodes, spread=spread,
+            keep=SPREAD if spread else IMPROVEMENTS,
+        )  # fmt: skip
         tops.append(priced.best)
         exact &= priced.exact
         for pattern in priced.patterns:
             pool.add(pattern, kind)
-        if len(priced.patterns):
+        if len(priced.patterns) and not spread:
             for pattern in disjoint_patterns(problem, kind, profit, least, priced.patterns[-1]):
                 pool.add(pattern, kind)
     return tops, exact
@@ -308,30 +300,6 @@ def _singles(problem: Reduced, pool: Pool) -> None:
                 row = np.zeros(problem.types, dtype=np.int64)
                 row[i] = most
                 pool.add(row, kind)
-
-
-def _enter(program: WarmStartedProgram, problem: Reduced, table: Integers, kind: Integers) -> None:
-    """Append patterns to the relaxation."""
-    starts: list[int] = []
-    rows: list[int] = []
-    values: list[float] = []
-    for pattern, c in zip(table, kind, strict=True):
-        starts.append(len(rows))
-        where = np.flatnonzero(pattern)
-        rows.extend([*where.tolist(), problem.types + int(c)])
-        values.extend([*pattern[where].astype(float).tolist(), 1.0])
-    program.add_columns(
-        problem.price[kind].astype(float),
-        np.full(len(table), np.inf),
-        starts,
-        rows,
-        np.array(values),
-    )
-
-
-def _own(point: Floats, entered: int, types: int, *, table_first: int) -> Floats:
-    """The weights of the patterns; the columns of VMs left out stand after the first patterns."""
-    return np.concatenate([point[:table_first], point[table_first + types : entered + types]])
 
 
 def _ceil(value: Fraction) -> int:

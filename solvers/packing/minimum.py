@@ -255,8 +255,8 @@ def _columns(search: PortfolioState) -> None:
 
 
 def _dives(search: PortfolioState) -> None:
-    """A deterministic dive, then drawn ones, for answers only better than the best, at the bound,
-    and half the way to it, in turn: half of the time left, or a dozen.
+    """A deterministic dive, then drawn ones, that aim at any better answer, at the bound, and half
+    the way to it, in turn: half of the time left, or a dozen.
     """
     assert search.relaxation is not None
     share = search.slice(0.5)
@@ -267,9 +267,10 @@ def _dives(search: PortfolioState) -> None:
             return
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
-        target = (search.value - 1, search.bound, (search.bound + search.value) // 2)[attempt % 3]
+        most = search.value - 1
+        aim = (most, search.bound, (search.bound + most) // 2)[attempt % 3]
         search.offer(
-            dive(search.problem, search.relaxation, target, search.clock, rng, seconds=seconds),
+            dive(search.problem, search.relaxation, (aim, most), search.clock, rng, seconds=seconds),
             "diving",
         )
 
@@ -301,7 +302,7 @@ def _more_dives(search: PortfolioState, effort: float) -> None:
         counts = dive(
             search.problem,
             search.relaxation,
-            search.value - 1,
+            (search.bound, search.value - 1),
             search.clock,
             search.rng,
             seconds=until - search.clock.seconds,

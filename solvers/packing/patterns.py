@@ -146,8 +146,11 @@ def price_patterns(
     slack: int = 0,
     nodes: int = 200_000,
     keep: int = 8,
+    spread: bool = False,
 ) -> Priced:
-    """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`."""
+    """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`; with
+    `spread` the best that are found of each type, out of the last `keep`.
+    """
     ceiling, weight, order = _knapsacks(problem, kind, profit)
     if ceiling <= least:
         return Priced(np.zeros((0, problem.types), dtype=np.int64), least, True)
@@ -155,13 +158,26 @@ def price_patterns(
         return Priced(np.zeros((0, problem.types), dtype=np.int64), ceiling, False)
     order = order[profit[order] > 0]
     rows, found, best, whole = _search(
-        problem, kind, profit, weight, order, least, slack, nodes, keep, every=False
+        problem, kind, profit, weight, order, least, slack, nodes, keep, every=False, spread=spread
     )
     number = min(found, keep)
     recent = [(found - number + step) % keep for step in range(number)]
     patterns = np.zeros((number, problem.types), dtype=np.int64)
     patterns[:, order] = rows[recent]
+    if spread:
+        patterns = _best_of_types(patterns, profit)
     return Priced(patterns, min(best + (slack if whole else 0), max(ceiling, least)), whole)
+
+
+def _best_of_types(patterns: Integers, profit: Integers) -> Integers:
+    """Those patterns that are the most worth of all that have some type, best last."""
+    kept: list[int] = []
+    seen = np.zeros(patterns.shape[1], dtype=bool)
+    for place in np.argsort(-(patterns @ profit), kind="stable"):
+        if (patterns[place] > 0)[~seen].any():
+            kept.append(int(place))
+            seen |= patterns[place] > 0
+    return patterns[kept[::-1]]
 
 
 def all_patterns(
@@ -185,7 +201,7 @@ def all_patterns(
 
 def _search(
     problem: Reduced, kind: int, profit: Integers, weight: Integers, order: Integers,
-    least: int, slack: int, nodes: int, keep: int, *, every: bool,
+    least: int, slack: int, nodes: int, keep: int, *, every: bool, spread: bool = False,
 ) -> tuple[Integers, int, int, bool]:  # fmt: skip
     """What `best_patterns` finds among these types: patterns (keep, len(order)), how many, the best
     profit, whether the search was whole.
@@ -200,7 +216,7 @@ def _search(
     copies = np.where((problem.demand[order] > problem.capacity[kind]).any(axis=1), 0, copies)
     rows, found, best, _, whole = best_patterns(
         worth, problem.demand[order], copies, problem.capacity[kind], weight,
-        knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every,
+        knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every, spread,
     )  # fmt: skip
     return rows, int(found), int(best), bool(whole)
 
@@ -241,9 +257,14 @@ def _knapsacks(problem: Reduced, kind: int, profit: Integers) -> tuple[int, Inte
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
     order = np.lexsort((-value, -ratio))
-    # less by more than floats can be wrong by
-    fine = np.vstack([weight, share.T]) * GRID * (1 - 1e-9)
-    whole = np.minimum(np.floor(fine), GRID).astype(np.int64)
+    own = problem.capacity[kind] > 0
+    whole = np.vstack(
+        [  # of the mix, less by more than floats can be wrong by
+            np.floor(weight * (GRID * (1 - 1e-9))).astype(np.int64),
+            (problem.demand[:, own] * GRID // problem.capacity[kind, own]).T,
+        ]
+    )
+    whole = np.minimum(whole, GRID)
     return int(np.ceil(bound * (1 + 1e-9))) + 1, whole, order
 
 

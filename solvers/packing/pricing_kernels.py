@@ -54,6 +54,7 @@ def best_patterns(
     most_nodes: int,
     keep: int,
     enumerate_all: bool,
+    spread: bool,
 ) -> Any:
     """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
     `least`.
@@ -63,7 +64,8 @@ def best_patterns(
     allows for the items that are left. A branch is left when it cannot beat the best by more than
     `slack`; the search stops after `most_nodes` nodes. `keep` patterns are kept, the latest
     improvements. With `enumerate_all` every *maximal* pattern of profit >= least is kept instead,
-    until `keep` are full (then found = -1).
+    until `keep` are full (then found = -1). With `spread` branches are searched that may come half
+    as far above `least` as the best, and the best pattern of each item counts as an improvement.
 
     Returns (patterns (keep, s), found, best profit (least when none), nodes, whole: whether the
     search was exhaustive; then no pattern is worth more than best + slack, otherwise none is worth
@@ -87,6 +89,7 @@ def best_patterns(
     following = np.zeros(depth_most + 1, dtype=np.int64)
     chosen = np.zeros(depth_most + 1, dtype=np.int64)
     count = np.zeros(types, dtype=np.int64)
+    top = np.full(types, least)  # of patterns with each item, with `spread`
     for j in range(resources):
         free[0, j] = capacity[j]
     for r in range(knapsacks):
@@ -99,7 +102,8 @@ def best_patterns(
     while True:
         # the next item that fits, as long as those from it on are worth enough
         t = following[depth]
-        needed = (least if enumerate_all else best + slack + 1) - value[depth]
+        level = least + (best - least) // 2 if spread else best
+        needed = (least if enumerate_all else level + slack + 1) - value[depth]
         go = False
         while t < types and reach[0, t, left[depth, 0]] >= needed:
             wanted = count[t] < bound[t] and (enumerate_all or profit[t] > 0)
@@ -126,8 +130,14 @@ def best_patterns(
             depth += 1
             following[depth] = t
             # an improvement is kept, over the oldest one kept
-            if not enumerate_all and value[depth] > best:
-                best = value[depth]
+            better = value[depth] > best
+            if spread and value[depth] > least:
+                for d in range(depth):
+                    if value[depth] > top[chosen[d]]:
+                        top[chosen[d]] = value[depth]
+                        better = True
+            if better and not enumerate_all:
+                best = max(best, value[depth])
                 for i in range(types):
                     patterns[found % keep, i] = count[i]
                 found += 1

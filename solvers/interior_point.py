@@ -1,0 +1,124 @@
+"""Linear programs by an interior point: central multipliers, from which column generation needs
+fewer rounds than from those of a vertex (Gondzio, Gonzalez-Brevis and Munari 2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from ..instances.packing.instance import Floats
+
+FEASIBLE = 1e-8
+"""Part of the right-hand sides by which rows may be missed."""
+
+ITERATIONS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class CentralPoint:
+    """A point near the central path; in floats, so that nothing is proved by it.
+
+    Attributes
+    ----------
+    point, multipliers : (n,) and (m,).
+    value : cost of the point.
+    """
+
+    point: Floats
+    multipliers: Floats
+    value: float
+
+
+def central_point(
+    matrix: scipy.sparse.csr_array,
+    right: Floats,
+    cost: Floats,
+    accuracy: float,
+    expired: Callable[[], bool],
+) -> CentralPoint | None:
+    """Minimize cost x where matrix x = right and x >= 0, to a relative gap (Mehrotra 1992).
+
+    Parameters
+    ----------
+    matrix, right, cost : (m, n) of full row rank with few rows, (m,), (n,).
+    expired : looked at before every iteration.
+
+    Returns
+    -------
+    None where time is over, or rounding stops the iterations before the gap is reached.
+    """
+    from .interior_kernels import cholesky
+
+    rows, columns = matrix.shape
+    transposed = matrix.T.tocsr()
+    diagonal = np.arange(rows)
+
+    def factored(weight: Floats) -> tuple[Floats, bool]:
+        """The factor of matrix x weights x its transpose, for `cho_solve`."""
+        weighted = matrix.copy()
+        weighted.data = matrix.data * weight[matrix.indices]
+        normal = (weighted @ transposed).toarray()
+        normal[diagonal, diagonal] += 1e-13 * normal.diagonal().max()
+        if not cholesky(normal):
+            raise scipy.linalg.LinAlgError
+        return normal, False
+
+    def longest(values: Floats, change: Floats) -> float:
+        falls = change < 0
+        return min(1.0, float((-values[falls] / change[falls]).min(initial=np.inf)))
+
+    def direction(target: Floats) -> tuple[Floats, Floats, Floats]:
+        aim = missing + matrix @ (ratio * slack_missing - target / slack)
+        turn = scipy.linalg.cho_solve(factor, aim, check_finite=False)
+        opened = slack_missing - transposed @ turn
+        return target / slack - ratio * opened, turn, opened
+
+    # the start: least squares, moved inside
+    try:
+        factor = factored(np.ones(columns))
+        point = transposed @ scipy.linalg.cho_solve(factor, right, check_finite=False)
+        multipliers = scipy.linalg.cho_solve(factor, matrix @ cost, check_finite=False)
+        slack = cost - transposed @ multipliers
+        point += max(-1.5 * point.min(), 0.0)
+        slack += max(-1.5 * slack.min(), 0.0)
+        product = 0.5 * float(point @ slack)
+        point, slack = (
+            np.maximum(point + product / max(slack.sum(), 1e-9), 1e-3),
+            np.maximum(slack + product / max(point.sum(), 1e-9), 1e-3),
+        )
+        for _ in range(ITERATIONS):
+            # 1. how far the point is from the rows, the multipliers from the costs, both apart
+            missing, slack_missing = (
+                right - matrix @ point,
+                cost - transposed @ multipliers - slack,
+            )
+            value, mean = float(cost @ point), float(point @ slack) / columns
+            if (
+                np.linalg.norm(missing) <= FEASIBLE * (1 + np.linalg.norm(right))
+                and np.linalg.norm(slack_missing) <= FEASIBLE * (1 + np.linalg.norm(cost))
+                and abs(value - float(right @ multipliers)) <= accuracy * (1 + abs(value))
+            ):
+                return CentralPoint(point, multipliers, value)
+            if expired():
+                return None
+            # 2. the direction to the optimum, then one towards the center that it leaves
+            ratio = point / slack
+            factor = factored(ratio)
+            move, turn, opened = direction(-point * slack)
+            after = (point + longest(point, move) * move) @ (
+                slack + longest(slack, opened) * opened
+            )
+            centering = (float(after) / columns / mean) ** 3
+            move, turn, opened = direction(centering * mean - point * slack - move * opened)
+            # 3. nearly as far as both stay positive
+            point = point + 0.99 * longest(point, move) * move
+            shorter = 0.99 * longest(slack, opened)
+            multipliers, slack = multipliers + shorter * turn, slack + shorter * opened
+    except (scipy.linalg.LinAlgError, FloatingPointError, ValueError):
+        return None
+    return None

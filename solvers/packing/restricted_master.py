@@ -1,0 +1,170 @@
+"""The relaxation over the patterns met so far, solved again as they grow: by the simplex from its
+last basis where types are few or very many, and by an interior point between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from ...instances.packing.instance import Floats, Integers
+from ...models.packing.columns import pattern_program
+from ..engines import WarmStartedProgram
+from ..interior_point import central_point
+from ..outcome import Clock, raise_if_interrupted
+from .patterns import Pool
+from .presolve import UNLIMITED, Reduced
+
+FEWEST, MOST = 60, 1_500
+"""Types between which an interior point is the faster."""
+
+ACTIVE, TRIMMED = 6, 3
+"""Where an interior point has so many patterns for each type, it goes on with the best so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class MasterAnswer:
+    """The relaxation over the patterns met.
+
+    Attributes
+    ----------
+    value : its value, in floats.
+    duals : (s + p,) of requests and of classes.
+    """
+
+    value: float
+    duals: Floats
+
+
+class RestrictedMaster:
+    """Patterns of a pool with a penalty for what is not served."""
+
+    def __init__(self, problem: Reduced, pool: Pool, penalty: float, clock: Clock) -> None:
+        self.problem, self.pool, self.penalty, self.clock = problem, pool, penalty, clock
+        self.central = FEWEST < problem.types <= MOST
+        self.entered = len(pool)
+        self._active = np.arange(len(pool))
+        self._weight, self._reduced = np.zeros(0), np.zeros(0)
+        if not self.central:
+            self._first = len(pool)
+            self._program = WarmStartedProgram(self._written(*pool.arrays()))
+
+    def solve(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
+        """Solve over the whole pool; None where time is over, or the engine fails."""
+        if self.central:
+            return self._central(accuracy, seconds)
+        if len(self.pool) > self.entered:
+            self._enter(*self.pool.arrays(self.entered))
+            self.entered = len(self.pool)
+        return self._basic(self._program, seconds)
+
+    def weights(self, seconds: float | None) -> Floats:
+        """(n,) the weights of the patterns in the last solution, at a vertex."""
+        types = self.problem.types
+        if not self.central:
+            first = self._first
+            return np.concatenate(
+                [self._weight[:first], self._weight[first + types : self.entered + types]]
+            )
+        weights = np.zeros(self.entered)
+        if len(self._weight):
+            # a vertex over the patterns of least reduced cost, where time is left for it
+            weights[self._weighed] = self._weight
+            used = self._weighed[np.argsort(self._reduced, kind="stable")[: 2 * types]]
+            table, kind = self.pool.arrays()
+            if self._basic(WarmStartedProgram(self._written(table[used], kind[used])), seconds):
+                weights[:] = 0.0
+                weights[used] = self._weight[: len(used)]
+        return weights
+
+    def _basic(self, program: WarmStartedProgram, seconds: float | None) -> MasterAnswer | None:
+        answer = program.solve(self.clock.time_slice(most=seconds))
+        raise_if_interrupted(answer.stop)
+        if answer.row_dual is None or answer.point is None:
+            return None
+        self._weight = answer.point
+        return MasterAnswer(float(answer.objective or 0.0), answer.row_dual)
+
+    def _written(self, table: Integers, kind: Integers):  # type: ignore[no-untyped-def]
+        problem = self.problem
+        return pattern_program(
+            table, kind, problem.request, problem.servers, problem.price,
+            integer=False, penalty=self.penalty,
+        )  # fmt: skip
+
+    def _enter(self, table: Integers, kind: Integers) -> None:
+        """Append patterns to the program."""
+        place, rows = np.nonzero(table)
+        counts = np.bincount(place, minlength=len(table)) + 1
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        index, value = np.zeros(counts.sum(), dtype=np.int64), np.ones(counts.sum())
+        last = starts + counts - 1
+        inner = np.ones(len(index), dtype=bool)
+        inner[last] = False
+        index[inner], value[inner] = rows, table[place, rows]
+        index[last] = self.problem.types + kind
+        self._program.add_columns(
+            self.problem.price[kind].astype(float),
+            np.full(len(table), np.inf),
+            starts,
+            index,
+            value,
+        )
+
+    def _central(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
+        """Solve over the active patterns until no other one would improve it."""
+        new = np.arange(self.entered, len(self.pool))
+        self._active, self.entered = np.concatenate([self._active, new]), len(self.pool)
+        until = np.inf if seconds is None else self.clock.seconds + seconds
+        types, problem = self.problem.types, self.problem
+        table, kind = self.pool.arrays()
+        while True:
+            answer = self._interior(
+                table[self._active], kind[self._active], accuracy,
+                lambda: self.clock.expired or self.clock.seconds >= until,
+            )  # fmt: skip
+            if answer is None:
+                return None
+            reduced = problem.price[kind] - answer.duals[types + kind]
+            reduced -= table @ answer.duals[:types]
+            outside = np.ones(len(table), dtype=bool)
+            outside[self._active] = False
+            lacking = np.flatnonzero(outside & (reduced < -1e-6))
+            if not len(lacking):
+                break
+            self._active = np.concatenate([self._active, lacking])
+        self._weighed, self._reduced = self._active, reduced[self._active]
+        if len(self._active) > ACTIVE * types:
+            best = np.argsort(self._reduced, kind="stable")[: TRIMMED * types]
+            self._active = self._active[best]
+        return answer
+
+    def _interior(
+        self, table: Integers, kind: Integers, accuracy: float, expired: Callable[[], bool]
+    ) -> MasterAnswer | None:
+        problem, types = self.problem, self.problem.types
+        # patterns, what is left out, what is served beyond the requests, and free servers
+        limited = np.flatnonzero(problem.servers < UNLIMITED)
+        one, free = scipy.sparse.eye_array(types), scipy.sparse.eye_array(len(limited))
+        of_class = scipy.sparse.csr_array((kind == limited[:, None]).astype(float))
+        matrix = scipy.sparse.block_array(
+            [
+                [scipy.sparse.csr_array(table.T.astype(float)), one, -one, None],
+                [of_class, None, None, free],
+            ]
+        ).tocsr()
+        cost = np.zeros(matrix.shape[1])
+        cost[: len(table)] = problem.price[kind]
+        cost[len(table) : len(table) + types] = self.penalty
+        right = np.concatenate([problem.request, problem.servers[limited]]).astype(float)
+        answer = central_point(matrix, right, cost, accuracy, expired)
+        if answer is None:
+            return None
+        self._weight = answer.point[: len(table)]
+        duals = np.zeros(types + len(problem.price))
+        duals[:types] = answer.multipliers[:types]
+        duals[types + limited] = answer.multipliers[types:]
+        return MasterAnswer(answer.value, duals)

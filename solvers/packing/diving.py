@@ -135,7 +135,7 @@ def _choice(
     todo: Integers,
     servers: Integers,
     rng: np.random.Generator | None,
-    fewer: bool,
+    fewer: bool = False,
 ) -> list[tuple[int, int]]:
     """Which patterns to fix, and how often: the whole parts, or some more when there are none."""
     whole = np.floor(weight + 1e-6).astype(np.int64)

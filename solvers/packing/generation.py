@@ -269,8 +269,8 @@ def _price_all(
     problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int,
     *, spread: bool = False,
 ) -> tuple[list[int], bool]:  # fmt: skip
-    """Put the best patterns of every class in the pool, with `spread` of every type; returns upper bounds on their profit, and
-    whether they are tight.
+    """Put the best patterns of every class in the pool, with `spread` the best of every type too;
+    returns upper bounds on their profit, and whether they are tight.
     """
     tops, exact = [], True
     slack = scale // ACCURACY

@@ -268,9 +268,9 @@ def _dives(search: PortfolioState) -> None:
         rng = None if attempt == 0 else search.rng
         seconds = min(until - search.clock.seconds, 60.0)
         most = search.value - 1
-        aim = (most, search.bound, (search.bound + most) // 2)[attempt % 3]
+        targets = (most, search.bound, (search.bound + most) // 2)[attempt % 3], most
         search.offer(
-            dive(search.problem, search.relaxation, (aim, most), search.clock, rng, seconds=seconds),
+            dive(search.problem, search.relaxation, targets, search.clock, rng, seconds=seconds),
             "diving",
         )
 

@@ -216,7 +216,8 @@ def _search(
     copies = np.where((problem.demand[order] > problem.capacity[kind]).any(axis=1), 0, copies)
     rows, found, best, _, whole = best_patterns(
         worth, problem.demand[order], copies, problem.capacity[kind], weight,
-        knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every, spread,
+        knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every,
+        spread,
     )  # fmt: skip
     return rows, int(found), int(best), bool(whole)
 

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
+from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
 from ..interior_point import central_point
 from ..outcome import Clock, raise_if_interrupted
@@ -49,13 +50,23 @@ class RestrictedMaster:
         self._active = np.arange(len(pool))
         self._weight, self._reduced = np.zeros(0), np.zeros(0)
         if not self.central:
-            self._first = len(pool)
-            self._program = WarmStartedProgram(self._written(*pool.arrays()))
+            self._begin()
+
+    def _begin(self) -> None:
+        """Write the program for the simplex, of all patterns that there are."""
+        self.central, self.entered, self._first = False, len(self.pool), len(self.pool)
+        self._program = WarmStartedProgram(self._written(*self.pool.arrays()))
 
     def solve(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
         """Solve over the whole pool; None where time is over, or the engine fails."""
         if self.central:
-            return self._central(accuracy, seconds)
+            until = np.inf if seconds is None else self.clock.seconds + seconds
+            answer = self._central(
+                accuracy, lambda: self.clock.expired or self.clock.seconds >= until
+            )
+            if answer is not None or self.clock.expired or self.clock.seconds >= until:
+                return answer
+            self._begin()  # rounding stopped the interior point
         if len(self.pool) > self.entered:
             self._enter(*self.pool.arrays(self.entered))
             self.entered = len(self.pool)
@@ -73,7 +84,8 @@ class RestrictedMaster:
         if len(self._weight):
             # a vertex over the patterns of least reduced cost, where time is left for it
             weights[self._weighed] = self._weight
-            used = self._weighed[np.argsort(self._reduced, kind="stable")[: 2 * types]]
+            most = 2 * types * len(self.problem.price)
+            used = self._weighed[np.argsort(self._reduced, kind="stable")[:most]]
             table, kind = self.pool.arrays()
             if self._basic(WarmStartedProgram(self._written(table[used], kind[used])), seconds):
                 weights[:] = 0.0
@@ -88,7 +100,7 @@ class RestrictedMaster:
         self._weight = answer.point
         return MasterAnswer(float(answer.objective or 0.0), answer.row_dual)
 
-    def _written(self, table: Integers, kind: Integers):  # type: ignore[no-untyped-def]
+    def _written(self, table: Integers, kind: Integers) -> LinearProgram:
         problem = self.problem
         return pattern_program(
             table, kind, problem.request, problem.servers, problem.price,
@@ -114,29 +126,26 @@ class RestrictedMaster:
             value,
         )
 
-    def _central(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
+    def _central(self, accuracy: float, expired: Callable[[], bool]) -> MasterAnswer | None:
         """Solve over the active patterns until no other one would improve it."""
         new = np.arange(self.entered, len(self.pool))
         self._active, self.entered = np.concatenate([self._active, new]), len(self.pool)
-        until = np.inf if seconds is None else self.clock.seconds + seconds
         types, problem = self.problem.types, self.problem
         table, kind = self.pool.arrays()
         while True:
-            answer = self._interior(
-                table[self._active], kind[self._active], accuracy,
-                lambda: self.clock.expired or self.clock.seconds >= until,
-            )  # fmt: skip
-            if answer is None:
+            found = self._interior(table[self._active], kind[self._active], accuracy, expired)
+            if found is None:
                 return None
+            answer, self._weight = found
             reduced = problem.price[kind] - answer.duals[types + kind]
             reduced -= table @ answer.duals[:types]
+            self._weighed, self._reduced = self._active, reduced[self._active]
             outside = np.ones(len(table), dtype=bool)
             outside[self._active] = False
             lacking = np.flatnonzero(outside & (reduced < -1e-6))
             if not len(lacking):
                 break
             self._active = np.concatenate([self._active, lacking])
-        self._weighed, self._reduced = self._active, reduced[self._active]
         if len(self._active) > ACTIVE * types:
             best = np.argsort(self._reduced, kind="stable")[: TRIMMED * types]
             self._active = self._active[best]
@@ -144,7 +153,8 @@ class RestrictedMaster:
 
     def _interior(
         self, table: Integers, kind: Integers, accuracy: float, expired: Callable[[], bool]
-    ) -> MasterAnswer | None:
+    ) -> tuple[MasterAnswer, Floats] | None:
+        """The master over these patterns, and their weights."""
         problem, types = self.problem, self.problem.types
         # patterns, what is left out, what is served beyond the requests, and free servers
         limited = np.flatnonzero(problem.servers < UNLIMITED)
@@ -163,8 +173,7 @@ class RestrictedMaster:
         answer = central_point(matrix, right, cost, accuracy, expired)
         if answer is None:
             return None
-        self._weight = answer.point[: len(table)]
         duals = np.zeros(types + len(problem.price))
         duals[:types] = answer.multipliers[:types]
         duals[types + limited] = answer.multipliers[types:]
-        return MasterAnswer(answer.value, duals)
+        return MasterAnswer(answer.value, duals), answer.point[: len(table)]

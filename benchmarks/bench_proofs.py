@@ -114,8 +114,8 @@ def families(folder: Path) -> Iterator[Case]:
         for name in ("fisher", "nash-welfare", "utilitarian"):
             yield "market", name, file, Mark(1.0, epsilon=1e-8)
     for number in (12, 14, 16):
-        sizes = {"organizations": number, "machines": 2 * number, "jobs": 100, "horizon": 200}
-        file = partial(drawn, f"ref-{number}", workload, 0, **sizes, load=1.2)
+        amounts = {"organizations": number, "machines": 2 * number, "jobs": 100, "horizon": 200}
+        file = partial(drawn, f"ref-{number}", workload, 0, **amounts, load=1.2)
         yield "shapley", "REF", file, Mark(20.0)
     for users, servers, cores in ((8, 4, 12.0), (12, 6, 12.0)):
         options = {"users": users, "servers": servers, "jobs": 2, "work": "lognormal"}

@@ -20,7 +20,6 @@ from cotenant.solvers.engines import solve_program
 from cotenant.solvers.interior_kernels import cholesky
 from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock
-from cotenant.solvers.packing import restricted_master
 from cotenant.solvers.packing.diving import dive
 from cotenant.solvers.packing.generation import generate
 from cotenant.solvers.packing.patterns import Pool, penalty_of, price_patterns
@@ -111,15 +110,28 @@ def test_both_engines_agree_on_the_master_as_patterns_come(classes: int) -> None
                     pool.add(row, c)
 
 
-def test_a_pattern_that_was_put_aside_comes_back_when_it_is_needed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Forgetful(RestrictedMaster):
+    """Puts nearly all patterns aside after each round."""
+
+    active, trimmed = 0, 2
+
+
+class Basic(RestrictedMaster):
+    """Solves by the simplex alone."""
+
+    most = 0
+
+
+class Rounded(RestrictedMaster):
+    """Has an interior point that rounding stops."""
+
+    def _interior(self, *_: object) -> None:  # type: ignore[override]
+        return None
+
+
+def test_a_pattern_that_was_put_aside_comes_back_when_it_is_needed() -> None:
     problem = many_types()
-    pool = Pool(problem.types)
-    monkeypatch.setattr(restricted_master, "ACTIVE", 0)
-    monkeypatch.setattr(restricted_master, "TRIMMED", 2)
-    trimmed = generate(problem, pool, Clock(), upper=None)
-    monkeypatch.undo()
+    trimmed = generate(problem, Pool(problem.types), Clock(), upper=None, master=Forgetful)
     whole = generate(problem, Pool(problem.types), Clock(), upper=None)
     assert trimmed.bound == whole.bound
     assert trimmed.value == pytest.approx(whole.value, rel=0.02)
@@ -168,14 +180,11 @@ def test_a_dive_aims_at_the_bound_and_ends_no_dearer_than_it_may(classes: int) -
     assert dive(problem, relaxation, (low, low), Clock(), None, seconds=60) is None
 
 
-@pytest.mark.parametrize(("name", "value"), [("MOST", 0), ("central_point", lambda *_: None)])
-def test_a_bound_is_that_of_the_simplex(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: object
-) -> None:
+@pytest.mark.parametrize("master", [Basic, Rounded])
+def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     instance = caprara_toth(number=1, items=70, rng=np.random.default_rng(3))
     problem = presolve(instance, costs=False)
     central = generate(problem, Pool(problem.types), Clock(), upper=None)
-    monkeypatch.setattr(restricted_master, name, value)
-    basic = generate(problem, Pool(problem.types), Clock(), upper=None)
+    basic = generate(problem, Pool(problem.types), Clock(), upper=None, master=master)
     assert central.bound == basic.bound
     assert central.value == pytest.approx(basic.value, rel=0.02)

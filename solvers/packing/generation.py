@@ -95,6 +95,7 @@ def generate(
     enough: float | None = None,
     seconds: float | None = None,
     nodes: int = 200_000,
+    master: type[RestrictedMaster] = RestrictedMaster,
 ) -> Relaxation:
     """Solve the relaxation over all patterns.
 
@@ -109,12 +110,13 @@ def generate(
     enough : stop as soon as the patterns met cost no more than this.
     nodes : of one pricing search at first; where it is cut, its bound is what the relaxed knapsacks
         give for what was not searched.
+    master : of the relaxation over the patterns met.
     """
     # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
     deadline = np.inf if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
-    master = RestrictedMaster(problem, pool, penalty, clock)
+    restricted = master(problem, pool, penalty, clock)
     # the best bound so far; all prices 0 prove 0
     best = Prices(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
@@ -124,7 +126,7 @@ def generate(
     center: Prices | None = None
     while True:
         # solve the master, the more accurately the nearer the bound is
-        answer = master.solve(accuracy, None if seconds is None else deadline - clock.seconds)
+        answer = restricted.solve(accuracy, None if seconds is None else deadline - clock.seconds)
         if answer is None:
             break
         rounds += 1
@@ -158,13 +160,15 @@ def generate(
             break
         if late or clock.expired or clock.seconds >= deadline:
             break
-        if len(pool) == entered and (not master.central or accuracy <= FINEST_GAP):
+        if len(pool) == entered and (not restricted.central or accuracy <= FINEST_GAP):
             complete = exact and inward == 0
             break
         gap = float((value - best.value) / max(value, 1.0)) / 10
         accuracy = min(accuracy, max(gap, FINEST_GAP)) * (0.1 if len(pool) == entered else 1.0)
     left = None if seconds is None else max(deadline - clock.seconds, LEAST)
-    return Relaxation(pool, best, _ceil(best.value), value, master.weights(left), complete, rounds)
+    return Relaxation(
+        pool, best, _ceil(best.value), value, restricted.weights(left), complete, rounds
+    )
 
 
 def prices_of(

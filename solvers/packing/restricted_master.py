@@ -19,12 +19,6 @@ from ..outcome import Clock, raise_if_interrupted
 from .patterns import Pool
 from .presolve import UNLIMITED, Reduced
 
-FEWEST, MOST = 60, 1_500
-"""Types between which an interior point is the faster."""
-
-ACTIVE, TRIMMED = 6, 3
-"""Where an interior point has so many patterns for each type, it goes on with the best so many."""
-
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:
@@ -41,11 +35,22 @@ class MasterAnswer:
 
 
 class RestrictedMaster:
-    """Patterns of a pool with a penalty for what is not served."""
+    """Patterns of a pool with a penalty for what is not served.
+
+    Attributes
+    ----------
+    fewest, most : types above and up to which an interior point is the faster.
+    active, trimmed : where an interior point has so many patterns for each type, it goes on with
+        the best so many.
+    central : whether it is solved by an interior point.
+    """
+
+    fewest, most = 60, 1_500
+    active, trimmed = 6, 3
 
     def __init__(self, problem: Reduced, pool: Pool, penalty: float, clock: Clock) -> None:
         self.problem, self.pool, self.penalty, self.clock = problem, pool, penalty, clock
-        self.central = FEWEST < problem.types <= MOST
+        self.central = self.fewest < problem.types <= self.most
         self.entered = len(pool)
         self._active = np.arange(len(pool))
         self._weight, self._reduced = np.zeros(0), np.zeros(0)
@@ -146,8 +151,8 @@ class RestrictedMaster:
             if not len(lacking):
                 break
             self._active = np.concatenate([self._active, lacking])
-        if len(self._active) > ACTIVE * types:
-            best = np.argsort(self._reduced, kind="stable")[: TRIMMED * types]
+        if len(self._active) > self.active * types:
+            best = np.argsort(self._reduced, kind="stable")[: self.trimmed * types]
             self._active = self._active[best]
         return answer
 

@@ -164,10 +164,13 @@ def test_a_pattern_priced_to_some_accuracy_or_cut_off_is_bounded_all_the_same(
         profit = rng.integers(1, 300, problem.types)
         for kind in range(len(problem.price)):
             best = int((patterns_of(problem, kind) @ profit).max())
-            priced = price_patterns(problem, kind, profit, 0, slack=slack, nodes=nodes)
-            worth = int((priced.patterns @ profit).max(initial=0))
-            assert worth <= best <= priced.best
-            assert not (priced.exact and slack == 0) or worth == best == priced.best
+            for spread in (True, False):
+                priced = price_patterns(
+                    problem, kind, profit, 0, slack=slack, nodes=nodes, spread=spread
+                )
+                worth = int((priced.patterns @ profit).max(initial=0))
+                assert worth <= best <= priced.best
+                assert not (priced.exact and slack == 0) or worth == best == priced.best
             missed, cut = missed + (worth < best), cut + (not priced.exact)
     assert misses[0] <= missed <= misses[1]  # the accuracy is made use of
     assert (cut > 20) == (nodes < 200_000)

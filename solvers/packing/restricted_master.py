@@ -167,7 +167,7 @@ class RestrictedMaster:
         of_class = scipy.sparse.csr_array((kind == limited[:, None]).astype(float))
         matrix = scipy.sparse.block_array(
             [
-                [scipy.sparse.csr_array(table.T.astype(float)), one, -one, None],
+                [scipy.sparse.csr_array(table.T).astype(float), one, -one, None],
                 [of_class, None, None, free],
             ]
         ).tocsr()

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
 from ...outcome import Clock
-from .states import OutOfTime, Progress, Space, note, too_many
+from .states import GameProgress, OutOfTime, Space, note, too_many
 
 PART = 2**22
 """Values that are sorted between two looks at the clock, about."""
@@ -154,7 +154,7 @@ class Boxes:
         self.ends[:] = [value]
         start = np.zeros(len(self.map), dtype=np.int64)
         players = self.space.game.players
-        progress = Progress(clock, self.points_to_play(0, players, kept))
+        progress = GameProgress(clock, self.points_to_play(0, players, kept))
         chosen, _ = self._play(0, start, players, value, progress, kept)
         table = [moves.combination for moves in self.space.by_class]
         result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
@@ -173,7 +173,7 @@ class Boxes:
         return sum(levels[middle - place : -1]) + rest
 
     def _play(
-        self, place: int, at: Integers, stop: int, value: Floats, progress: Progress, kept: int
+        self, place: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
         """The moves of the players from a place on, with coordinates `at` before, up to another,
         and the coordinates there; `value`: of the box there, what play ends with.
@@ -207,7 +207,7 @@ class Boxes:
         place: int,
         stop: int,
         value: Floats,
-        progress: Progress,
+        progress: GameProgress,
         all_levels: bool,
     ) -> list[Floats]:
         """What play ends with by level, from the last one (`value`) back to a place, whose sizes

@@ -26,7 +26,7 @@ from ..fixed_servers import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
 from .play import followed
 from .radicals import root
-from .states import MOST_STATES, OutOfTime, Progress, Space, States
+from .states import MOST_STATES, GameProgress, OutOfTime, Space, States
 from .strategies import Eta, Game, Overload, Strategies, game_of, pre_combination, rejected
 from .worth import Multiset
 
@@ -137,7 +137,7 @@ def least_disutility(
     mark = np.zeros(len(end), dtype=np.uint64)
     chosen: list[Integers] = []
     # backwards: each player's best move from every total count before it
-    progress = Progress(watch, sum(map(len, levels[:-1])))
+    progress = GameProgress(watch, sum(map(len, levels[:-1])))
     for place in range(players - 1, -1, -1):
         progress.begin(place, len(levels[place]))
         c, moves, after = (

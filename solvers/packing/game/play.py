@@ -11,7 +11,7 @@ from ...outcome import Clock, Outcome, Report, Stop
 from .algorithm_1 import algorithm_1_choice
 from .boxes import Boxes
 from .result import played
-from .states import OutOfTime, Progress, Space, States
+from .states import GameProgress, OutOfTime, Space, States
 from .strategies import Eta, Game, Overload, game_of
 
 MOST_STATES = 400_000_000
@@ -117,7 +117,7 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
     game, worths = space.game, space.game.worths
     value, end = worths.variance(levels[-1]), levels[-1]
     chosen: list[Integers] = []
-    progress = Progress(watch, sum(map(len, levels[:-1])))
+    progress = GameProgress(watch, sum(map(len, levels[:-1])))
     for place in range(game.players - 1, -1, -1):
         progress.begin(place, len(levels[place]))
         moves, after = space.moves(place), (levels[place + 1], value, end)

@@ -45,7 +45,7 @@ def note(clock: Clock, text: str) -> None:
 
 
 @dataclass
-class Progress:
+class GameProgress:
     """How many states have been looked at, of how many."""
 
     clock: Clock

@@ -10,15 +10,22 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
-from .generation import Relaxation, generate
+from .generation import ROUNDING, Relaxation, generate
 from .patterns import Pool
 from .presolve import UNLIMITED, Counts, Reduced
+from .restricted_master import RestrictedMaster
 
 FIXED = 16
 """Where so many servers are left, one pattern more is fixed in a step."""
 
 RETRIES = 10
 """Steps that a dive takes back."""
+
+
+class _Master(RestrictedMaster):
+    """The simplex up to more types: its own vertices have more whole parts, which dives fix."""
+
+    fewest = 200
 
 
 def dive(
@@ -68,12 +75,12 @@ def dive(
         aim = target - following.spent
         solved = generate(
             rest, pool, _silent(clock), upper=aim + 1, enough=aim,
-            seconds=max(until - clock.seconds, 0.05), nodes=20_000,
+            seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=_Master,
         )  # fmt: skip
         # 3. where the target is out of reach, fewer patterns are fixed, or the target is raised
         if solved.value is None:
             return None
-        if solved.value > aim + 1e-6:
+        if solved.value > aim + ROUNDING:
             fewer = retries > 0 and not fewer
             retries -= fewer
             if fewer:

@@ -34,6 +34,9 @@ IMPROVEMENTS, SPREAD = 8, 1_000
 LOOSEST, FINEST_GAP = 1e-2, 1e-8
 """Relative gaps to which an interior point solves the master, first and last."""
 
+ROUNDING = 1e-5
+"""By how much an interior point's value may be above one that is met."""
+
 LEAST = 0.2
 """Seconds for the vertex that dives begin at."""
 
@@ -154,7 +157,7 @@ def generate(
             inward = inward / 2 if inward > 0.1 else 0.0
         # why to stop: good enough, the bound meets the value, time is over, or no new column at
         # multipliers that are accurate
-        if enough is not None and value <= enough + 1e-6:
+        if enough is not None and value <= enough + ROUNDING:
             break
         if upper is not None and _ceil(best.value) >= upper:
             break

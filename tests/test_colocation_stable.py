@@ -318,6 +318,7 @@ def test_zero_can_be_impossible_for_a_population_with_odd_counts_and_both_engine
     assert "impossible" in found.certificate["proof"]
 
 
+@pytest.mark.slow
 def test_two_hundred_different_agents_are_proved() -> None:
     for instance in (
         random_preferences(agents=200, rng=np.random.default_rng(2)),

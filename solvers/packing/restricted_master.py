@@ -60,6 +60,7 @@ class RestrictedMaster:
     def _begin(self) -> None:
         """Write the program for the simplex, of all patterns that there are."""
         self.central, self.entered, self._first = False, len(self.pool), len(self.pool)
+        self._weight = np.zeros(0)  # those of an interior point are of other columns
         self._program = WarmStartedProgram(self._written(*self.pool.arrays()))
 
     def solve(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
@@ -114,22 +115,12 @@ class RestrictedMaster:
 
     def _enter(self, table: Integers, kind: Integers) -> None:
         """Append patterns to the program."""
-        place, rows = np.nonzero(table)
-        counts = np.bincount(place, minlength=len(table)) + 1
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        index, value = np.zeros(counts.sum(), dtype=np.int64), np.ones(counts.sum())
-        last = starts + counts - 1
-        inner = np.ones(len(index), dtype=bool)
-        inner[last] = False
-        index[inner], value[inner] = rows, table[place, rows]
-        index[last] = self.problem.types + kind
+        of_class = kind[:, None] == np.arange(len(self.problem.price))
+        columns = scipy.sparse.csr_array(np.hstack([table, of_class]))
         self._program.add_columns(
-            self.problem.price[kind].astype(float),
-            np.full(len(table), np.inf),
-            starts,
-            index,
-            value,
-        )
+            self.problem.price[kind].astype(float), np.full(len(table), np.inf),
+            columns.indptr[:-1], columns.indices, columns.data.astype(float),
+        )  # fmt: skip
 
     def _central(self, accuracy: float, expired: Callable[[], bool]) -> MasterAnswer | None:
         """Solve over the active patterns until no other one would improve it."""

@@ -5,6 +5,7 @@ the best patterns of every type, and dives that raise their target.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,20 @@ def test_a_pattern_that_was_put_aside_comes_back_when_it_is_needed() -> None:
     assert trimmed.value == pytest.approx(whole.value, rel=0.02)
 
 
+class Shortest(RestrictedMaster):
+    """Goes on with one pattern for each type after each round."""
+
+    active, trimmed = 0, 1
+
+
+def test_patterns_put_aside_are_in_the_master_s_value_all_the_same() -> None:
+    problem = many_types()
+    pool = generate(problem, Pool(problem.types), Clock(), upper=None).pool
+    master = Shortest(problem, pool, float(penalty_of(problem)), Clock())
+    values = [answer.value for _ in range(3) if (answer := master.solve(1e-9, None))]
+    assert values == pytest.approx(values[:1] * 3, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", seeds(100, 4))
 def test_the_best_patterns_of_types_are_those_of_trying_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -178,6 +193,20 @@ def test_a_dive_aims_at_the_bound_and_ends_no_dearer_than_it_may(classes: int) -
     assert relaxation.bound <= cost <= relaxation.bound + int(problem.price.max())
     low = relaxation.bound - 1
     assert dive(problem, relaxation, (low, low), Clock(), None, seconds=60) is None
+
+
+def test_a_dive_that_fixes_dearer_servers_than_it_may_has_no_answer() -> None:
+    problem = many_types()
+    pool, alone = Pool(problem.types), np.eye(problem.types, dtype=np.int64)
+    for row in alone:
+        pool.add(row, 0)
+    solved = generate(problem, Pool(problem.types), Clock(), upper=None)
+    alone_each = replace(solved, pool=pool, weight=np.ones(problem.types))
+    cost = int(problem.price[0]) * problem.types
+    found = dive(problem, alone_each, (cost, cost), Clock(), None, seconds=60)
+    assert found is not None
+    assert len(found[1]) == problem.types
+    assert dive(problem, alone_each, (cost - 1, cost - 1), Clock(), None, seconds=60) is None
 
 
 @pytest.mark.parametrize("master", [Basic, Rounded])

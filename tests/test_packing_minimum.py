@@ -96,7 +96,7 @@ def test_it_is_what_trying_everything_gives(
         if truth is not None:
             check(instance, outcome.solution)
             assert paid(instance, outcome.solution, costs) == outcome.bound == truth
-    assert part > 1 or statuses == {Status.INFEASIBLE, Status.OPTIMAL}
+    assert part > 1 or number < 40 or statuses == {Status.INFEASIBLE, Status.OPTIMAL}
 
 
 def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least() -> None:

@@ -10,16 +10,30 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
+from .gap_closing import answer_at, pattern_solver
 from .generation import ROUNDING, Relaxation, generate
 from .patterns import Pool
 from .presolve import UNLIMITED, Counts, Reduced
 from .restricted_master import RestrictedMaster
 
-FIXED = 16
+FIXED = 64
 """Where so many servers are left, one pattern more is fixed in a step."""
 
-RETRIES = 10
-"""Steps that a dive takes back."""
+GROWTH = 1.5
+
+NOISE = 0.1
+"""Weights are multiplied by the exponential of so many normal deviates where patterns are drawn."""
+
+WEIGHTLESS = 1e-6
+"""Patterns of no more weight are left out."""
+
+RETRIES = 63
+"""Times that a dive goes back."""
+
+LISTED_VMS, LISTED, LISTING_NODES, LISTED_SECONDS = 36, 8_000, 2_000_000, 3.0
+"""Where so few VMs are left, so many patterns at most are listed, by so many nodes, and the program
+over them has so many seconds.
+"""
 
 
 class _Master(RestrictedMaster):
@@ -41,28 +55,24 @@ def dive(
     the first one, and at one more each time that this cannot be met any longer.
 
     At each step all whole parts of the relaxation's solution are fixed, or else one pattern, and
-    of many servers a few: the heaviest, or with `rng` drawn with chances by the square of their
-    weights. The rest is solved again only until it could still meet the target. Where it cannot,
-    the last step is taken back a few times, and fewer patterns are fixed.
-    Patterns found on the way stay in the relaxation's pool.
+    of many servers a few: the heaviest, where `rng` blurs the weights if it is given. The rest is
+    solved again only until it could still meet the target. Where few VMs are left, the program over
+    all patterns that could still meet it decides. With `rng`, a dive that cannot meet the second
+    target goes back and on from there by other draws: to where twice as many VMs were left, each
+    second time to where four times as many were, each fourth time eight times, and so on.
+    Patterns found on the way join the relaxation's pool.
     """
     until = clock.seconds + seconds
     target, most = targets
-    # begin at the relaxation's solution
-    table, kind = relaxation.pool.arrays()
-    weight = relaxation.weight
-    state = _Fixed(
-        problem.request, problem.servers, (), (), 0,
-        table[: len(weight)], kind[: len(weight)], weight,
-    )  # fmt: skip
-    retries, fewer = RETRIES, False
+    # the states on the way here, the first one at the relaxation's solution
+    root = (*relaxation.pool.arrays(), relaxation.weight)
+    path = [_State(problem.request, problem.servers, (), (), 0, *root).solved(*root)]
+    failures, listed = 0, False
     while True:
         # 1. fix patterns: what they serve is done, what they cost is spent
-        following = state.fixed(problem, rng, fewer)
+        following = path[-1].fixed(problem, rng)
         if not following.todo.any():
-            if following.spent > most:
-                return None
-            return np.array(following.rows), np.array(following.kinds, dtype=np.int64)
+            return following.counts if following.spent <= most else None
         if following.spent >= most or clock.expired or clock.seconds > until:
             return None
         # 2. the rest, solved again by column generation over what its patterns may still hold
@@ -72,39 +82,53 @@ def dive(
             servers=following.servers,
         )  # fmt: skip
         pool = _restricted(problem, relaxation, here, following.todo[here])
-        aim = target - following.spent
+        last, aim, before = rest.vms <= LISTED_VMS, target - following.spent, len(pool)
         solved = generate(
-            rest, pool, _silent(clock), upper=aim + 1, enough=aim,
+            rest, pool, _silent(clock), upper=aim + 1, enough=None if last else aim,
             seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=_Master,
         )  # fmt: skip
-        # 3. where the target is out of reach, fewer patterns are fixed, or the target is raised
         if solved.value is None:
             return None
-        if solved.value > aim + ROUNDING:
-            fewer = retries > 0 and not fewer
-            retries -= fewer
-            if fewer:
+        # 3. its patterns join the relaxation's pool, its weights make the next choice
+        part, kind = pool.arrays()
+        table = np.zeros((len(part), problem.types), dtype=np.int64)
+        table[:, here] = part
+        for row, c in zip(table[before:], kind[before:].tolist(), strict=True):
+            relaxation.pool.add(row, c)
+        following = following.solved(table, kind, solved.weight)
+        # 4. where few VMs are left, all patterns that could meet the target, once on the way down
+        failed = solved.value > aim + ROUNDING
+        if last and not listed and not failed:
+            listed = True
+            counts, failed = answer_at(
+                rest, solved.prices, aim, most=LISTED, nodes=LISTING_NODES,
+                solve=pattern_solver(clock, LISTED_SECONDS),
+            )  # fmt: skip
+            if counts is not None:
+                rows = np.zeros((len(counts[0]), problem.types), dtype=np.int64)
+                rows[:, here] = counts[0]
+                first, kinds = following.counts
+                return np.concatenate([first, rows]), np.concatenate([kinds, counts[1]])
+        # 5. where the target is out of reach, go back, or raise it
+        if failed:
+            failures += 1
+            left = GROWTH ** (failures & -failures).bit_length() * rest.vms
+            if target == most:
+                path = [state for state in path if state.todo.sum() >= left]
+                listed = False
+                if rng is None or not path or failures > RETRIES:
+                    return None
                 continue
             target = max(target + 1, following.spent + solved.bound)
             if target > most:
                 return None
-        fewer = False
-        # 4. its patterns join the relaxation's pool, its weights make the next choice
-        part, kind = pool.arrays()
-        table = np.zeros((len(part), problem.types), dtype=np.int64)
-        table[:, here] = part
-        for row, c in zip(table, kind, strict=True):
-            relaxation.pool.add(row, int(c))
-        weight = solved.weight
-        state = replace(
-            following, table=table[: len(weight)], kind=kind[: len(weight)], weight=weight
-        )
+        path.append(following)
 
 
 @dataclass(frozen=True, eq=False)
-class _Fixed:
+class _State:
     """Where a dive stands: what is still to be served by which servers, the patterns that are
-    fixed and their cost, and the relaxation of the rest.
+    fixed and their cost, and the patterns of the relaxation of the rest with their weights.
     """
 
     todo: Integers
@@ -116,12 +140,22 @@ class _Fixed:
     kind: Integers
     weight: Floats
 
-    def fixed(self, problem: Reduced, rng: np.random.Generator | None, fewer: bool) -> _Fixed:
-        """The same after patterns that the relaxation likes are fixed, one alone with `fewer`."""
+    @property
+    def counts(self) -> Counts:
+        """The patterns that are fixed."""
+        return np.array(self.rows), np.array(self.kinds, dtype=np.int64)
+
+    def solved(self, table: Integers, kind: Integers, weight: Floats) -> _State:
+        """The same with the relaxation's patterns that have a weight, of all if none has."""
+        some = np.flatnonzero(weight > WEIGHTLESS)
+        some = some if len(some) else np.arange(len(weight))
+        return replace(self, table=table[some], kind=kind[some], weight=weight[some])
+
+    def fixed(self, problem: Reduced, rng: np.random.Generator | None) -> _State:
+        """The same after patterns that the relaxation likes are fixed."""
         todo, servers, spent = self.todo.copy(), self.servers.copy(), self.spent
         rows, kinds = list(self.rows), list(self.kinds)
-        chosen = _choice(self.table, self.kind, self.weight, todo, servers, rng, fewer)
-        for place, number in chosen:
+        for place, number in _choice(self, rng):
             c = int(self.kind[place])
             for _ in range(number):
                 rows.append(np.minimum(self.table[place], todo))
@@ -135,19 +169,12 @@ class _Fixed:
         )
 
 
-def _choice(
-    table: Integers,
-    kind: Integers,
-    weight: Floats,
-    todo: Integers,
-    servers: Integers,
-    rng: np.random.Generator | None,
-    fewer: bool = False,
-) -> list[tuple[int, int]]:
+def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, int]]:
     """Which patterns to fix, and how often: the whole parts, or some more when there are none."""
+    table, kind, weight = state.table, state.kind, state.weight
     whole = np.floor(weight + 1e-6).astype(np.int64)
     chosen = []
-    left, free = todo.copy(), servers.copy()
+    left, free = state.todo.copy(), state.servers.copy()
     for place in np.flatnonzero(whole):
         number = 0
         while number < whole[place] and (table[place] <= left).all() and free[kind[place]] > 0:
@@ -156,20 +183,17 @@ def _choice(
             number += 1
         if number:
             chosen.append((int(place), number))
-    if chosen and not fewer:
+    if chosen:
         return chosen
-    chosen, left, free = [], todo.copy(), servers.copy()
-    usable = np.where((table > 0).any(axis=1) & (servers[kind] > 0), weight, 0.0)
-    if usable.max(initial=0.0) <= 1e-9:  # nothing to go by: any pattern that still serves something
-        usable = np.where(servers[kind] > 0, np.minimum(table, todo).sum(axis=1), 0).astype(float)
+    usable = np.where((table > 0).any(axis=1) & (free[kind] > 0), weight, 0.0)
+    if usable.max(initial=0.0) <= WEIGHTLESS:  # any pattern that still serves something
+        usable = np.where(free[kind] > 0, np.minimum(table, left).sum(axis=1), 0).astype(float)
         if usable.max(initial=0.0) <= 0:
             return []
-    number = 1 if fewer else 1 + int(weight.sum()) // FIXED
-    if rng is None:
-        order = np.argsort(-usable, kind="stable")
-    else:  # the order of draws without putting back, by exponential times
-        order = np.argsort(rng.exponential(size=len(usable)) / np.maximum(usable, 1e-12) ** 2)
-    for place in order[: 10 * number].tolist():
+    if rng is not None:
+        usable = usable * np.exp(NOISE * rng.normal(size=len(usable)))
+    number = 1 + int(weight.sum()) // FIXED
+    for place in np.argsort(-usable, kind="stable")[: 10 * number].tolist():
         fits = (table[place] <= left).all() and free[kind[place]] > 0 and usable[place] > 0
         if len(chosen) < number and (fits or not chosen):
             left = left - table[place]

@@ -4,76 +4,90 @@ fixed servers in CP-SAT.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...instances.packing.instance import Integers
 from ...models.packing.assignment import assignment_model
 from ...models.packing.columns import pattern_program
-from ..engines import solve_cp_sat, solve_in_subprocess, solve_program
-from ..outcome import Status, raise_if_interrupted
+from ...models.program import LinearProgram
+from ..engines import EngineName, solve_cp_sat, solve_in_subprocess, solve_program
+from ..engines.answer import EngineAnswer
+from ..outcome import Clock, Status, raise_if_interrupted
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import trimmed
+from .generation import Prices
 from .patterns import all_patterns
-from .portfolio_state import PortfolioState
-from .presolve import Counts
+from .portfolio_state import LIMITS, PortfolioState
+from .presolve import Counts, Reduced
+
+Solve = Callable[[LinearProgram], EngineAnswer]
+"""An engine with its limits."""
 
 
 def by_master(search: PortfolioState, effort: float) -> None:
     """The best answer made of the patterns met so far."""
     table, kind = search.pool.arrays()
-    counts, _ = _integer_program(search, table, kind, search.value - 1, 5.0 * effort)
+    solve = _solver(search, 5.0 * effort)
+    counts, _ = _made_of(search.problem, table, kind, search.value - 1, solve)
     search.offer(counts, "program over patterns")
 
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
     """Every pattern an answer at the bound could use, by reduced cost; the program over them finds
     one or raises the bound.
+    """
+    assert search.relaxation is not None
+    prices, limits = search.relaxation.prices, search.limits
+    while search.open and prices.value > 0:
+        counts, impossible = answer_at(
+            search.problem,
+            prices,
+            search.bound,
+            most=int(limits.listed_patterns * effort),
+            nodes=int(limits.listing_nodes * effort),
+            solve=_solver(search, 5.0 * effort),
+        )
+        search.offer(counts, "program over all patterns")
+        if not impossible:
+            return
+        search.raise_bound(search.bound + 1, "all patterns by reduced cost")
+
+
+def answer_at(
+    problem: Reduced, prices: Prices, target: int, *, most: int, nodes: int, solve: Solve
+) -> tuple[Counts | None, bool]:
+    """An answer that costs at most `target` by the program over all patterns that it could use, and
+    whether there is none; neither is known where there are more than `most` of a class, `nodes` do
+    not list them, or the program is not solved.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
     most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
     that is further below is in none.
     """
-    relaxation, problem = search.relaxation, search.problem
-    assert relaxation is not None
-    prices = relaxation.prices
-    while search.open and prices.value > 0:
-        target = search.bound
-        income = sum(
-            int(price) * int(number)
-            for price, number in zip(prices.profit, problem.request, strict=True)
-        )
-        class_prices = sum(
-            rent * int(number)
-            for rent, number in zip(prices.rent, problem.servers, strict=True)
-            if rent
-        )
-        room = target * prices.scale + class_prices - income
-        found: list[tuple[Integers, int]] = []
-        for c in range(len(problem.price)):
-            least = int(problem.price[c]) * prices.scale + prices.rent[c] - room
-            listed = all_patterns(
-                problem,
-                c,
-                prices.profit,
-                least,
-                most=int(search.limits.listed_patterns * effort),
-                nodes=int(search.limits.listing_nodes * effort),
-            )
-            if listed is None:
-                return
-            found.append((listed, c))
-        table = np.concatenate([rows for rows, _ in found])
-        kind = np.concatenate([np.full(len(rows), c, dtype=np.int64) for rows, c in found])
-        covered = (table > 0).any(axis=0).all() if len(table) else False
-        counts, impossible = (
-            _integer_program(search, table, kind, target, 5.0 * effort) if covered else (None, True)
-        )
-        if counts is not None:
-            search.offer(counts, "program over all patterns")
-            return
-        if not impossible:
-            return
-        search.raise_bound(target + 1, "all patterns by reduced cost")
+    income = sum(
+        int(price) * int(number)
+        for price, number in zip(prices.profit, problem.request, strict=True)
+    )
+    class_prices = sum(
+        rent * int(number)
+        for rent, number in zip(prices.rent, problem.servers, strict=True)
+        if rent
+    )
+    room = target * prices.scale + class_prices - income
+    listed: list[Integers] = []
+    for c in range(len(problem.price)):
+        least = int(problem.price[c]) * prices.scale + prices.rent[c] - room
+        rows = all_patterns(problem, c, prices.profit, least, most=most, nodes=nodes)
+        if rows is None:
+            return None, False
+        listed.append(rows)
+    table = np.concatenate(listed)
+    kind = np.repeat(np.arange(len(listed)), [len(rows) for rows in listed])
+    if not (table > 0).any(axis=0).all():
+        return None, True
+    return _made_of(problem, table, kind, target, solve)
 
 
 def by_arc_flow(search: PortfolioState, effort: float) -> None:
@@ -125,22 +139,39 @@ def by_assignment(search: PortfolioState, effort: float) -> None:
     raise_if_interrupted(answer.stop)
 
 
-def _integer_program(
-    search: PortfolioState, table: Integers, kind: Integers, most: int, seconds: float
+def _made_of(
+    problem: Reduced, table: Integers, kind: Integers, most: int, solve: Solve
 ) -> tuple[Counts | None, bool]:
     """An answer made of these patterns that costs at most `most`, and whether there is none."""
-    problem = search.problem
-    program = pattern_program(
-        table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
+    answer = solve(
+        pattern_program(
+            table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
+        )
     )
-    limit = search.clock.time_slice(most=seconds)
-    if search.master == "highs" and len(table) > search.limits.master_columns:
-        answer = solve_in_subprocess(program, time_limit=limit)
-    else:
-        answer = solve_program(program, engine=search.master, time_limit=limit)
     raise_if_interrupted(answer.stop)
     if answer.point is None:
         return None, answer.status is Status.INFEASIBLE
     number = np.round(answer.point[: len(table)]).astype(np.int64)
     chosen = np.repeat(np.arange(len(table)), number)
     return trimmed(table[chosen], kind[chosen], problem.request), False
+
+
+def _solver(search: PortfolioState, seconds: float) -> Solve:
+    """The portfolio's engine for programs over patterns."""
+    return pattern_solver(search.clock, seconds, search.master, search.limits.master_columns)
+
+
+def pattern_solver(
+    clock: Clock, seconds: float, engine: EngineName = "highs", columns: int = LIMITS.master_columns
+) -> Solve:
+    """An engine for programs over patterns: HiGHS in a process of its own where they are more than
+    so many columns, since it overruns its time limit on some.
+    """
+    limit = clock.time_slice(most=seconds)
+
+    def solve(program: LinearProgram) -> EngineAnswer:
+        if engine == "highs" and len(program.cost) > columns:
+            return solve_in_subprocess(program, time_limit=limit)
+        return solve_program(program, engine=engine, time_limit=limit)
+
+    return solve

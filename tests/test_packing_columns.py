@@ -22,7 +22,7 @@ from cotenant.solvers.interior_kernels import cholesky
 from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.diving import dive
-from cotenant.solvers.packing.generation import generate
+from cotenant.solvers.packing.generation import Relaxation, generate
 from cotenant.solvers.packing.patterns import Pool, penalty_of, price_patterns
 from cotenant.solvers.packing.presolve import Reduced, presolve
 from cotenant.solvers.packing.restricted_master import RestrictedMaster
@@ -111,6 +111,13 @@ def test_both_engines_agree_on_the_master_as_patterns_come(classes: int) -> None
                     pool.add(row, c)
 
 
+def solved_by(master: type[RestrictedMaster], problem: Reduced) -> Relaxation:
+    """The relaxation by column generation over a master of this kind."""
+    pool = Pool(problem.types)
+    over = master(problem, pool, float(penalty_of(problem)), Clock())
+    return generate(problem, pool, Clock(), upper=None, master=over)
+
+
 class Forgetful(RestrictedMaster):
     """Puts nearly all patterns aside after each round."""
 
@@ -132,7 +139,7 @@ class Rounded(RestrictedMaster):
 
 def test_a_pattern_that_was_put_aside_comes_back_when_it_is_needed() -> None:
     problem = many_types()
-    trimmed = generate(problem, Pool(problem.types), Clock(), upper=None, master=Forgetful)
+    trimmed = solved_by(Forgetful, problem)
     whole = generate(problem, Pool(problem.types), Clock(), upper=None)
     assert trimmed.bound == whole.bound
     assert trimmed.value == pytest.approx(whole.value, rel=0.02)
@@ -214,6 +221,6 @@ def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     instance = caprara_toth(number=1, items=70, rng=np.random.default_rng(3))
     problem = presolve(instance, costs=False)
     central = generate(problem, Pool(problem.types), Clock(), upper=None)
-    basic = generate(problem, Pool(problem.types), Clock(), upper=None, master=master)
+    basic = solved_by(master, problem)
     assert central.bound == basic.bound
     assert central.value == pytest.approx(basic.value, rel=0.02)

@@ -148,9 +148,9 @@ class WarmStartedProgram:
         every = np.arange(number, dtype=np.int32)
         self._solver.changeColsBounds(number, every, np.zeros(number), upper)
 
-    def bound_row(self, row: int, lower: float) -> None:
-        """Give a row without an upper bound another lower one; -inf for none."""
-        self._solver.changeRowBounds(row, lower, np.inf)
+    def bound_row(self, row: int, lower: float, upper: float = np.inf) -> None:
+        """Give a row other bounds; -inf and inf for none."""
+        self._solver.changeRowBounds(row, lower, upper)
 
     def ray(self) -> Floats | None:
         """(rows,) multipliers of rows that no point keeps (Farkas), of either sign; None where the

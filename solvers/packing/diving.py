@@ -4,7 +4,7 @@ placed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,14 +12,17 @@ from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
 from .gap_closing import answer_at, pattern_solver
 from .generation import ROUNDING, Relaxation, generate
-from .patterns import Pool
+from .patterns import Pool, penalty_of
 from .presolve import UNLIMITED, Counts, Reduced
 from .restricted_master import RestrictedMaster
 
-FIXED = 64
-"""Where so many servers are left, one pattern more is fixed in a step."""
+FIXED = 16, 64
+"""Where so many servers are left, one pattern more is fixed in a step, without draws and with
+them.
+"""
 
 GROWTH = 1.5
+"""Of what is left, to where a dive goes back at least."""
 
 NOISE = 0.1
 """Weights are multiplied by the exponential of so many normal deviates where patterns are drawn."""
@@ -37,9 +40,11 @@ over them has so many seconds.
 
 
 class _Master(RestrictedMaster):
-    """The simplex up to more types: its own vertices have more whole parts, which dives fix."""
+    """The simplex alone: it goes on from the last basis where requests change, and its vertices
+    have more whole parts, which dives fix.
+    """
 
-    fewest = 200
+    most = 0
 
 
 def dive(
@@ -58,71 +63,73 @@ def dive(
     of many servers a few: the heaviest, where `rng` blurs the weights if it is given. The rest is
     solved again only until it could still meet the target. Where few VMs are left, the program over
     all patterns that could still meet it decides. With `rng`, a dive that cannot meet the second
-    target goes back and on from there by other draws: to where twice as many VMs were left, each
-    second time to where four times as many were, each fourth time eight times, and so on.
-    Patterns found on the way join the relaxation's pool.
+    target goes back and on from there by other draws: to where half as many VMs more were left,
+    each second time to where that was so twice over, each fourth time three times, and so on
+    (`GROWTH`). Patterns found on the way join the relaxation's pool.
     """
     until = clock.seconds + seconds
     target, most = targets
+    pool = _best(problem, relaxation)
+    master = _Master(problem, pool, float(penalty_of(problem)), clock)
     # the states on the way here, the first one at the relaxation's solution
-    root = (*relaxation.pool.arrays(), relaxation.weight)
-    path = [_State(problem.request, problem.servers, (), (), 0, *root).solved(*root)]
+    path = [_State(problem.request, problem.servers, (), (), 0).solved(relaxation)]
     failures, listed = 0, False
     while True:
         # 1. fix patterns: what they serve is done, what they cost is spent
-        following = path[-1].fixed(problem, rng)
-        if not following.todo.any():
-            return following.counts if following.spent <= most else None
-        if following.spent >= most or clock.expired or clock.seconds > until:
+        state = path[-1].fixed(problem, rng)
+        if not state.todo.any():
+            return state.counts if state.spent <= most else None
+        if state.spent >= most or clock.expired or clock.seconds > until:
             return None
-        # 2. the rest, solved again by column generation over what its patterns may still hold
-        here = np.flatnonzero(following.todo)
-        rest = replace(
-            problem, demand=problem.demand[here], request=following.todo[here],
-            servers=following.servers,
-        )  # fmt: skip
-        pool = _restricted(problem, relaxation, here, following.todo[here])
-        last, aim, before = rest.vms <= LISTED_VMS, target - following.spent, len(pool)
+        # 2. the rest, solved again by column generation from the basis before
+        rest = replace(problem, request=state.todo, servers=state.servers)
+        last, aim, before = rest.vms <= LISTED_VMS, target - state.spent, len(pool)
         solved = generate(
             rest, pool, _silent(clock), upper=aim + 1, enough=None if last else aim,
-            seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=_Master,
+            seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=master,
         )  # fmt: skip
         if solved.value is None:
             return None
-        # 3. its patterns join the relaxation's pool, its weights make the next choice
-        part, kind = pool.arrays()
-        table = np.zeros((len(part), problem.types), dtype=np.int64)
-        table[:, here] = part
-        for row, c in zip(table[before:], kind[before:].tolist(), strict=True):
-            relaxation.pool.add(row, c)
-        following = following.solved(table, kind, solved.weight)
-        # 4. where few VMs are left, all patterns that could meet the target, once on the way down
+        for row, c in zip(*pool.arrays(before), strict=True):
+            relaxation.pool.add(row, int(c))
+        state = state.solved(solved)
+        # 3. where few VMs are left, all patterns that could meet the target, once on the way down
         failed = solved.value > aim + ROUNDING
         if last and not listed and not failed:
             listed = True
-            counts, failed = answer_at(
-                rest, solved.prices, aim, most=LISTED, nodes=LISTING_NODES,
-                solve=pattern_solver(clock, LISTED_SECONDS),
-            )  # fmt: skip
+            counts, failed = _listed(rest, solved, aim, clock)
             if counts is not None:
-                rows = np.zeros((len(counts[0]), problem.types), dtype=np.int64)
-                rows[:, here] = counts[0]
-                first, kinds = following.counts
-                return np.concatenate([first, rows]), np.concatenate([kinds, counts[1]])
-        # 5. where the target is out of reach, go back, or raise it
-        if failed:
+                return tuple(map(np.concatenate, zip(state.counts, counts, strict=True)))
+        # 4. where the target is out of reach, go back, or raise it
+        if failed and target == most:
             failures += 1
             left = GROWTH ** (failures & -failures).bit_length() * rest.vms
-            if target == most:
-                path = [state for state in path if state.todo.sum() >= left]
-                listed = False
-                if rng is None or not path or failures > RETRIES:
-                    return None
-                continue
-            target = max(target + 1, following.spent + solved.bound)
+            path, listed = [before for before in path if before.todo.sum() >= left], False
+            if rng is None or not path or failures > RETRIES:
+                return None
+            continue
+        if failed:
+            target = max(target + 1, state.spent + solved.bound)
             if target > most:
                 return None
-        path.append(following)
+        path.append(state)
+
+
+def _listed(
+    rest: Reduced, solved: Relaxation, aim: int, clock: Clock
+) -> tuple[Counts | None, bool]:
+    """An answer that meets the aim by all patterns that it could use, and whether there is none."""
+    here = np.flatnonzero(rest.request)
+    left = replace(rest, demand=rest.demand[here], request=rest.request[here])
+    counts, impossible = answer_at(
+        left, replace(solved.prices, profit=solved.prices.profit[here]), aim,
+        most=LISTED, nodes=LISTING_NODES, solve=pattern_solver(clock, LISTED_SECONDS),
+    )  # fmt: skip
+    if counts is None:
+        return None, impossible
+    rows = np.zeros((len(counts[0]), rest.types), dtype=np.int64)
+    rows[:, here] = counts[0]
+    return (rows, counts[1]), False
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,29 +143,38 @@ class _State:
     rows: tuple[Integers, ...]
     kinds: tuple[int, ...]
     spent: int
-    table: Integers
-    kind: Integers
-    weight: Floats
+    pool: Pool = field(default_factory=lambda: Pool(0))
+    place: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    weight: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def counts(self) -> Counts:
         """The patterns that are fixed."""
-        return np.array(self.rows), np.array(self.kinds, dtype=np.int64)
+        rows = np.array(self.rows, dtype=np.int64).reshape(-1, len(self.todo))
+        return rows, np.array(self.kinds, dtype=np.int64)
 
-    def solved(self, table: Integers, kind: Integers, weight: Floats) -> _State:
+    @property
+    def patterns(self) -> Counts:
+        """The patterns of the relaxation, and their classes."""
+        table, kind = self.pool.arrays()
+        return table[self.place], kind[self.place]
+
+    def solved(self, relaxation: Relaxation) -> _State:
         """The same with the relaxation's patterns that have a weight, of all if none has."""
+        weight = relaxation.weight
         some = np.flatnonzero(weight > WEIGHTLESS)
         some = some if len(some) else np.arange(len(weight))
-        return replace(self, table=table[some], kind=kind[some], weight=weight[some])
+        return replace(self, pool=relaxation.pool, place=some, weight=weight[some])
 
     def fixed(self, problem: Reduced, rng: np.random.Generator | None) -> _State:
         """The same after patterns that the relaxation likes are fixed."""
         todo, servers, spent = self.todo.copy(), self.servers.copy(), self.spent
         rows, kinds = list(self.rows), list(self.kinds)
+        table, kind = self.patterns
         for place, number in _choice(self, rng):
-            c = int(self.kind[place])
+            c = int(kind[place])
             for _ in range(number):
-                rows.append(np.minimum(self.table[place], todo))
+                rows.append(np.minimum(table[place], todo))
                 kinds.append(c)
                 todo = todo - rows[-1]
             if servers[c] < UNLIMITED:
@@ -171,7 +187,7 @@ class _State:
 
 def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, int]]:
     """Which patterns to fix, and how often: the whole parts, or some more when there are none."""
-    table, kind, weight = state.table, state.kind, state.weight
+    (table, kind), weight = state.patterns, state.weight
     whole = np.floor(weight + 1e-6).astype(np.int64)
     chosen = []
     left, free = state.todo.copy(), state.servers.copy()
@@ -192,7 +208,7 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
             return []
     if rng is not None:
         usable = usable * np.exp(NOISE * rng.normal(size=len(usable)))
-    number = 1 + int(weight.sum()) // FIXED
+    number = 1 + int(weight.sum()) // FIXED[rng is not None]
     for place in np.argsort(-usable, kind="stable")[: 10 * number].tolist():
         fits = (table[place] <= left).all() and free[kind[place]] > 0 and usable[place] > 0
         if len(chosen) < number and (fits or not chosen):
@@ -202,14 +218,13 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
     return chosen
 
 
-def _restricted(problem: Reduced, relaxation: Relaxation, here: Integers, todo: Integers) -> Pool:
-    """The patterns that the relaxation's prices like best, cut to what is left to place."""
+def _best(problem: Reduced, relaxation: Relaxation) -> Pool:
+    """The patterns that the relaxation's prices like best."""
     table, kind = relaxation.pool.arrays()
-    part = np.minimum(table[:, here], todo)
     price = problem.price[kind] * float(relaxation.prices.scale)
-    merit = part @ relaxation.prices.profit[here].astype(float) / price
-    order = np.argsort(-merit, kind="stable")[: max(300, 5 * len(here))]
-    return Pool.of(part[order], kind[order])
+    merit = table @ relaxation.prices.profit.astype(float) / price
+    order = np.argsort(-merit, kind="stable")[: max(300, 5 * problem.types)]
+    return Pool.of(table[order], kind[order])
 
 
 def _silent(clock: Clock) -> Clock:

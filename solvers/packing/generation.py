@@ -98,7 +98,7 @@ def generate(
     enough: float | None = None,
     seconds: float | None = None,
     nodes: int = 200_000,
-    master: type[RestrictedMaster] = RestrictedMaster,
+    master: RestrictedMaster | None = None,
 ) -> Relaxation:
     """Solve the relaxation over all patterns.
 
@@ -113,13 +113,17 @@ def generate(
     enough : stop as soon as the patterns met cost no more than this.
     nodes : of one pricing search at first; where it is cut, its bound is what the relaxed knapsacks
         give for what was not searched.
-    master : of the relaxation over the patterns met.
+    master : of the relaxation over the pool, to go on from; a new one where not given.
     """
     # the restricted master: the patterns of the pool, with a penalty for what is not served
     _singles(problem, pool)
     deadline = np.inf if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
-    restricted = master(problem, pool, penalty, clock)
+    restricted = (
+        RestrictedMaster(problem, pool, penalty, clock)
+        if master is None
+        else master.turn_to(problem)
+    )
     # the best bound so far; all prices 0 prove 0
     best = Prices(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
@@ -300,7 +304,7 @@ def _price_all(
 def _singles(problem: Reduced, pool: Pool) -> None:
     """For every type, a server that holds as many of it as fit."""
     for kind, capacity in enumerate(problem.capacity):
-        for i in range(problem.types):
+        for i in np.flatnonzero(problem.request).tolist():
             needs = problem.demand[i] > 0
             most = int(min((capacity[needs] // problem.demand[i][needs]).min(), problem.request[i]))
             if most > 0:

@@ -256,10 +256,10 @@ def _columns(search: PortfolioState) -> None:
 
 def _dives(search: PortfolioState) -> None:
     """A deterministic dive, then drawn ones, that aim at any better answer, at the bound, and half
-    the way to it, in turn: half of the time left, or a dozen.
+    the way to it, in turn: two thirds of the time left, or a dozen.
     """
     assert search.relaxation is not None
-    share = search.slice(0.5)
+    share = search.slice(2 / 3)
     until = np.inf if share is None else search.clock.seconds + share
     few = search.problem.types <= search.limits.flow_types  # arc-flow may be quicker
     for attempt in range(4 if few else search.limits.dives * (1 if share is None else 100)):
@@ -297,7 +297,7 @@ def _prove(search: PortfolioState) -> None:
 
 def _more_dives(search: PortfolioState, effort: float) -> None:
     assert search.relaxation is not None
-    until = search.clock.seconds + 3 * effort
+    until = search.clock.seconds + max(3 * effort, search.slice(0.25) or 0.0)
     while search.open and search.clock.seconds < until:
         counts = dive(
             search.problem,

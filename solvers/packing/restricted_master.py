@@ -78,6 +78,21 @@ class RestrictedMaster:
             self.entered = len(self.pool)
         return self._basic(self._program, seconds)
 
+    def turn_to(self, problem: Reduced) -> RestrictedMaster:
+        """The same patterns for other requests and numbers of servers, from the last basis."""
+        if not self.central:
+            before, now = (
+                np.concatenate([some.request, some.servers]) for some in (self.problem, problem)
+            )
+            for row in np.flatnonzero(before != now).tolist():
+                number = float(now[row])
+                if row < problem.types:
+                    self._program.bound_row(row, number)
+                else:
+                    self._program.bound_row(row, -np.inf, number)
+        self.problem = problem
+        return self
+
     def weights(self, seconds: float | None) -> Floats:
         """(n,) the weights of the patterns in the last solution, at a vertex."""
         types = self.problem.types

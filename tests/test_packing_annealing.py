@@ -14,9 +14,9 @@ from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.annealing import anneal_steps
-from cotenant.solvers.packing.diving import _choice
+from cotenant.solvers.packing.diving import FIXED, _choice, _State
 from cotenant.solvers.packing.fitting import decreasing, fit
-from cotenant.solvers.packing.patterns import price_patterns
+from cotenant.solvers.packing.patterns import Pool, price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.pricing_kernels import knapsack_bounds
@@ -97,8 +97,11 @@ def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | N
     table = np.eye(40, dtype=np.int64) + np.eye(40, k=1, dtype=np.int64)
     todo, servers = np.ones(40, dtype=np.int64), np.array([3])
     kind, weight = np.zeros(40, dtype=np.int64), np.full(40, 0.9)
-    chosen = _choice(table, kind, weight, todo, servers, rng)
-    assert len(chosen) == 3 == len({place for place, _ in chosen})
+    pool = Pool.of(table, kind)
+    state = _State(todo, servers, (), (), 0, pool, np.arange(40), weight)
+    chosen = _choice(state, rng)
+    number = 1 + 36 // FIXED[rng is not None]
+    assert len(chosen) == number == len({place for place, _ in chosen})
     assert (sum(table[place] for place, _ in chosen) <= todo).all()
 
 

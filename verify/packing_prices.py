@@ -1,5 +1,6 @@
 """Packing: prices of VMs."""
 
+from bisect import bisect_right
 from fractions import Fraction
 
 from .packing import Packing
@@ -9,53 +10,77 @@ from .reading import MOST_FOUND, MOST_PRICE, Refused, Step, charge, listed, refu
 
 def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
              weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-    """Every maximal filling of a server worth `least` or more: its worth, and copies by item.
+    """Every maximal filling of a server worth `least` or more: its worth, and copies by item; the
+    empty one where nothing fits.
 
     Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
     filling weighs no more than the room. So what can still be added is worth no more than if
     the items of least weight per price fill what is left of it, the last in part (Dantzig
-    1957).
+    1957); and no more than items whose weights, rounded down to parts of the room, are in all
+    no more than the parts that are left.
     """
     room, line, patterns = given.room[kind], [], []
     charge(5 * (len(items) + 1) * len(room))
     items = [] if given.servers[kind] == 0 else items
+    space = sum(u * r for u, r in zip(weights, room, strict=True))
+    grid = min(5_000, 2_000_000 // (len(items) + 1)) if space else 0
+    # sizes as one number: a field for each resource, whose highest bit is there as long as they fit
+    width = max(room, default=0).bit_length() + 1
+    guard = sum(1 << width * (j + 1) - 1 for j in range(len(room)))
+    step = 1 + width * len(room) // 5_000
     for i, (price, most, size) in enumerate(items):
         fits = [r // d for r, d in zip(room, size, strict=True) if d]
         heavy = sum(u * d for u, d in zip(weights, size, strict=True))
         if copies := min(most, *fits):
-            line.append((Fraction(heavy, price), i, price, copies, heavy, size))
+            field = sum(d << width * j for j, d in enumerate(size))
+            parts = heavy * grid // space if space else 0
+            line.append((Fraction(heavy, price), i, price, copies, heavy, parts, field))
     line.sort(key=lambda item: item[:2])
-    full = [(most * heavy, most * price) for _, _, price, most, heavy, _ in line]
-    space, nothing = sum(u * r for u, r in zip(weights, room, strict=True)), dict[int, int]()
-    stack = [(0, 0, room, space, nothing)]
+    full = [(most * heavy, most * price) for _, _, price, most, heavy, _, _ in line]
+    tables = [[0] * (grid + 1)]  # what items from one on lose at most, by parts of the room
+    for _, _, price, most, _, parts, _ in reversed(line):
+        table, left, bundle = tables[-1], most, 1
+        while left:  # bundles of 1, 2, 4, ... copies and a rest make every number
+            charge(grid + 1)
+            more, value = min(bundle, left) * parts, min(bundle, left) * price
+            added = zip(table[more:], table, strict=False)
+            table = table[:more] + [min(kept, before - value) for kept, before in added]
+            left, bundle = left - min(bundle, left), 2 * bundle
+        tables.append(table)
+    by_room, fields = [*zip(*reversed(tables), strict=True)], [item[-1] for item in line]
+    start = guard + sum(r << width * j for j, r in enumerate(room))
+    stack = [(0, 0, start, space, grid, dict[int, int]())]
     while stack:
-        at, worth, free, space, counts = stack.pop()
-        if at == len(line):
-            charge(20 * len(counts))
-            patterns.append((worth, counts))
-            for _, i, _, most, _, size in line:
-                charge(3 + len(room))
-                more = counts.get(i, 0) < most
-                if more and all(d <= f for d, f in zip(size, free, strict=True)):
-                    patterns.pop()  # it is not maximal
-                    break
+        at, worth, free, left, cells, counts = stack.pop()
+        reach, rest, k = worth, left, at
+        while k < len(line) and full[k][0] <= rest:
+            reach, rest, k = reach + full[k][1], rest - full[k][0], k + 1
+        if k < len(line):
+            reach += line[k][2] * rest // line[k][4]
+        charge(20 + len(counts) + 3 * (k - at))
+        if line and reach < least:
             continue
-        _, i, price, most, heavy, size = line[at]
-        fits = [f // d for f, d in zip(free, size, strict=True) if d]
-        for copies in range(min(most, *fits), -1, -1):
-            reach, left, k = worth + copies * price, space - copies * heavy, at + 1
-            while k < len(line) and full[k][0] <= left:
-                reach, left, k = reach + full[k][1], left - full[k][0], k + 1
-            if k < len(line):
-                reach += line[k][2] * left // line[k][4]
-            charge(20 + len(counts) + 2 * len(room) + 3 * (k - at))
-            if max(len(patterns), len(stack) // 10) > MOST_FOUND:
-                raise Refused("there are more fillings than this program has memory for")
-            if reach < least:
-                break
-            rest = [f - copies * d for f, d in zip(free, size, strict=True)]
-            added = {**counts, i: copies} if copies else counts
-            stack.append((at + 1, worth + copies * price, rest, space - copies * heavy, added))
+        # the items that may come next: later ones are not worth enough
+        end = min(bisect_right(by_room[cells], worth - least, at), len(line))
+        following = [k for k in range(at, end) if (free - fields[k]) & guard == guard]
+        charge(10 + step * (end - at))
+        for k in following:
+            _, i, price, most, heavy, parts, field = line[k]
+            copies = 1
+            while copies < most and (free - (copies + 1) * field) & guard == guard:
+                copies += 1
+            stack += [
+                (k + 1, worth + n * price, free - n * field, left - n * heavy, cells - n * parts,
+                 {**counts, i: n}) for n in range(copies, 0, -1)
+            ]  # fmt: skip
+            charge(copies * (10 + step + len(counts)))
+        if max(len(patterns), len(stack) // 10) > MOST_FOUND:
+            raise Refused("there are more fillings than this program has memory for")
+        if end == len(line) and (worth >= least or not line):
+            charge(20 * len(counts) + 2 * step * len(line))
+            if not any((free - field) & guard == guard and counts.get(i, 0) < most
+                       for _, i, _, most, _, _, field in line):  # fmt: skip
+                patterns.append((worth, counts))
     return patterns
 
 

@@ -22,6 +22,7 @@ from cotenant.solvers.interior_kernels import cholesky
 from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.diving import dive
+from cotenant.solvers.packing.gap_closing import answer_at, pattern_solver
 from cotenant.solvers.packing.generation import Relaxation, generate
 from cotenant.solvers.packing.patterns import Pool, penalty_of, price_patterns
 from cotenant.solvers.packing.presolve import Reduced, presolve
@@ -224,3 +225,56 @@ def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     basic = solved_by(master, problem)
     assert central.bound == basic.bound
     assert central.value == pytest.approx(basic.value, rel=0.02)
+
+
+@pytest.mark.parametrize("draws", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
+    problem = many_types(items=110, seed=5)
+    relaxation = generate(problem, Pool(problem.types), Clock(), upper=None)
+    most = -(-relaxation.bound // 3) * 3
+    rng = np.random.default_rng(draws)
+    found = dive(problem, relaxation, (most, most), Clock(), rng, seconds=60)
+    # by the first of these draws the target is met after going back twice, by the other one never
+    assert (found is not None) == (draws == 3)
+    if found is not None:
+        rows, kinds = found
+        assert (rows.sum(axis=0) >= problem.request).all()
+        assert (rows @ problem.demand <= problem.capacity[kinds]).all()
+        assert int(problem.price[kinds].sum()) <= most
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_a_master_turned_to_other_requests_is_a_new_one(classes: int) -> None:
+    problem = many_types(classes=classes)
+    pool = generate(problem, Pool(problem.types), Clock(), upper=None).pool
+    penalty = float(penalty_of(problem))
+    for kind in (Basic, RestrictedMaster):
+        turned = kind(problem, pool, penalty, Clock())
+        assert turned.solve(1e-9, None) is not None
+        todo, servers = problem.request.copy(), problem.servers.copy()
+        for step in (slice(0, 20), slice(10, 50), slice(0, 0)):  # back in the end
+            todo = problem.request.copy()
+            todo[step] = 0
+            servers = np.where(problem.servers < 2**60, step.stop % 3, problem.servers)
+            rest = replace(problem, request=todo, servers=servers)
+            again = turned.turn_to(rest).solve(1e-9, None)
+            new = kind(rest, pool, penalty, Clock()).solve(1e-9, None)
+            assert again is not None
+            assert new is not None
+            assert again.value == pytest.approx(new.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", seeds(60, 4))
+def test_all_patterns_give_an_answer_at_the_optimum_and_none_below(seed: int) -> None:
+    instance = brute.random_requests(np.random.default_rng(seed), 1, 8)
+    problem, truth = presolve(instance, costs=False), brute.fewest(instance)
+    if truth is None:
+        return
+    prices = generate(problem, Pool(problem.types), Clock(), upper=None).prices
+    solve = pattern_solver(Clock(), 10.0)
+    limits = {"most": 1000, "nodes": 10**6, "solve": solve}
+    counts, _ = answer_at(problem, prices, truth, **limits)
+    assert counts is not None
+    assert len(counts[1]) <= truth
+    assert (counts[0].sum(axis=0) == problem.request).all()
+    assert answer_at(problem, prices, truth - 1, **limits) == (None, True)

@@ -117,7 +117,16 @@ def test_the_verifier_imports_itself_and_eight_modules_of_the_standard_library()
     for path in FOLDER.glob("*.py"):
         own, others = imports_of(path)
         assert own <= names
-        assert others <= {"json", "sys", "gzip", "hashlib", "heapq", "math", "fractions", "bisect"}, path
+        assert others <= {
+            "json",
+            "sys",
+            "gzip",
+            "hashlib",
+            "heapq",
+            "math",
+            "fractions",
+            "bisect",
+        }, path
 
 
 @pytest.mark.parametrize("name", NEEDED)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from support.messages import approved, refused
 from support.oracles.packing import fewest, totals_possible
 from support.proved import Proved, case_of, judged, proved
-from support.seeds import numbers, seeds
+from support.seeds import numbers, ranges, seeds
 from support.small_cases import (
     gap,
     largest_least_share,
@@ -36,6 +38,7 @@ from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.proofs.tree import tree_step
 from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_game import Play
+from cotenant.verify.packing_prices import server_patterns
 from cotenant.verify.packing_shares import Shares, packing_utilization
 from cotenant.verify.reading import Refused
 
@@ -99,6 +102,30 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed() -> None:
     document["claim"] |= {"value": None, "bound": bound, "claim_kind": "gap"}
     with refused(Refused):
         proof.judge(document)
+
+
+@pytest.mark.parametrize("drawn", ranges(600, 100, 100))
+def test_the_fillings_of_a_server_are_those_of_enumeration(drawn: range) -> None:
+    for seed in drawn:
+        rng = np.random.default_rng(seed)
+        types, resources = int(rng.integers(0, 5)), int(rng.integers(1, 4))
+        room = rng.integers(0, 20, resources) * int(rng.choice([1, 10**9]))
+        size = (rng.integers(0, 12, (types, resources)) * room) // 10
+        size[:, 0] = np.maximum(size[:, 0], 1)
+        most, price = rng.integers(1, 4, types), rng.integers(1, 30, types)
+        weights, least = rng.integers(0, 50, resources).tolist(), int(rng.integers(1, 60))
+        given = cast("CheckedPacking", SimpleNamespace(room=[room.tolist()], servers=[None]))
+        items = list(zip(price.tolist(), most.tolist(), size.tolist(), strict=True))
+        nothing_fits = not (size <= room).all(axis=1).any()
+        expected = []
+        for counts in itertools.product(*(range(int(n) + 1) for n in most)):
+            left = room - np.array(counts, dtype=np.int64) @ size
+            more = any(n < most[i] and (size[i] <= left).all() for i, n in enumerate(counts))
+            worth = int(np.array(counts, dtype=np.int64) @ price)
+            if (left >= 0).all() and not more and (worth >= least or nothing_fits):
+                expected.append((worth, [(i, n) for i, n in enumerate(counts) if n]))
+        listed = server_patterns(given, 0, items, weights, least)
+        assert sorted((w, sorted(counts.items())) for w, counts in listed) == sorted(expected)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -19,7 +19,8 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     1957); and no more than items whose weights, rounded down to parts of the room, are in all
     no more than the parts that are left.
     """
-    room, line, patterns = given.room[kind], [], []
+    room, line = given.room[kind], []
+    patterns = list[tuple[int, dict[int, int]]]()
     charge(5 * (len(items) + 1) * len(room))
     items = [] if given.servers[kind] == 0 else items
     space = sum(u * r for u, r in zip(weights, room, strict=True))

@@ -99,7 +99,8 @@ def dive(
             listed = True
             counts, failed = _listed(rest, solved, aim, clock)
             if counts is not None:
-                return tuple(map(np.concatenate, zip(state.counts, counts, strict=True)))
+                rows, kinds = state.counts
+                return np.concatenate([rows, counts[0]]), np.concatenate([kinds, counts[1]])
         # 4. where the target is out of reach, go back, or raise it
         if failed and target == most:
             failures += 1

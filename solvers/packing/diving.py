@@ -13,6 +13,7 @@ from ..outcome import Clock
 from .gap_closing import answer_at, pattern_solver
 from .generation import ROUNDING, Relaxation, generate
 from .patterns import Pool, penalty_of
+from .portfolio_state import LIMITS
 from .presolve import UNLIMITED, Counts, Reduced
 from .restricted_master import RestrictedMaster
 
@@ -65,7 +66,7 @@ def dive(
     all patterns that could still meet it decides. With `rng`, a dive that cannot meet the second
     target goes back and on from there by other draws: to where half as many VMs more were left,
     each second time to where that was so twice over, each fourth time three times, and so on
-    (`GROWTH`). Patterns found on the way join the relaxation's pool.
+    (`GROWTH`). Patterns found on the way join the relaxation's pool, unless that is large already.
     """
     until = clock.seconds + seconds
     target, most = targets
@@ -83,15 +84,16 @@ def dive(
             return None
         # 2. the rest, solved again by column generation from the basis before
         rest = replace(problem, request=state.todo, servers=state.servers)
-        last, aim, before = rest.vms <= LISTED_VMS, target - state.spent, len(pool)
+        last, aim, known = rest.vms <= LISTED_VMS, target - state.spent, len(pool)
         solved = generate(
             rest, pool, _silent(clock), upper=aim + 1, enough=None if last else aim,
             seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=master,
         )  # fmt: skip
         if solved.value is None:
             return None
-        for row, c in zip(*pool.arrays(before), strict=True):
-            relaxation.pool.add(row, int(c))
+        if len(relaxation.pool) * problem.types <= LIMITS.pooled_entries:
+            for row, c in zip(*pool.arrays(known), strict=True):
+                relaxation.pool.add(row, int(c))
         state = state.solved(solved)
         # 3. where few VMs are left, all patterns that could meet the target, once on the way down
         failed = solved.value > aim + ROUNDING
@@ -105,7 +107,7 @@ def dive(
         if failed and target == most:
             failures += 1
             left = GROWTH ** (failures & -failures).bit_length() * rest.vms
-            path, listed = [before for before in path if before.todo.sum() >= left], False
+            path, listed = [earlier for earlier in path if earlier.todo.sum() >= left], False
             if rng is None or not path or failures > RETRIES:
                 return None
             continue

@@ -28,7 +28,8 @@ class Reduced:
 
     Attributes
     ----------
-    demand, request : (s, k) sizes and (s,) how many VMs of each, at least 1.
+    demand, request : (s, k) sizes and (s,) how many VMs of each, at least 1 (of the rest that a
+        dive has to place, 0 too).
     capacity, servers, price : (p, k), (p,) how many (`UNLIMITED` at most), and (p,) what using one
         costs.
     classes : (p,) the instance's index of each class.

@@ -363,9 +363,14 @@ FAULTS = r"""
 + * base // self.alpha.denominator
 
 @ verify/packing_prices.py: a filling that is worth just what matters is left out
-? proofs_packing::test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement
-- if reach < least:
-+ if reach <= least:
+? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration
+- if line and reach < least:
++ if line and reach <= least:
+
+@ verify/packing_prices.py: what may still be added is worth less than it is
+? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration
+- min(kept, before - value)
++ min(kept, before)
 
 @ verify/frame.py: a claimed number may be a thousandth off
 ? proofs_market::test_a_claim_that_says_more_than_was_found_is_refused

@@ -364,8 +364,8 @@ FAULTS = r"""
 
 @ verify/packing_prices.py: a filling that is worth just what matters is left out
 ? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration
-- if line and reach < least:
-+ if line and reach <= least:
+- if line and dantzig(at, worth, left) < least:
++ if line and dantzig(at, worth, left) <= least:
 
 @ verify/packing_prices.py: what may still be added is worth less than it is
 ? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration

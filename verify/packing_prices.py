@@ -24,7 +24,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     charge(5 * (len(items) + 1) * len(room))
     items = [] if given.servers[kind] == 0 else items
     space = sum(u * r for u, r in zip(weights, room, strict=True))
-    grid = min(5_000, 2_000_000 // (len(items) + 1)) if space else 0
+    grid = min(5_000, 2_000_000 // (len(items) + 1) // len(given.room)) if space else 0
     # sizes as one number: a field for each resource, whose highest bit is there as long as they fit
     width = max(room, default=0).bit_length() + 1
     guard = sum(1 << width * (j + 1) - 1 for j in range(len(room)))
@@ -38,6 +38,16 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
             line.append((Fraction(heavy, price), i, price, copies, heavy, parts, field))
     line.sort(key=lambda item: item[:2])
     full = [(most * heavy, most * price) for _, _, price, most, heavy, _, _ in line]
+
+    def dantzig(at: int, reach: int, rest: int) -> int:
+        k = at
+        while k < len(line) and full[k][0] <= rest:
+            reach, rest, k = reach + full[k][1], rest - full[k][0], k + 1
+        charge(20 + 3 * (k - at))
+        return reach + line[k][2] * rest // line[k][4] if k < len(line) else reach
+
+    if line and dantzig(0, 0, space) < least:
+        return []
     tables = [[0] * (grid + 1)]  # what items from one on lose at most, by parts of the room
     for _, _, price, most, _, parts, _ in reversed(line):
         table, left, bundle = tables[-1], most, 1
@@ -53,13 +63,8 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     stack = [(0, 0, start, space, grid, dict[int, int]())]
     while stack:
         at, worth, free, left, cells, counts = stack.pop()
-        reach, rest, k = worth, left, at
-        while k < len(line) and full[k][0] <= rest:
-            reach, rest, k = reach + full[k][1], rest - full[k][0], k + 1
-        if k < len(line):
-            reach += line[k][2] * rest // line[k][4]
-        charge(20 + len(counts) + 3 * (k - at))
-        if line and reach < least:
+        charge(len(counts))
+        if line and dantzig(at, worth, left) < least:
             continue
         # the items that may come next: later ones are not worth enough
         end = min(bisect_right(by_room[cells], worth - least, at), len(line))

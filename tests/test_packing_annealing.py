@@ -4,6 +4,7 @@ prices.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.annealing import anneal_steps
-from cotenant.solvers.packing.diving import FIXED, _choice, _State
+from cotenant.solvers.packing.diving import _choice, _State
 from cotenant.solvers.packing.fitting import decreasing, fit
+from cotenant.solvers.packing.generation import Prices, Relaxation
 from cotenant.solvers.packing.patterns import Pool, price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
@@ -94,14 +96,14 @@ def test_many_types_are_priced_by_fewer_knapsacks_in_coarser_units() -> None:
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])
 def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | None) -> None:
-    table = np.eye(40, dtype=np.int64) + np.eye(40, k=1, dtype=np.int64)
-    todo, servers = np.ones(40, dtype=np.int64), np.array([3])
-    kind, weight = np.zeros(40, dtype=np.int64), np.full(40, 0.9)
-    pool = Pool.of(table, kind)
-    state = _State(todo, servers, (), (), 0, pool, np.arange(40), weight)
-    chosen = _choice(state, rng)
-    number = 1 + 36 // FIXED[rng is not None]
-    assert len(chosen) == number == len({place for place, _ in chosen})
+    number = 40 if rng is None else 160  # of which three are fixed together
+    table = np.eye(number, dtype=np.int64) + np.eye(number, k=1, dtype=np.int64)
+    todo, servers = np.ones(number, dtype=np.int64), np.array([3])
+    pool = Pool.of(table, np.zeros(number, dtype=np.int64))
+    nothing = Prices(np.zeros(number, dtype=np.int64), 1, (0,), Fraction(0))
+    relaxation = Relaxation(pool, nothing, 0, None, np.full(number, 0.9), False, 0)
+    chosen = _choice(_State(todo, servers, (), (), 0, relaxation), rng)
+    assert len(chosen) == 3 == len({place for place, _ in chosen})
     assert (sum(table[place] for place, _ in chosen) <= todo).all()
 
 

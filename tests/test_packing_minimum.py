@@ -96,7 +96,10 @@ def test_it_is_what_trying_everything_gives(
         if truth is not None:
             check(instance, outcome.solution)
             assert paid(instance, outcome.solution, costs) == outcome.bound == truth
-    assert part > 1 or number < 40 or statuses == {Status.INFEASIBLE, Status.OPTIMAL}
+    # of two classes the first ten draws are all possible
+    assert (
+        part > 1 or (classes, number) == (2, 10) or statuses == {Status.INFEASIBLE, Status.OPTIMAL}
+    )
 
 
 def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least() -> None:

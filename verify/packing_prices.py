@@ -53,10 +53,11 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
         table, left, bundle = tables[-1], most, 1
         while left:  # bundles of 1, 2, 4, ... copies and a rest make every number
             charge(grid + 1)
-            more, value = min(bundle, left) * parts, min(bundle, left) * price
+            bundle = min(bundle, left)
+            more, value = bundle * parts, bundle * price
             added = zip(table[more:], table, strict=False)
             table = table[:more] + [min(kept, before - value) for kept, before in added]
-            left, bundle = left - min(bundle, left), 2 * bundle
+            left, bundle = left - bundle, 2 * bundle
         tables.append(table)
     by_room, fields = [*zip(*reversed(tables), strict=True)], [item[-1] for item in line]
     start = guard + sum(r << width * j for j, r in enumerate(room))

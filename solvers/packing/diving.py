@@ -4,11 +4,11 @@ placed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...instances.packing.instance import Floats, Integers
+from ...instances.packing.instance import Integers
 from ..outcome import Clock
 from .gap_closing import answer_at, pattern_solver
 from .generation import ROUNDING, Relaxation, generate
@@ -73,7 +73,7 @@ def dive(
     pool = _best(problem, relaxation)
     master = _Master(problem, pool, float(penalty_of(problem)), clock)
     # the states on the way here, the first one at the relaxation's solution
-    path = [_State(problem.request, problem.servers, (), (), 0).solved(relaxation)]
+    path = [_State(problem.request, problem.servers, (), (), 0, relaxation)]
     failures, listed = 0, False
     while True:
         # 1. fix patterns: what they serve is done, what they cost is spent
@@ -94,7 +94,7 @@ def dive(
         if len(relaxation.pool) * problem.types <= LIMITS.pooled_entries:
             for row, c in zip(*pool.arrays(known), strict=True):
                 relaxation.pool.add(row, int(c))
-        state = state.solved(solved)
+        state = replace(state, relaxation=solved)
         # 3. where few VMs are left, all patterns that could meet the target, once on the way down
         failed = solved.value > aim + ROUNDING
         if last and not listed and not failed:
@@ -138,7 +138,7 @@ def _listed(
 @dataclass(frozen=True, eq=False)
 class _State:
     """Where a dive stands: what is still to be served by which servers, the patterns that are
-    fixed and their cost, and the patterns of the relaxation of the rest with their weights.
+    fixed and their cost, and the relaxation of the rest.
     """
 
     todo: Integers
@@ -146,9 +146,7 @@ class _State:
     rows: tuple[Integers, ...]
     kinds: tuple[int, ...]
     spent: int
-    pool: Pool = field(default_factory=lambda: Pool(0))
-    place: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    weight: Floats = field(default_factory=lambda: np.zeros(0))
+    relaxation: Relaxation
 
     @property
     def counts(self) -> Counts:
@@ -156,24 +154,11 @@ class _State:
         rows = np.array(self.rows, dtype=np.int64).reshape(-1, len(self.todo))
         return rows, np.array(self.kinds, dtype=np.int64)
 
-    @property
-    def patterns(self) -> Counts:
-        """The patterns of the relaxation, and their classes."""
-        table, kind = self.pool.arrays()
-        return table[self.place], kind[self.place]
-
-    def solved(self, relaxation: Relaxation) -> _State:
-        """The same with the relaxation's patterns that have a weight, of all if none has."""
-        weight = relaxation.weight
-        some = np.flatnonzero(weight > WEIGHTLESS)
-        some = some if len(some) else np.arange(len(weight))
-        return replace(self, pool=relaxation.pool, place=some, weight=weight[some])
-
     def fixed(self, problem: Reduced, rng: np.random.Generator | None) -> _State:
         """The same after patterns that the relaxation likes are fixed."""
         todo, servers, spent = self.todo.copy(), self.servers.copy(), self.spent
         rows, kinds = list(self.rows), list(self.kinds)
-        table, kind = self.patterns
+        table, kind = self.relaxation.pool.arrays()
         for place, number in _choice(self, rng):
             c = int(kind[place])
             for _ in range(number):
@@ -189,8 +174,15 @@ class _State:
 
 
 def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """Which patterns to fix, and how often: the whole parts, or some more when there are none."""
-    (table, kind), weight = state.patterns, state.weight
+    """Which patterns of the pool to fix, and how often: the whole parts, or some more when there
+    are none.
+    """
+    # the patterns that have a weight, all if none has
+    weight = state.relaxation.weight
+    some = np.flatnonzero(weight > WEIGHTLESS)
+    some = some if len(some) else np.arange(len(weight))
+    weight = weight[some]
+    table, kind = (part[some] for part in state.relaxation.pool.arrays())
     whole = np.floor(weight + 1e-6).astype(np.int64)
     chosen = []
     left, free = state.todo.copy(), state.servers.copy()
@@ -201,7 +193,7 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
             free[kind[place]] -= 1
             number += 1
         if number:
-            chosen.append((int(place), number))
+            chosen.append((int(some[place]), number))
     if chosen:
         return chosen
     usable = np.where((table > 0).any(axis=1) & (free[kind] > 0), weight, 0.0)
@@ -217,7 +209,7 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
         if len(chosen) < number and (fits or not chosen):
             left = left - table[place]
             free[kind[place]] -= 1
-            chosen.append((place, 1))
+            chosen.append((int(some[place]), 1))
     return chosen
 
 

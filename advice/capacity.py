@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
 from .state import ClusterState, Role
 from .to_packing import translate
+from .wording import tally
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,15 @@ class Fit:
     purchase: Purchase | None
 
     @property
-    def fits(self) -> bool:
-        """Whether all have a node, now or after moves."""
-        return len(self.fitting.arrivals) == len(self.pods) or (
-            self.advice is not None and not self.advice.waiting
-        )
+    def fits(self) -> bool | None:
+        """Whether all have a node, now or after moves; None where it is not known whether they fit
+        now, as the filters do not decide some of their constraints, or the search ended.
+        """
+        now = len(self.fitting.arrivals)
+        if now == len(self.pods) or (self.advice is not None and not self.advice.waiting):
+            return True
+        known = now == self.fitting.upper_bound or self.most_after < len(self.pods)
+        return False if known else None
 
     def document(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -163,10 +167,9 @@ def refusals_in(state: ClusterState, nodes: Mapping[int, str], number: int) -> d
     """The same beside the pods that run, some of which have other nodes."""
     where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed} | dict(nodes)
     scheduler = Scheduler(state, where)
-    words = [words for _, words in state.pods[number].unsupported_constraints]
-    tally = Counter(
-        why for name in scheduler.nodes for why in sorted({*scheduler.refusals(number, name)})
-    )
+    words = [words for _, words in state.pods[number].undecided]
     if not scheduler.nodes:
         words.append("no type takes it")
-    return dict.fromkeys(words, len(state.nodes)) | dict(tally.most_common())
+    return dict.fromkeys(words, len(state.nodes)) | tally(
+        scheduler.refusals(number, name) for name in scheduler.nodes
+    )

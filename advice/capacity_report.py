@@ -13,7 +13,7 @@ from .capacity import Fit, refusals, refusals_in, waiting_now
 from .nodes_page import MAX_PENDING, rows_part
 from .state import ClusterState
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
-from .wording import amount, plural, some
+from .wording import amount, on_nodes, plural, some
 
 EXPLAINED = 10
 """Pods that wait of which the reasons are looked for."""
@@ -31,7 +31,10 @@ def fit_answer(found: Fit) -> Answer:
         lines.append(Line("on", on, title=f"On these {state.host_noun}s"))
     else:
         more = "no more" if fit_now == now.upper_bound else f"at most {now.upper_bound}"
-        first = "yes, after moves" if found.fits else "no"
+        never = found.most_after < number
+        first = {True: "yes, after moves", None: "not known"}.get(
+            found.fits, "no" if never else "not now"
+        )
         first += f": {fit_now} of {asked} fit now, and {more} do (proved)."
         after = f"at most {found.most_after} do after any moves (proved)"
         if advice is not None:
@@ -84,7 +87,8 @@ def buy_answer(found: Purchase) -> Answer:
     title = f"{state.host_noun.capitalize()}s to buy"
     return Answer(
         state if plan is None else plan.state, title, f"{about}less than.", tuple(lines),
-        not (found.waiting or (plan and plan.order.stuck)), plan,
+        None if found.waiting and not found.waiting_lower_bound
+        else not (found.waiting or (plan and plan.order.stuck)), plan,
         f"the new {state.host_noun}s have no names yet", parts=parts,
     )  # fmt: skip
 
@@ -99,7 +103,10 @@ def _bought(found: Purchase) -> str:
     number, fit = sum(found.bought.values()), plural(len(found.arrivals), found.state.workload_noun)
     wait = ""
     if rest := len(found.waiting):
-        wait = f"; {rest} wait{'s' * (rest == 1)} (at least {found.waiting_lower_bound}, proved)"
+        sure = f"at least {found.waiting_lower_bound}, proved"
+        if not found.waiting_lower_bound:
+            sure = "not known whether they have to"
+        wait = f"; {rest} wait{'s' * (rest == 1)} ({sure})"
     waves = found.plan.order.waves if found.plan else ()
     moved = f", after moves in {plural(len(waves), 'wave')}" * bool(waves)
     if not number:
@@ -124,7 +131,7 @@ def _waits(
     """Pods without a node, the first of them with the reasons of all nodes."""
     rows = []
     for n in pods[:EXPLAINED]:
-        why = ", ".join(f"{count} {why}" for why, count in reasons(n).items())
+        why = on_nodes(reasons(n), state.host_noun)
         rows.append((state.pods[n].title, f"waits: {why}"))
     if len(pods) > EXPLAINED:
         rows.append((f"{len(pods) - EXPLAINED} more pending {state.workload_noun}s", "wait"))

@@ -1,5 +1,5 @@
 """The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
-pvc, csinodes, hpa, deploy in it or beside it.
+pvc, csinodes, sc, ns, hpa, deploy in it or beside it.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import reduce
 from math import ceil
@@ -20,9 +20,8 @@ from ..instances.problem.errors import InvalidFile
 from ..instances.problem.quantities import amount, measured
 from ..instances.problem.tables import LARGEST
 from .completeness import (
-    LIMITS_NOT_LISTED,
-    VOLUMES_NOT_LISTED,
     cut_list,
+    first_of,
     kept_in_place,
     listed,
     require_one_cluster,
@@ -30,10 +29,14 @@ from .completeness import (
 from .fields import Fields
 from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .gpu_shares import with_shares
+from .selectors import selects
 from .state import (
+    AFFINITY,
     GATES,
     NOMINATED,
+    OWNER,
     SCHEDULER,
+    SPREAD,
     TOLERATIONS,
     TOPOLOGY,
     VOLUMES,
@@ -53,6 +56,8 @@ from .state import (
     Taint,
     Toleration,
 )
+from .terms import equal, name_of, node_terms, selector_of
+from .volumes import Volumes
 
 AUTOSCALER = "HorizontalPodAutoscaler"
 COMMAND = "kubectl get nodes,pods,pdb -A -o json"
@@ -60,30 +65,23 @@ COMMAND = "kubectl get nodes,pods,pdb -A -o json"
 
 _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MIRROR = "kubernetes.io/config.mirror"
+_DAEMON = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 _KEPT = {
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": (
-        "false",
-        "it is marked safe-to-evict: false",
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"): (
+        "it is marked safe-to-evict: false"
     ),
-    "karpenter.sh/do-not-disrupt": ("true", "it is marked do-not-disrupt"),
-    "karpenter.sh/do-not-evict": ("true", "it is marked do-not-evict"),
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "on-completion"): (
+        "it is marked safe-to-evict: on-completion: wait until it ends"
+    ),
+    ("karpenter.sh/do-not-disrupt", "true"): "it is marked do-not-disrupt",
+    ("karpenter.sh/do-not-evict", "true"): "it is marked do-not-evict",
 }
+_OWNERS = {"ReplicaSet", "ReplicationController", "StatefulSet", "Job"}
+_GROUPS = {"", "apps", "batch", "extensions"}
+"""Kinds of owners that start an evicted pod again anywhere, and the groups of the API they are
+of.
+"""
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-_WHERE = {
-    f"failure-domain.beta.kubernetes.io/{what}": f"topology.kubernetes.io/{what}"
-    for what in ("zone", "region")
-}
-"""Labels of volumes that say where they can be used, and the later names of the same."""
-
-_DISKS = (
-    "awsElasticBlockStore", "azureDisk", "cinder", "gcePersistentDisk", "portworxVolume",
-    "vsphereVolume",
-)  # fmt: skip
-"""Volumes that are attached to nodes, so many to each, by a driver that is not named in them."""
-_OWN_DISKS = (*_DISKS, "fc", "flexVolume", "iscsi", "rbd")
-"""Volumes in a pod itself with rules of their own about who may share a node."""
-_ONE = {"ReadWriteOnce", "ReadWriteOncePod"}
-"""Ways to use a volume that two pods on two nodes do not share."""
 _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
@@ -92,7 +90,7 @@ _BILLION = 10**9
 _PERCENT = re.compile("([0-9]{1,6})%")
 _USED = {
     "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode",
-    AUTOSCALER, "Deployment",
+    AUTOSCALER, "Deployment", "StorageClass", "Namespace",
 }  # fmt: skip
 
 
@@ -129,17 +127,26 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
                 f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
                 f"it with `{COMMAND}`"
             )
-    attachable = {_name(item)[1]: _attachable(item) for item in objects["CSINode"]}
+    attachable = {name_of(item)[1]: _attachable(item) for item in objects["CSINode"]}
     nodes = tuple(_node(item, attachable) for item in objects["Node"])
-    volumes = _Volumes(objects)
-    pods = tuple(_pod(item, volumes) for item in objects["Pod"])
+    volumes = Volumes(objects)
+    spaces = {name_of(item)[1]: item.of("metadata").mapping("labels")
+              for item in objects["Namespace"]}  # fmt: skip
+    if not spaces.keys() >= {name_of(item)[0] for item in objects["Pod"]}:
+        spaces = {}
+    pods = tuple(_pod(item, volumes, spaces) for item in objects["Pod"])
+    nodes = tuple(volumes.limited(node, pods) for node in nodes)
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
     growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
     nodes, pods, shares = with_shares(nodes, pods, objects)
     assumptions = [*kept_in_place(pods), *shares]
+    if volumes.unbound:
+        text = f"{first_of(sorted(volumes.unbound))} taken to be made wherever the storage class "
+        text += "allows, as no volume is bound yet; its capacity is not read"
+        assumptions.append(StateWarning("unbound-claims", text))
     for mark, words in _NODE_MARKS.items():
         marked = [
-            _name(item)[1]
+            name_of(item)[1]
             for item in objects["Node"]
             if item.of("metadata").mapping("annotations").get(mark) == "true"
         ]
@@ -197,34 +204,6 @@ def _whole(amounts: Mapping[str, int], fields: Fields) -> dict[str, int]:
     return found
 
 
-def _expressions(fields: Fields, name: str = "matchExpressions") -> tuple[Expression, ...]:
-    found = []
-    for item in fields.many(name):
-        operator = item.text("operator")
-        if operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            raise item.wrong("operator", operator, "In, NotIn, Exists, DoesNotExist, Gt or Lt")
-        found.append(Expression(item.text("key"), operator, item.texts("values")))
-    return tuple(found)
-
-
-def _equal(labels: dict[str, str]) -> tuple[Expression, ...]:
-    return tuple(Expression(key, "In", (value,)) for key, value in sorted(labels.items()))
-
-
-def _selector(fields: Fields, name: str) -> Selector:
-    if name not in fields:
-        return None
-    item = fields.of(name)
-    return _equal(item.mapping("matchLabels")) + _expressions(item)
-
-
-def _node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
-    return tuple(
-        NodeTerm(_expressions(term), _expressions(term, "matchFields"))
-        for term in fields.many("nodeSelectorTerms")
-    )
-
-
 def _attachable(item: Fields) -> dict[str, int]:
     """How many volumes of each CSI driver a node may have attached, where that is known."""
     limits = {
@@ -262,7 +241,7 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
     """What a pod takes as the scheduler counts it: its containers and restartable init containers
     together, or the most that is needed while an init container runs, and its overhead. While a
     container is resized in place, what it has and what it asks for, whichever is more; what it has
-    where its node can never give it more.
+    where its node can never give it more. A limit stands for a request that is missing.
     """
     never = ("PodResizePending", "Infeasible") in [
         (each.text("type"), each.text("reason")) for each in status.many("conditions")
@@ -274,10 +253,16 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
                 each.of("resources").of("requests"), each.of("allocatedResources")
             ]  # fmt: skip
 
+    named: set[str] = set()  # what some container has a request for, be it 0
+
     def asked(container: Fields) -> Counter[str]:
         has = given.get(container.text("name"), ())
-        amounts = [] if has and never else [container.of("resources").of("requests")]
-        return reduce(or_, map(_amounts, (*amounts, *has)))  # of each resource the most
+        # a missing request is the limit: so the API server fills it in
+        own = _amounts(container.of("resources").of("limits"))
+        own = Counter({**own, **_amounts(container.of("resources").of("requests"))})
+        named.update(own)
+        amounts = [] if has and never else [own]
+        return reduce(or_, (*amounts, *map(_amounts, has)))  # of each resource the most
 
     running, beginning = Counter[str](), Counter[str]()  # all that goes on; while one begins
     for item in spec.many("initContainers"):
@@ -288,102 +273,19 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
         beginning |= own + running
     for item in spec.many("containers"):
         running += asked(item)
+    of_pod = spec.of("resources")
+    limits = _amounts(of_pod.of("limits"))
+    own = {name: value for name, value in limits.items() if name not in named}
     whole = {  # a pod's own stand for its containers'
         name: value
-        for name, value in _amounts(spec.of("resources").of("requests")).items()
+        for name, value in (own | _amounts(of_pod.of("requests"))).items()
         if name in ("cpu", "memory") or name.startswith("hugepages-")
     }
     total = Counter({**(running | beginning), **whole}) + _amounts(spec.of("overhead"))
     return _whole(total, spec) | {"pods": 1}
 
 
-class _Volumes:
-    """Where the claims of pods are, by the volumes and claims in the file."""
-
-    def __init__(self, objects: Mapping[str, Sequence[Fields]]) -> None:
-        self.limits = bool(objects["CSINode"])
-        self.volumes, self.claims = (
-            {_name(item): item for item in objects[f"PersistentVolume{kind}"]}
-            for kind in ("", "Claim")
-        )
-        self.users: Counter[tuple[str, str]] = Counter()
-        for pod in objects["Pod"]:
-            if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
-                self.users.update((_name(pod)[0], name) for name in _claims(pod))
-
-    def read(
-        self, pod: Fields
-    ) -> tuple[list[tuple[NodeTerm, ...]], Counter[str], list[tuple[str, str]]]:
-        """Where a pod's volumes can be used, how many of each CSI driver they are, and what is not
-        known of them.
-        """
-        terms: list[tuple[NodeTerm, ...]] = []
-        drivers: Counter[str] = Counter()
-        unread: list[str] = []
-        namespace = _name(pod)[0]
-        for name, made_anew in sorted(_claims(pod).items()):
-            claim = self.claims.get((namespace, name))
-            bound = "" if claim is None else claim.of("spec").text("volumeName")
-            volume = self.volumes.get(("", bound))
-            if made_anew:
-                unread.append("an ephemeral volume: made anew where it goes")
-            if claim is None or volume is None:
-                unread += [VOLUMES_NOT_LISTED] * (not made_anew)
-                continue
-            if "deletionTimestamp" in claim.of("metadata"):
-                unread.append(f"claim {name} is being deleted")
-            spec, shared = volume.of("spec"), self.users[namespace, name] > 1
-            if shared and set(claim.of("spec").texts("accessModes")) <= _ONE:
-                unread.append(f"claim {name} is shared and for one node or pod")
-            if not made_anew:
-                terms += _places(volume)
-            driver = spec.of("csi").text("driver")
-            if (driver and not self.limits) or any(kind in spec for kind in _DISKS):
-                unread.append(LIMITS_NOT_LISTED)
-            elif driver:
-                drivers[f"{VOLUMES}{driver}"] += 1
-                if shared:  # one attachment to a node, whoever uses it there
-                    unread.append(f"claim {name} is shared")
-        for each in pod.of("spec").many("volumes"):
-            unread += [f"a {kind} volume of its own" for kind in _OWN_DISKS if kind in each][:1]
-        return terms, drivers, [("volumes", words) for words in unread]
-
-
-def _name(item: Fields) -> tuple[str, str]:
-    """Namespace ("" for none) and name of an object."""
-    about = item.of("metadata")
-    return about.text("namespace"), about.text("name")
-
-
-def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
-    """Where a volume can be used: its node affinity, and its labels as the scheduler reads them: of
-    a node without any of these labels nothing is asked.
-    """
-    required = volume.of("spec").of("nodeAffinity").of("required")
-    found = [_node_terms(required)] if required.content else []
-    labels = volume.of("metadata").mapping("labels")
-    every = (*_WHERE, *_WHERE.values())
-    none = NodeTerm(tuple(Expression(key, "DoesNotExist") for key in every))
-    for key in every:
-        if key in labels:
-            values = tuple(labels[key].split("__"))
-            names = dict.fromkeys((key, _WHERE.get(key, key)))
-            found.append((*(NodeTerm((Expression(name, "In", values),)) for name in names), none))
-    return found
-
-
-def _claims(pod: Fields) -> dict[str, bool]:
-    """The claims that a pod uses: whether each is made for it, and goes with it."""
-    found: dict[str, bool] = {}
-    for volume in pod.of("spec").many("volumes"):
-        if "persistentVolumeClaim" in volume:
-            found.setdefault(volume.of("persistentVolumeClaim").text("claimName"), False)
-        if "ephemeral" in volume:
-            found[f"{_name(pod)[1]}-{volume.text('name')}"] = True
-    return found
-
-
-def _pod(item: Fields, volumes: _Volumes) -> Pod:
+def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -> Pod:
     about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
     namespace, labels = about.text("namespace"), about.mapping("labels")
     owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
@@ -391,16 +293,17 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     notes = about.mapping("annotations")
     topology = next((notes[key] for key in TOPOLOGIES if key in notes), "")
     role, reason = _role(about, spec, status, owner)
+    group = owners[0].text("apiVersion").rpartition("/")[0] if owners else ""
     terms, drivers, unread = volumes.read(item)
     affinity: list[tuple[NodeTerm, ...]] = []
     if chosen := spec.mapping("nodeSelector"):
-        affinity.append((NodeTerm(_equal(chosen)),))
+        affinity.append((NodeTerm(equal(chosen)),))
     rules = spec.of("affinity")
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     if required in rules.of("nodeAffinity"):
-        affinity.append(_node_terms(rules.of("nodeAffinity").of(required)))
+        affinity.append(node_terms(rules.of("nodeAffinity").of(required)))
     apart, near = (
-        tuple(_pod_term(term, namespace, labels) for term in rules.of(kind).many(required))
+        tuple(_pod_term(term, namespace, labels, spaces) for term in rules.of(kind).many(required))
         for kind in ("podAntiAffinity", "podAffinity")
     )
     spread = tuple(
@@ -414,8 +317,12 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
     loose = any(term.has_unsupported_selector for term in apart)
     for seen, kind, words in (
         (loose, "anti-affinity", "anti-affinity by namespaceSelector"),
-        (near, "affinity", "required pod affinity"),
-        (any(each.domains > 1 for each in spread), "spread", "a spread with minDomains"),
+        (near, AFFINITY, "required pod affinity"),
+        (any(term.has_unsupported_selector for term in near), "namespaces",
+         "pod affinity by namespaceSelector, of namespaces not in the file (add ns)"),
+        (role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS), OWNER,
+         f"its owner is a {owner[0]}, which may need it where it is"),
+        (any(each.domains > 1 for each in spread), SPREAD, "a spread with minDomains"),
         (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
         ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
          "it is scheduled with a group"),
@@ -452,7 +359,8 @@ def _pod(item: Fields, volumes: _Volumes) -> Pod:
         pod_anti_affinity=apart, pod_affinity=near, spread=spread,
         ports=frozenset(ports),
         unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
-        health=_health(status), gang=gang_name(notes, labels, spec, owner), gang_topology=topology,
+        health=_health(status), gang=gang_name(notes, labels, spec, owner),
+        gang_topology=topology, priority=spec.whole("priority"),
     )  # fmt: skip
 
 
@@ -462,13 +370,13 @@ def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -
     if not spec.text("nodeName"):
         return Role.PENDING, ""
     notes = about.mapping("annotations")
-    if owner[0] == "DaemonSet":
+    if owner[0] == "DaemonSet" or notes.get(_DAEMON) == "true":
         return Role.RESIDENT, "a DaemonSet's"
     if owner[0] == "Node" or _MIRROR in notes:
         return Role.RESIDENT, "a static pod"
     if "deletionTimestamp" in about:
         return Role.LEAVING, ""
-    for key, (value, words) in _KEPT.items():
+    for (key, value), words in _KEPT.items():
         if notes.get(key) == value:
             return Role.FIXED, words
     if not owner[0]:
@@ -504,7 +412,7 @@ def _soft(spec: Fields, owner: tuple[str, str]) -> tuple[str, ...]:
 
 def _selected(term: Fields, labels: dict[str, str]) -> Selector:
     """The selector of a term, with what it takes over of the pod's own labels."""
-    selector = _selector(term, "labelSelector")
+    selector = selector_of(term, "labelSelector")
     for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
         for key in term.texts(name):
             if selector is not None and key in labels:
@@ -512,14 +420,18 @@ def _selected(term: Fields, labels: dict[str, str]) -> Selector:
     return selector
 
 
-def _pod_term(term: Fields, namespace: str, labels: dict[str, str]) -> PodTerm:
-    """A required term of affinity or anti-affinity; without namespaces it means the pod's own."""
+def _pod_term(
+    term: Fields, namespace: str, labels: dict[str, str], spaces: Mapping[str, dict[str, str]]
+) -> PodTerm:
+    """A required term of affinity or anti-affinity; without namespaces it means the pod's own.
+    `spaces` has the labels of all namespaces, where they are in the file.
+    """
     chosen: frozenset[str] | None = frozenset(term.texts("namespaces"))
-    loose = False
-    if "namespaceSelector" in term:
-        by = term.of("namespaceSelector")
-        loose = bool(by.mapping("matchLabels") or by.many("matchExpressions"))
-        chosen = None  # all of them, or those that a selector chooses, whose labels are not read
+    selector, loose = selector_of(term, "namespaceSelector"), False
+    if selector and spaces:
+        chosen = chosen.union(name for name in spaces if selects(selector, spaces[name]))
+    elif selector is not None:
+        chosen, loose = None, bool(selector)  # all, or those with labels that are not read
     elif not chosen:
         chosen = frozenset({namespace})
     return PodTerm(_selected(term, labels), chosen, term.text("topologyKey"), loose)
@@ -530,7 +442,8 @@ def _spread(term: Fields, labels: dict[str, str]) -> Spread:
     if most < 1:
         raise term.wrong("maxSkew", most, "a whole number, at least 1")
     return Spread(
-        _selected(term, labels), term.text("topologyKey"), most, term.whole("minDomains", 1),
+        _selected(term, labels) or None,  # an empty selector counts nobody, unlike elsewhere
+        term.text("topologyKey"), most, term.whole("minDomains", 1),
         term.text("nodeAffinityPolicy", "Honor") == "Honor",
         term.text("nodeTaintsPolicy", "Ignore") == "Honor",
     )  # fmt: skip
@@ -540,7 +453,7 @@ def _budget(item: Fields) -> Budget:
     about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
     healthy, desired = status.whole("currentHealthy"), status.whole("desiredHealthy")
     return Budget(
-        about.text("namespace"), about.text("name"), _selector(spec, "selector"),
+        about.text("namespace"), about.text("name"), selector_of(spec, "selector"),
         # a status of an older budget: evictions are refused until it is renewed
         status.whole("disruptionsAllowed")
         * (status.whole("observedGeneration") >= about.whole("generation")),
@@ -553,12 +466,12 @@ def _autoscaler(item: Fields) -> Growth:
     target, most = spec.of("scaleTargetRef"), spec.whole("maxReplicas")
     if most < 1:
         raise spec.wrong("maxReplicas", most, "a whole number, at least 1")
-    return Growth(AUTOSCALER, *_name(item), (target.text("kind"), target.text("name")), most)
+    return Growth(AUTOSCALER, *name_of(item), (target.text("kind"), target.text("name")), most)
 
 
 def _update(item: Fields) -> Growth:
     """The pods of a Deployment and the surge of its rolling update, rounded up."""
-    spec, own = item.of("spec"), ("Deployment", _name(item)[1])
+    spec, own = item.of("spec"), ("Deployment", name_of(item)[1])
     rolling, replicas = spec.of("strategy").of("rollingUpdate"), spec.whole("replicas", 1)
     given = rolling.content["maxSurge"] if "maxSurge" in rolling else "25%"
     if share := _PERCENT.fullmatch(given) if isinstance(given, str) else None:
@@ -566,4 +479,4 @@ def _update(item: Fields) -> Growth:
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise rolling.wrong("maxSurge", given, "a whole number, 0 or more, or one such as 25%")
     surges = given and replicas and spec.of("strategy").text("type") != "Recreate"
-    return Growth("Deployment", *_name(item), own, replicas + given if surges else 0)
+    return Growth("Deployment", *name_of(item), own, replicas + given if surges else 0)

@@ -29,6 +29,7 @@ _OTHERS = {"CronJob": "Job", "DaemonSet": "Pod"}
 _HARMLESS = (
     "ConfigMap", "CSINode", "HorizontalPodAutoscaler", "Namespace", "Node", "PersistentVolume",
     "PersistentVolumeClaim", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount",
+    "StorageClass",
 )  # fmt: skip
 """Kinds that hold no pods, and of which nothing is read; others are named."""
 

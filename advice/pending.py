@@ -12,6 +12,9 @@ from .scheduler_filters import Scheduler
 from .state import ClusterState, Pod, Role, change_pods
 from .to_packing import translate
 
+_FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
+"""Kinds of constraints beside which what the filters refuse is refused."""
+
 
 @dataclass(frozen=True)
 class Fitting:
@@ -39,10 +42,7 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
         for number in left:
             pod = state.pods[number]
             again = bool(pod.spread or pod.pod_affinity)
-            key = (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
-                   pod.affinity, pod.tolerations, pod.ports, pod.pod_anti_affinity,
-                   pod.volume_node_affinity)  # fmt: skip
-            closed = set() if again else shut.setdefault(key, set())
+            closed = set() if again else shut.setdefault(_alike(pod), set())
             for name in nodes:
                 if name in closed:
                     continue
@@ -57,30 +57,32 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
 
 
 def can_arrive(state: ClusterState) -> list[int]:
-    """The pending pods of which all constraints are modelled, the largest first."""
-    pods = [
-        n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.unsupported_constraints
-    ]
+    """The pending pods of which the filters decide all constraints, the largest first."""
+    pods = [n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.undecided]
     return sorted(pods, key=lambda n: -max(state.pods[n].requests.values(), default=0))
 
 
-def most_that_fit(state: ClusterState, seconds: float | None = None) -> Fitting:
+def most_that_fit(
+    state: ClusterState, seconds: float | None = None, *, later: bool = False
+) -> Fitting:
     """The most pending pods that fit together while nothing moves.
 
     The scheduler's own filters place them first; where they leave some, the packing program does,
-    and its bound says how many can be placed at most.
+    and its bound and the filters' refusals say how many can be placed at most: now, or also once
+    pods that are being deleted are gone (`later`).
     """
     names = [node.name for node in state.nodes]
     pending = [n for n, pod in enumerate(state.pods) if pod.schedulable]
     arrivals = admitted(Scheduler(state), can_arrive(state), names)
-    if len(arrivals) == len(pending):
-        return Fitting(arrivals, len(pending))
+    nowhere = _surely_nowhere(state, [n for n in pending if n not in arrivals], pending, later)
+    if len(arrivals) == len(pending) - nowhere:
+        return Fitting(arrivals, len(arrivals))
     still = standing_still(state)
     try:
         relaxed = translate(still, for_bound=True, pending=True)
         plan = translate(still, pending=True)
     except InvalidInstance:  # a pod that asks for nothing of anything
-        return Fitting(arrivals, len(pending))
+        return Fitting(arrivals, len(pending) - nowhere)
     share = None if seconds is None else seconds / 2
     waiting = least_cost(relaxed, as_it_is(relaxed), share).bound // relaxed.costs.waiting
     answer = least_cost(plan, as_it_is(plan), share)
@@ -91,7 +93,43 @@ def most_that_fit(state: ClusterState, seconds: float | None = None) -> Fitting:
         rest = [n for n in can_arrive(state) if n not in better]
         better |= admitted(scheduler, rest, names)
         arrivals = max(better, arrivals, key=len)
-    return Fitting(arrivals, len(pending) - waiting)
+    return Fitting(arrivals, len(pending) - max(waiting, nowhere))
+
+
+def _surely_nowhere(
+    state: ClusterState, some: Sequence[int], pending: Sequence[int], later: bool
+) -> int:
+    """How many of some pending pods the filters refuse on every node, for a reason that is known
+    and that no other pending pod can take away.
+    """
+    unsure = {"spread", "affinity"} if len(pending) > 1 else set[str]()
+    for term in (
+        term for pod in state.pods for term in (*pod.pod_anti_affinity, *pod.pod_affinity)
+    ):
+        unsure |= {"affinity", "anti-affinity"} if term.has_unsupported_selector else set()
+    of_node = {
+        node.name: unsure | {node.unknown_reason} | {f"too little {name}" for name in node.unsure}
+        for node in state.nodes
+    }
+    scheduler, found = Scheduler(state), dict[object, bool]()
+    for number in [n for n, pod in enumerate(state.pods) if later and pod.role is Role.LEAVING]:
+        scheduler.evict(number)
+    for number in some:
+        pod = state.pods[number]
+        key = _alike(pod)
+        if key not in found:  # other kinds may mean that the filters are not asked at all
+            found[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
+                doubts.issuperset(scheduler.refusals(number, name))
+                for name, doubts in of_node.items()
+            )
+    return sum(found[_alike(state.pods[number])] for number in some)
+
+
+def _alike(pod: Pod) -> object:
+    """What pods have in common that the filters do not tell apart."""
+    return (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
+            pod.affinity, pod.tolerations, pod.ports, pod.pod_anti_affinity, pod.pod_affinity,
+            pod.spread, pod.volume_node_affinity, pod.undecided)  # fmt: skip
 
 
 def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:

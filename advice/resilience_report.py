@@ -15,7 +15,7 @@ from .repairing import Repair
 from .safety import Loss, starts_again
 from .state import ClusterState, Role
 from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
-from .wording import fewest, grouped, plural, some, tally
+from .wording import fewest, grouped, on_nodes, plural, some, tally
 
 
 def drain_answer(state: ClusterState, found: Draining) -> Answer:
@@ -77,7 +77,7 @@ def _remarks(state: ClusterState, found: Draining) -> Iterator[tuple[str, str]]:
         elif found.open_to.get(number):
             remark = f"could go to {some(found.open_to[number])}, if it were alone"
         else:
-            why = tally(found.refused[number].values())
+            why = on_nodes(tally(found.refused[number].values()), state.host_noun)
             remark = f"no {state.host_noun} takes it now: {why}"
         yield pod.title, remark
 

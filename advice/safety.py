@@ -199,7 +199,7 @@ def _greedily(
         if not narrow and pods:
             free = [
                 n for n in pods
-                if all(why in released for why, _ in state.pods[n].unsupported_constraints)
+                if all(why in released for why, _ in state.pods[n].undecided)
             ]  # fmt: skip
             free.sort(key=lambda n: -max(state.pods[n].requests.values(), default=0))
             old = {n: scheduler.where[n] for n in there}
@@ -227,7 +227,7 @@ def _closed(scheduler: Scheduler, number: int, names: Sequence[str]) -> bool:
 
 def _exactly(state: ClusterState, lost: ClusterState, loss: Loss, seconds: float | None) -> Loss:
     """The loss with the most pods that fit, why others do not, and what would be enough."""
-    fitting = most_that_fit(lost, seconds)
+    fitting = most_that_fit(lost, seconds, later=True)
     arrivals = max(fitting.arrivals, loss.arrivals, key=len)
     loss = replace(loss, arrivals=arrivals, upper_bound=min(fitting.upper_bound, loss.upper_bound))
     if loss.safe:
@@ -237,7 +237,7 @@ def _exactly(state: ClusterState, lost: ClusterState, loss: Loss, seconds: float
         scheduler.arrive(n, name)
     reasons = {}
     for n in loss.left[:REASONS]:
-        whys = [words for _, words in lost.pods[n].unsupported_constraints]
+        whys = [words for _, words in lost.pods[n].undecided]
         names = [name for name in scheduler.nodes if name not in loss.nodes]
         tally = sorted({words for name in names for words in scheduler.refusals(n, name)})
         reasons[n] = ", ".join(whys or tally)

@@ -522,7 +522,7 @@ def check_arrivals(
     scheduler = Scheduler(state, where)
     for number, node in arrivals.items():
         pod = state.pods[number]
-        reasons = [words for kind, words in pod.unsupported_constraints if kind not in released]
+        reasons = [words for kind, words in pod.undecided if kind not in released]
         if pod.role is not Role.PENDING:
             reasons.append(f"it is {pod.role}")
         if node not in scheduler.nodes:

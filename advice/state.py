@@ -53,6 +53,12 @@ GATES, NOMINATED = "gates", "nominated"
 """Kinds of what keeps a pending pod out of every plan."""
 
 
+AFFINITY, SPREAD, OWNER = "affinity", "spread", "owner"
+"""Kinds of what holds a pod on its node, and the scheduler's filters decide (or need not know) of
+one without a node.
+"""
+
+
 SHARES, TOPOLOGY = "shares", "topology"
 """Kinds of what is not modelled: of pods that take a part of a card, and whose gang is to be in one
 domain.
@@ -144,6 +150,8 @@ class Node:
         everything.
     price : of being in use, in the user's money and time; None where it is not given.
     committed : whether it is paid even when it is freed, as a reserved one is.
+    unsure : resources that the node may have more of than `allocatable` says: the bound knows no
+        limit on them.
     """
 
     name: str
@@ -155,6 +163,7 @@ class Node:
     unknown_reason: str = ""
     price: Fraction | None = None
     committed: bool = False
+    unsure: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +183,7 @@ class Pod:
     unsupported_constraints : constraints that are not modelled, as (kind, words): it is pinned.
     soft : preferences and losses that are reported only.
     health : what disruption budgets make of it.
+    priority : pods of a higher one may evict it in order to be placed, which is not modelled.
     gang, gang_topology : what it starts together with, within its namespace; the label of which all
         of that want nodes of one value. "" for none.
     """
@@ -196,6 +206,7 @@ class Pod:
     unsupported_constraints: tuple[tuple[str, str], ...] = ()
     soft: tuple[str, ...] = ()
     health: Health = Health.READY
+    priority: int = 0
     gang: str = ""
     gang_topology: str = ""
 
@@ -208,6 +219,12 @@ class Pod:
     def placed(self) -> bool:
         """Whether it takes room on a node."""
         return self.role not in (Role.PENDING, Role.FINISHED)
+
+    @property
+    def undecided(self) -> tuple[tuple[str, str], ...]:
+        """The constraints of a pod without a node that not even the scheduler's filters decide."""
+        decided = AFFINITY, SPREAD, OWNER
+        return tuple(each for each in self.unsupported_constraints if each[0] not in decided)
 
     @property
     def schedulable(self) -> bool:
@@ -241,6 +258,7 @@ NOT_COMPARED = {
     "owner": "it names a kind, and constrains nothing",
     "soft": "preferences are reported, not modelled",
     "health": "budgets are applied to each pod",
+    "priority": "preemption is named, not modelled",
     "gang": "it says who starts together, which holds no pod that runs in place",
     "gang_topology": "where it is demanded of a pod that runs, the pod is pinned",
 }

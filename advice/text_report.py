@@ -16,7 +16,18 @@ from .answer_page import PagePart, PlanPart
 from .plan import Advice
 from .scheduler_filters import Scheduler
 from .state import GATES, NOMINATED, ClusterState, Role
-from .wording import NAMED, amount, fewest, grouped, plural, qualified, some, tally, wrapped
+from .wording import (
+    NAMED,
+    amount,
+    fewest,
+    grouped,
+    on_nodes,
+    plural,
+    qualified,
+    some,
+    tally,
+    wrapped,
+)
 
 GIVEN = ("usage", "assumed-requests", "kept-free")
 """Assumptions that the user gave: they stand before the answer."""
@@ -69,7 +80,7 @@ class Answer:
     ----------
     state, title, about : what was asked, and of what.
     lines : the answer; the first decides.
-    complete : whether it is what was hoped for.
+    complete : whether it is what was hoped for; None where that is not known.
     advice : the plan whose moves it shows, if any.
     no_plan : why nothing of it can be carried out; "" where it can.
     fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
@@ -81,7 +92,7 @@ class Answer:
     title: str
     about: str
     lines: tuple[Line, ...]
-    complete: bool = True
+    complete: bool | None = True
     advice: Advice | None = None
     no_plan: str = ""
     fewer_nodes: bool = False
@@ -348,7 +359,7 @@ def pending_places(advice: Advice, most: int) -> list[tuple[str, str]]:
     for n in advice.waiting[:most]:
         kinds, pod = (GATES, NOMINATED), state.pods[n]
         why = ", ".join(w for kind, w in pod.unsupported_constraints if kind in kinds)
-        why = why or tally(final.refusals(n, name) for name in staying)
+        why = why or on_nodes(tally(final.refusals(n, name) for name in staying), state.host_noun)
         waits.append((pod.title, f"waits: {why}"))
     for rows, number, verb in (
         (rooms, advice.arrivals, "have room"),

@@ -20,7 +20,7 @@ from .state import Budget, ClusterState, Health, PodTerm, Role, Spread, limitles
 
 __all__ = ["RELEASED", "Reason", "Translation", "translate"]
 
-RELEASED = ("volumes", "budget", "scheduler", "resource claims")
+RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""
 
 
@@ -278,7 +278,13 @@ class _Builder(Kinds):
         endless = {
             name: LARGEST for pod in self.state.pods for name in pod.requests if limitless(name)
         }
-        rooms = [Counter(endless | dict(node.allocatable)) for node in self.state.nodes]
+        rooms = [
+            Counter(endless | {
+                name: room for name, room in node.allocatable.items()
+                if not (self.for_bound and name in node.unsure)
+            })
+            for node in self.state.nodes
+        ]  # fmt: skip
         for pod in self.residents:
             taken = {name: self.asks(pod, name) for name in pod.requests}
             rooms[self.place[pod.node]].subtract(taken)

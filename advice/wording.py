@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ..instances.problem.text import sanitize_for_terminal
@@ -31,10 +31,16 @@ def some(names: Sequence[str], most: int = NAMED) -> str:
     return ", ".join(names[:most]) + f" and {rest} more" * (rest > 0)
 
 
-def tally(refusals: Iterable[Collection[str]]) -> str:
-    """How many nodes have each of their reasons, as the scheduler's events count them."""
+def tally(refusals: Iterable[Collection[str]]) -> dict[str, int]:
+    """How many nodes have each of their reasons, the most first."""
     counts = Counter(why for reasons in refusals for why in sorted({*reasons}))
-    return ", ".join(f"{count} {why}" for why, count in counts.most_common())
+    return dict(counts.most_common())
+
+
+def on_nodes(counts: Mapping[str, int], host: str) -> str:
+    """Reasons by the number of nodes that have them: "on 3 nodes: spread; on 1 node: volume"."""
+    by_number = grouped((plural(count, host), why) for why, count in counts.items())
+    return "; ".join(f"on {number}: {', '.join(whys)}" for number, whys in by_number.items())
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ import typer
 from ..analysis.report.console import console, print_json, require_writable, say
 from ..instances.problem.errors import InvalidOption, NoSolution
 from .arguments import Json
-from .codes import NO_ANSWER
+from .codes import NO_ANSWER, NOT_KNOWN
 from .state_options import StateOptions
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class ShowOptions:
             say("interrupted: the best plan so far is kept, checked")
             raise typer.Exit(exit_code())
         if not answer.complete:
-            raise typer.Exit(NO_ANSWER)
+            raise typer.Exit(NOT_KNOWN if answer.complete is None else NO_ANSWER)
 
     def write_plan(self, answer: Answer) -> str | None:
         """What to run for the answer, where it is asked for."""

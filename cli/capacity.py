@@ -91,7 +91,7 @@ def fit(
     """Say whether new pods fit, and after which moves.
 
     Or with how many new nodes. Pending pods of the state are counted with them. Exit 1 when they
-    do not all fit, even after moves.
+    do not all fit, even after the moves that were found; 3 when that is not known.
     """
     from ..advice.capacity import fit as fitting
     from ..advice.capacity_report import fit_answer
@@ -129,7 +129,8 @@ def buy(
     """Say which nodes to buy at the least price.
 
     They are for pending and new pods. Nothing that runs moves, unless everything does (--replace).
-    Exit 1 when some pods fit nowhere, or some moves have no order.
+    Exit 1 when some pods fit nowhere, or some moves have no order; 3 when it is not known whether
+    some have to wait.
     """
     from ..advice.buying import buy as buying
     from ..advice.capacity_report import buy_answer, buy_document

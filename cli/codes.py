@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-DONE, NO_ANSWER, BAD_INPUT = 0, 1, 2
-"""Done; no solution, a check that fails or a method that failed; bad input or usage."""
+DONE, NO_ANSWER, BAD_INPUT, NOT_KNOWN = 0, 1, 2, 3
+"""Done; no solution, a check that fails or a method that failed; bad input or usage; neither yes
+nor no is known of what was asked about a cluster.
+"""
 
 INTERRUPTED = 130
 """After Ctrl-C; after SIGTERM it is 143."""

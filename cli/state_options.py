@@ -32,7 +32,7 @@ class StateOptions:
     Attributes
     ----------
     release : let pods move that are held in place for this reason (check that they can): volumes,
-        budget, scheduler, 'resource claims'; repeat for more
+        budget, scheduler, owner, 'resource claims'; repeat for more
     cpu_ratio : virtual CPUs per core, for VMs; 4 when not given
     assume_request : count pods that request nothing of a resource as cpu=100m,memory=128Mi
     usage : compare requests with what pods use: `kubectl top pods -A --containers`, VPA

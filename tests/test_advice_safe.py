@@ -314,7 +314,7 @@ def test_a_spread_of_one_template_does_not_count_the_old_one() -> None:
     pods = copy_of("web", "x", "a", **of_template), copy_of("web", "y", "b", **of_template)
     full = (*zones, *pods, copy_of("web", "z", "a", **of_template))
     assert judged(*full, deployment("web", 3, 1)) == [("shop/web", 1, 1, 1)]
-    assert judged(*full, autoscaler("web", 4)) == [("shop/web", 1, 0, 1)]
+    assert judged(*full, autoscaler("web", 4)) == [("shop/web", 1, 0, 0)]
 
 
 def test_what_is_not_known_of_a_workload_is_not_judged() -> None:

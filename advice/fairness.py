@@ -209,14 +209,13 @@ def span(seconds: float) -> str:
 def headline(judged: Fairness) -> str:
     """Who is judged, on how many CPUs, in which shares."""
     accounts, names = judged.found, judged.names
-    total = int(judged.machines.sum())
-    many = judged.unit.count(_number(judged, total))
+    many = judged.unit.count(_number(judged, int(judged.machines.sum())))
     begin = f"{len(names)} {_who(judged)} on {many} ({accounts.machines_from}), "
     if accounts.shares_from == "equal shares" and accounts.settings.split == "uniform":
         return f"{begin}in equal shares: no shares were given (--shares)."
     parts = [
-        f"{name} {100 * machines / total:.3g} %"
-        for name, machines in zip(names, judged.machines.tolist(), strict=True)
+        f"{name} {100 * share:.4g} %"
+        for name, share in zip(names, judged.shares.tolist(), strict=True)
     ]
     if accounts.shares_from == "quotas":
         return f"{begin}each brings its own: {some(parts, 12)}."
@@ -251,7 +250,8 @@ def period(judged: Fairness) -> str:
 def known_to(judged: Fairness, u: int) -> float:
     """How large a debt must be to be one."""
     spread = 0.0 if judged.spread is None else float(judged.spread[u])
-    return max(spread, float(judged.error[u]), EVEN * float(judged.work.sum()))
+    even = EVEN * float(judged.work.sum())
+    return max(spread, float(judged.error[u]), judged.rounding, even)
 
 
 def _debt(judged: Fairness, u: int) -> str:
@@ -350,6 +350,11 @@ def rests_on(judged: Fairness) -> Iterator[str]:
         ]
         yield (
             f"still waiting at the end, shown, not judged (--waiting limit judges): {some(parts)}"
+        )
+    if judged.rounding:
+        yield (
+            f"shares are played in parts of {_number(judged, 1)} {judged.unit.noun}: no debt is "
+            f"sure to less than {amount(judged.rounding)} {judged.unit.hours}"
         )
     references = sorted({each.reference for each in judged.audits})
     yield "; ".join(GAME[name] for name in references)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..analysis.scheduling.fairness import HOUR, Fairness, moment
 from ..analysis.scheduling.views import RULES, Views, views
 from ..analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
 from .fairness import amount, known_to, span
+from .wording import some
 
 MOST_COLUMNS = 6
 """Accounts of the table window by window, those of the largest debts; the page and CSV have all."""
@@ -61,6 +62,21 @@ def _signed(value: float) -> str:
     return amount(value) if value < 0 else f"+{amount(value)}"
 
 
+BY_SITE: dict[str, tuple[Callable[[float], bool], str]] = {
+    "Level FS": (
+        lambda value: value < 1,
+        "fair tree forgets use by half-lives, and ranks accounts within their parent",
+    ),
+    "weightedShare": (
+        lambda value: value > 0,
+        "dominant resource share (DRS) sees what is borrowed when the file was made, no past",
+    ),
+}
+"""The site's own number -> whether it says that an account has more than its share, and why that
+can differ from a debt.
+"""
+
+
 def debts_table(judged: Fairness) -> Table:
     """Who is owed and who owes, the largest claim first."""
 
@@ -74,6 +90,7 @@ def debts_table(judged: Fairness) -> Table:
         hours("owed", _signed),
         hours("sure to"),
         Column("its work came", _late, wrap=False),
+        *(Column(name, numeric=True) for name in judged.found.said),
     )
     rows = tuple(
         (
@@ -83,6 +100,7 @@ def debts_table(judged: Fairness) -> Table:
             float(judged.owed[u]),
             known_to(judged, u),
             float(judged.delay[u]),
+            *(said.get(judged.names[u], "-") for said in judged.found.said.values()),
         )
         for u in np.argsort(-judged.owed, kind="stable").tolist()
     )
@@ -90,7 +108,22 @@ def debts_table(judged: Fairness) -> Table:
         "debts", "Who is owed what", columns, rows,
         "Above 0 it is owed, below 0 it owes. A debt smaller than what it is sure to counts as "
         "even.",
+        notes=tuple(_otherwise(judged)),
     )  # fmt: skip
+
+
+def _otherwise(judged: Fairness) -> Iterator[str]:
+    """Where the site's own rule says that who is owed has too much, or the reverse."""
+    for what, (over, why) in BY_SITE.items():
+        said = judged.found.said.get(what, {})
+        who = [
+            f"{name} ({_signed(float(judged.owed[u]))}, {what} {said[name]})"
+            for u, name in enumerate(judged.names)
+            if name in said and abs(judged.owed[u]) > known_to(judged, u)
+            and over(float(said[name])) == (judged.owed[u] > 0)
+        ]  # fmt: skip
+        if who:
+            yield f"{what} says otherwise of {some(who, 4)}: {why}"
 
 
 def _late(hours: float) -> str:
@@ -105,13 +138,20 @@ def rules_table(seen: Views) -> Table:
         Column(judged.found.kind, bold=True),
         Column("owed", _signed, numeric=True),
         *(Column(name, _signed, numeric=True) for name in RULES.values()),
+        Column("Level FS", numeric=True),
+        Column("fair-tree factor", numeric=True),
     )
-    rows = [
-        (judged.names[u], *(float(debts[rule][u, -1]) for rule in debts))
+    rows: list[tuple[object, ...]] = [
+        (
+            judged.names[u],
+            *(float(debts[rule][u, -1]) for rule in debts),
+            f"{seen.level[u]:.4g}",
+            f"{seen.factor[u]:.4g}",
+        )
         for u in np.argsort(-judged.owed, kind="stable").tolist()
     ]
     apart = [0.0, *(float(seen.apart(rule)[-1]) for rule in RULES)]
-    rows.append(("given to others", *((value, amount(value)) for value in apart)))
+    rows.append(("given to others", *((value, amount(value)) for value in apart), "", ""))
     notes = []
     for rule, name in RULES.items():
         if opposed := seen.opposed(rule):
@@ -124,8 +164,9 @@ def rules_table(seen: Views) -> Table:
     return Table(
         "rules", f"Debts by other rules, in {judged.unit.hours}", columns, tuple(rows),
         "DRS looks at each moment by itself; fair tree and dominant share forget by a half-life "
-        f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. The last "
-        "line is what a rule gives to others than `owed` does.",
+        f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. Level FS "
+        "and the fair-tree factor are as sshare has them at the end, each account one user. The "
+        "last line is what a rule gives to others than `owed` does.",
         notes=tuple(notes),
     )  # fmt: skip
 

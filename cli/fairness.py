@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +23,28 @@ from ..instances.scheduling.accounts import Source
 from .arguments import Json, Schedule, share_of
 from .codes import NO_ANSWER
 from .derived import options_of
-from .fairness_options import Beside
 
 if TYPE_CHECKING:
     from ..analysis.report.picture import Chart
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is asked for beside debts."""
+
+    rules: Annotated[
+        bool,
+        typer.Option("--rules", help="Beside it, debts by DRS, fair tree and dominant share."),
+    ] = False
+    half_life: Annotated[
+        str, typer.Option(metavar="SPAN", help="In which fair tree forgets half: 12h, 7d, 2w.")
+    ] = "7d"
+    without: Annotated[
+        str | None, typer.Option(metavar="ACCOUNT", help="What if it were not there: debts again.")
+    ] = None
+    add_nodes: Annotated[
+        int, typer.Option(metavar="N", min=0, help="What if there were N nodes more: debts again.")
+    ] = 0
 
 
 @options_of(

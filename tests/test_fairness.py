@@ -135,9 +135,9 @@ def test_the_exports_of_a_real_slurm_are_read() -> None:
         sum(node.resources["cpu"] for node in read_nodes(SLURM / "scontrol-show-node-o.txt"))
         == 48_000
     )
-    assert read_shares(SLURM / "sshare-a-l-P.txt") == {
-        "biology": 0.25, "chemistry": 0.25, "physics": 0.5,
-    }  # fmt: skip
+    shares, said = read_shares(SLURM / "sshare-a-l-P.txt")
+    assert shares == {"biology": 0.25, "chemistry": 0.25, "physics": 0.5}
+    assert (said["Level FS"]["physics"], said["fair-tree factor"]["biology"]) == ("inf", "1.000000")
 
 
 def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
@@ -254,11 +254,11 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
  art||1|
   art|dan|parent|
 """
-    found = read_shares(exported(head + tree, "shares.txt"))
+    found, _ = read_shares(exported(head + tree, "shares.txt"))
     assert found == pytest.approx({"bio": 0.25, "phy": 0.5, "art": 0.25})
     # an account with users of its own beside the accounts below it keeps their part
     mixed = head + "root|||\n a||1|\n  a|ann|3|\n  b||1|\n   b|bob|1|\n"
-    assert read_shares(exported(mixed, "mixed.txt")) == pytest.approx({"a": 0.75, "b": 0.25})
+    assert read_shares(exported(mixed, "mixed.txt"))[0] == pytest.approx({"a": 0.75, "b": 0.25})
     with refused(InvalidFile):
         read_shares(exported(head + " a||much|\n", "bad.txt"))
     with refused(InvalidFile):
@@ -547,7 +547,7 @@ def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:
     assert found.spread is not None
     assert found.spread == pytest.approx(np.zeros(2))
     tied = [job(str(n), "abc"[n % 3], 0, 60 * (n // 2), 60 + n) for n in range(9)]
-    moved = judged(exported(tied), Source(machines=2), ties=3)
+    moved = judged(exported(tied), Source(machines=3), ties=3)
     assert moved.spread is not None
     assert moved.spread.max() > 0
     assert judged(exported(tied), Source(machines=2), ties=0).spread is None
@@ -581,7 +581,7 @@ def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
 
 
 def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
-    found = judged(exported(crowd(10)), ties=0)
+    found = judged(exported(crowd(10)), Source(machines=4, shares="a=2,b=1,c=1"), ties=0)
     tried = fit(found)
     wanted, work = found.audits[0].wanted, found.audits[0].work.sum()
     best = min(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -354,7 +355,9 @@ def test_rules_windows_and_changes_are_tables(written, tmp_path: Path) -> None:
 def test_a_change_of_shares_is_judged_as_if_they_were_given(written) -> None:
     path = written(state())
     plain, changed = judged(path), judged(path, shares="bio=6,phy=2")
-    assert what_if(plain, shares={"bio": 6.0, "phy": 2.0}).after == pytest.approx(changed.owed)
+    assert what_if(plain, shares={"bio": Fraction(6), "phy": Fraction(2)}).after == pytest.approx(
+        changed.owed
+    )
     assert by_own_shares(changed).after == pytest.approx(plain.owed)
 
 

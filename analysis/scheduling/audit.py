@@ -102,6 +102,10 @@ class Audit:
         """(k, q) contributed minus received: what is owed (above 0) or owes [unit-seconds]."""
         return self.contributed - self.received
 
+    def in_unit(self, values: Any) -> Any:
+        """Machines, or their seconds, as an amount of the unit that is counted."""
+        return values if self.judged.size == 1 else values * float(self.judged.size)
+
     def document(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -109,17 +113,15 @@ class Audit:
             "division": self.division,
             "window": self.instance.source,
             "organizations": list(self.instance.names),
-            "machines": self.instance.machines.tolist(),
+            "machines": self.in_unit(self.instance.machines).tolist(),
             "jobs": np.bincount(
                 self.instance.organization, minlength=self.instance.organizations
             ).tolist(),
-            "work": self.work.tolist(),
             "times": self.times.tolist(),
-            "received": self.received.tolist(),
-            "contributed": self.contributed.tolist(),
-            "owed": self.owed.tolist(),
-            "error": self.error.tolist(),
-            "bound": self.bound.tolist(),
+            **{
+                name: self.in_unit(getattr(self, name)).tolist()
+                for name in ("work", "received", "contributed", "owed", "error", "bound")
+            },
             "unfairness": self.unfairness,
             "notes": list(self.notes),
         }
@@ -184,7 +186,7 @@ def audit_file(
             raise InvalidOption(FOR_LOGS)
         judged, notes = given, tuple[str, ...]()
     else:
-        found = source.read(path, given)
+        found = source.read(path, given).cut(length)
         judged, notes = window(*found.span(begin, length)), found.notes
     rng = np.random.default_rng(seed_of_rand)
     return audit(judged, judging=judging, rng=rng, notes=notes, time_limit=time_limit)
@@ -321,9 +323,11 @@ def audit_tables(found: Audit) -> list[Table]:
     count = np.bincount(instance.organization, minlength=instance.organizations)
     columns = (
         Column("organization", bold=True),
-        Column("machines", numeric=True),
+        Column("machines", "{:.10g}".format, numeric=True),
         Column("jobs", numeric=True),
-        Column("machine time" if instance.speed is None else "work", "{:,}".format, numeric=True),
+        Column(
+            "machine time" if instance.speed is None else "work", "{:,.10g}".format, numeric=True
+        ),
         Column("share", lambda value: f"{100 * value:.1f} %", numeric=True),
         Column("contributed", "{:.4g}".format, numeric=True),
         Column("received", "{:.4g}".format, numeric=True),
@@ -338,18 +342,16 @@ def audit_tables(found: Audit) -> list[Table]:
     rows = []
     for u, name in enumerate(instance.names):
         owed, work = float(found.owed[u, -1]), int(found.work[u])
-        contributed, received = float(found.contributed[u, -1]), float(found.received[u, -1])
-        machines, jobs = int(instance.machines[u]), int(count[u])
         rows.append(
             (
                 name,
-                machines,
-                jobs,
-                work,
+                found.in_unit(int(instance.machines[u])),
+                int(count[u]),
+                found.in_unit(work),
                 work / total,
-                contributed,
-                received,
-                owed,
+                found.in_unit(float(found.contributed[u, -1])),
+                found.in_unit(float(found.received[u, -1])),
+                found.in_unit(owed),
                 owed / work if work else None,
             )
         )
@@ -361,7 +363,8 @@ def audit_tables(found: Audit) -> list[Table]:
         Column(f"at {time} s", "{:+.4g}".format, numeric=True) for time in found.times.tolist()
     )
     debts = tuple(
-        (name, *values) for name, values in zip(instance.names, found.owed.tolist(), strict=True)
+        (name, *values)
+        for name, values in zip(instance.names, found.in_unit(found.owed).tolist(), strict=True)
     )
     notes = [f"note: {note}" for note in found.notes]
     if found.unfairness:
@@ -453,9 +456,10 @@ def window_notes(windows: Sequence[Window]) -> Iterator[str]:
     several = len(windows) > 1
     if over:
         yield (
-            f"the log used up to {max(peaks)} processors at once"
-            f"{f', in {over} of {len(windows)} windows' * several}, more than the {total} machines "
-            "given: its schedule has an advantage over the reference"
+            f"the log used up to {float(windows[0].size * max(peaks)):.10g} processors at once"
+            f"{f', in {over} of {len(windows)} windows' * several}, more than the "
+            f"{float(windows[0].size * total):.10g} machines given: its schedule has an advantage "
+            "over the reference"
         )
     late = sum(int((each.start < 0).sum()) for each in windows)
     jobs = sum(each.instance.jobs for each in windows)

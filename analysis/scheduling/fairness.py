@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -85,6 +86,32 @@ class Fairness:
     def machines(self) -> Integers:
         """(k,) what each brings."""
         return self.audits[0].instance.machines
+
+    @property
+    def given(self) -> Mapping[str, Fraction]:
+        """The shares that were given, in any unit; machines where none were."""
+        machines = dict(zip(self.names, map(Fraction, self.machines.tolist()), strict=True))
+        return self.found.settings.shares or machines
+
+    @cached_property
+    def shares(self) -> Floats:
+        """(k,) the part of all machines that is each one's, as given."""
+        exact = np.array([float(self.given.get(name, 0)) for name in self.names])
+        shares: Floats = exact / exact.sum()
+        return shares
+
+    @cached_property
+    def rounding(self) -> float:
+        """The most that a coalition's machines, in the integers that jobs take, are off its shares,
+        all the time; beyond 16 organizations, of single ones alone [core hours].
+        """
+        grain = np.gcd.reduce(np.concatenate([each.instance.width for each in self.audits]))
+        k = len(self.names)
+        inside = (np.arange(1 << k)[:, None] >> np.arange(k)) & 1 if k <= 16 else np.eye(k)
+        own = np.array([self.machines, self.shares * self.machines.sum()]) / grain
+        played, given = np.floor(inside @ own.T + 1e-6).T
+        off = grain * np.abs(played - given).max()
+        return float(self.hours(off * sum(each.instance.horizon for each in self.audits)))
 
     @cached_property
     def owed(self) -> Floats:
@@ -227,6 +254,8 @@ class Fairness:
             self.unit.plural: (self.machines * float(self.unit.size)).tolist(),
             f"{self.unit.plural}_from": self.found.machines_from,
             "shares_from": self.found.shares_from,
+            "shares": self.shares.tolist(),
+            "said": {what: dict(said) for what, said in self.found.said.items()},
             f"work_{hours}": self.work.tolist(),
             f"owed_{hours}": self.owed.tolist(),
             f"owed_from_submit_{hours}": None
@@ -235,6 +264,7 @@ class Fairness:
             f"order_of_ties_{hours}": None if self.spread is None else self.spread.tolist(),
             f"sampling_error_{hours}": self.error.tolist(),
             f"sampling_bound_{hours}": self.bound.tolist(),
+            f"rounding_{hours}": self.rounding,
             "share_owed": self.share_owed,
             "mean_delay_hours": self.delay.tolist(),
             "causes": {
@@ -325,6 +355,7 @@ def fairness(
         return _of_given(given, reference, orderings, points, ties)
     accounts = source.read(path, given)
     spans = _spans(windows, accounts.log)
+    accounts = accounts.cut(max(length for _, length in spans))
     audits, empty = _audits(accounts.log, accounts.settings, spans, reference, orderings, points)
     if not audits:
         raise InvalidInstance(
@@ -414,7 +445,7 @@ def _of_given(
         jobs=tuple(map(str, order.tolist())), last=instance.horizon,
     )  # fmt: skip
     accounts = Accounts(
-        log, Settings(by="account"), "the instance", "the instance", None, (), (UNIT,),
+        log, Settings(by="account"), "the instance", "the instance", None, (UNIT,),
         "organization", "",
     )  # fmt: skip
     audits = [_audited(replace(judged, job=np.argsort(order)), reference, orderings, points)]

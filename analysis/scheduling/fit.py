@@ -187,20 +187,23 @@ def _settled(levels: Integers) -> bool:
 
 
 def present_weights(judged: Fairness) -> Integers:
-    """(k,) what organizations have now: their part of the machines, or the weights of queues; the
-    largest is 1000.
+    """(k,) what organizations have now: their shares, or the weights of queues; the largest is
+    1000, and what is above 0 at least 1.
     """
-    queues = {queue.name: queue.weight for queue in judged.found.log.queues}
+    queues = {queue.name: float(queue.weight) for queue in judged.found.log.queues}
     weights = np.array([queues.get(name, 0.0) for name in judged.names])
     if not weights.any():
-        weights = judged.machines.astype(float)
-    whole: Integers = np.round(1000 * weights / weights.max()).astype(np.int64)
-    return whole
+        weights = judged.shares
+    whole = np.maximum(np.round(1000 * weights / weights.max()), weights > 0)
+    return whole.astype(np.int64)
 
 
-def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: Integers) -> Integers:
+def played(
+    judged: Fairness, instance: Scheduling, weights: Integers, levels: Integers, parts: int = 1
+) -> Integers:
     """(j,) starts when the site's rule serves the jobs of an instance: fair share, or of a Kueue
-    its admission without preemption, by `share_kernel.admit`, with the limits of its queues.
+    its admission without preemption, by `share_kernel.admit`, with the limits of its queues. A
+    machine of the judged is so many `parts` of the instance's.
     """
     queues = {queue.name: queue for queue in judged.found.log.queues}
     if not queues or not set(instance.names) <= set(queues):
@@ -210,7 +213,7 @@ def played(judged: Fairness, instance: Scheduling, weights: Integers, levels: In
     unit, total, quota = judged.unit, instance.total_machines, instance.machines
     each = [queues[name] for name in instance.names]
     borrowing, lending = (
-        np.array([min(in_machines(unit, limit), total) for limit in limits])
+        np.array([min(parts * in_machines(unit, limit), total) for limit in limits])
         for limits in ([one.borrowing for one in each], [one.lending for one in each])
     )
     order = instance.order

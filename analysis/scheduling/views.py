@@ -44,12 +44,24 @@ class Views:
     times : (q,) moments, in seconds since the first window's begin.
     debts : rule -> (k, q) hours of the unit; "REF" is `Fairness.owed` over time.
     half_life : seconds, of the rules that forget.
+    level : (k,) Level FS at the end, as Slurm's sshare has it: the share over the part of all use
+        that is left; infinite without use, 0 without a share.
     """
 
     judged: Fairness
     times: Integers
     debts: dict[str, Floats]
     half_life: float
+    level: Floats
+
+    @property
+    def factor(self) -> Floats:
+        """(k,) the fair-tree factor, if each were one user: its rank by Level FS, those alike at
+        the highest of theirs, over their number.
+        """
+        below = self.level[None, :] <= self.level[:, None] * (1 + 1e-9)
+        factor: Floats = below.mean(axis=1)
+        return factor
 
     def apart(self, rule: str) -> Floats:
         """(q,) hours of the unit that a rule gives to others than REF does."""
@@ -89,13 +101,15 @@ class Views:
             "half_life_seconds": self.half_life,
             "times": self.times.tolist(),
             f"debts_{key}": {rule: debts.tolist() for rule, debts in self.debts.items()},
+            "level_fs": [f"{value:.6g}" for value in self.level.tolist()],
+            "fair_tree_factor": self.factor.tolist(),
             f"apart_from_ref_{key}": {rule: self.apart(rule).tolist() for rule in RULES},
         }
 
 
 def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
     """Debts by several rules on the windows of an audit. O(events k log k)."""
-    weight = judged.machines / judged.machines.sum()
+    weight = judged.shares
     times: list[int] = []
     debts: dict[str, list[Floats]] = {rule: [] for rule in ("REF", *RULES)}
     paid, given = np.zeros((2, len(weight)))
@@ -125,7 +139,9 @@ def views(judged: Fairness, half_life: float = 604_800.0) -> Views:
                 debts[rule].append(judged.hours(weight * use.sum() - use))
         paid, before = debts["REF"][-1], begin + each.instance.horizon
     table = {rule: np.array(rows).T for rule, rows in debts.items()}
-    return Views(judged, np.array(times, dtype=np.int64), table, half_life)
+    part = used[0] / (used[0].sum() or 1.0)
+    level = np.divide(weight, part, out=np.where(weight > 0, np.inf, 0.0), where=part > 0)
+    return Views(judged, np.array(times, dtype=np.int64), table, half_life, level)
 
 
 def _parts(judged: Fairness, course: Course) -> Floats:
@@ -136,14 +152,14 @@ def _parts(judged: Fairness, course: Course) -> Floats:
     for name in RESOURCES if log.resources else ():
         if total := amount_of(judged.found.capacity, name):
             each = np.array([amount_of(log.resources[job], name) for job in course.job])
-            parts.append(course.in_use(each / total))
+            parts.append(course.in_use(each / float(total)))
     return np.array(parts)
 
 
 def _now(judged: Fairness, course: Course) -> Floats:
     """(k, m) machines by the share at each moment of all that are in use."""
-    own = np.asarray(judged.machines, dtype=float)
-    weights = {queue.name: queue.weight for queue in judged.found.log.queues}
+    own = judged.shares * judged.machines.sum()
+    weights = {queue.name: float(queue.weight) for queue in judged.found.log.queues}
     weight = np.array([weights.get(name, 1.0) for name in judged.names])
     weight = np.maximum(weight, 1e-9) if weights else np.maximum(own, 1e-9)
     demand, total = course.runs + course.waits, course.runs.sum(axis=0)

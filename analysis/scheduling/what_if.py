@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption, suggest
+from ...instances.scheduling.accounts import most_parts
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Window
-from ...instances.scheduling.split import proportional
-from ...instances.scheduling.widths import in_machines
+from ...instances.scheduling.split import cuts, proportional
 from .audit import audit
 from .fairness import Fairness, in_core_hours
 from .fit import played, present_weights
@@ -49,7 +50,7 @@ class WhatIf:
 def what_if(
     judged: Fairness,
     *,
-    shares: Mapping[str, float] | None = None,
+    shares: Mapping[str, Fraction] | None = None,
     without: str | None = None,
     add_nodes: int = 0,
 ) -> WhatIf:
@@ -72,14 +73,13 @@ def what_if(
         There is no such organization, or it is the only one with jobs or machines; the size of a
         node is not known.
     """
-    names, machines = judged.names, judged.machines
-    total, parts = int(machines.sum()), machines.astype(float)
+    names, given = judged.names, judged.given if shares is None else shares
+    total = int(judged.machines.sum())
     stay = np.ones(len(names), dtype=bool)
     changes = []
     if shares is not None:
         if unknown := sorted(set(shares) - set(names)):
             raise InvalidOption(f"shares names {unknown[0]!r}; {suggest(unknown[0], names)}")
-        parts = np.array([float(shares.get(name, 0.0)) for name in names])
         changes.append("other shares")
     if without is not None:
         if without not in names:
@@ -94,17 +94,24 @@ def what_if(
             )
         total += add_nodes * judged.found.node
         changes.append(f"{add_nodes} node{'s' * (add_nodes != 1)} more")
-    if not parts[stay].any():
+    parts = np.array([given.get(name, Fraction(0)) for name in names])[stay]
+    if not parts.any():
         raise InvalidOption(f"without is {without!r}, which has all of the machines")
     replay = without is not None or add_nodes > 0
+    cut = 1
+    if judged.found.settings.jobs == "parallel":
+        windows = [each.instance for each in judged.audits]
+        most = min(most_parts(each.processing, each.width, each.horizon) for each in windows)
+        cut = cuts(total, parts.tolist(), total * most)
+    machines = proportional(total * cut, parts)
     before, after = np.zeros((2, len(names)))
     for each in judged.audits:
-        old, new = each.judged, _changed(each.judged, proportional(total, parts[stay]), stay)
+        old, new = each.judged, _changed(each.judged, machines, stay, cut)
         if replay:
-            old, new = _replayed(judged, old), new and _replayed(judged, new)
+            old, new = _replayed(judged, old), new and _replayed(judged, new, cut)
         before += in_core_hours(audit(old, reference=each.reference, points=1))
         if new is not None:
-            after[stay] += in_core_hours(audit(new, reference=each.reference, points=1))
+            after[stay] += in_core_hours(audit(new, reference=each.reference, points=1)) / cut
     size = float(judged.unit.size)
     return WhatIf(" and ".join(changes), replay, size * before, size * after)
 
@@ -114,13 +121,17 @@ def by_own_shares(judged: Fairness) -> WhatIf:
     parts.
     """
     queues = judged.found.log.queues
-    parts = {each.name: float(in_machines(judged.unit, each.nominal)) for each in queues}
-    parts = {name: parts.get(name, 0.0 if queues else 1.0) for name in judged.names}
+    parts = {each.name: judged.unit.exact(each.nominal) for each in queues}
+    parts = {name: parts.get(name, Fraction(not queues)) for name in judged.names}
     return replace(what_if(judged, shares=parts), change="by quotas" if queues else "equal shares")
 
 
-def _changed(judged: Window, machines: Integers, stay: npt.NDArray[np.bool_]) -> Window | None:
-    """The same window with the organizations that stay, and their machines; None without jobs."""
+def _changed(
+    judged: Window, machines: Integers, stay: npt.NDArray[np.bool_], cut: int
+) -> Window | None:
+    """The same window with the organizations that stay, and their machines, which are parts of
+    those of the window; None without jobs.
+    """
     instance = judged.instance
     left = stay[instance.organization]
     if not left.any():
@@ -129,14 +140,15 @@ def _changed(judged: Window, machines: Integers, stay: npt.NDArray[np.bool_]) ->
         machines=machines, names=tuple(np.array(instance.names)[stay].tolist()),
         organization=(np.cumsum(stay) - 1)[instance.organization[left]],
         release=instance.release[left], processing=instance.processing[left],
-        processors=None if instance.processors is None else instance.processors[left],
+        processors=instance.width[left] * cut,
     )  # fmt: skip
     job = judged.job[left] if len(judged.job) else judged.job
     return replace(judged, instance=changed, start=judged.start[left], job=job)
 
 
-def _replayed(judged: Fairness, one: Window) -> Window:
-    """The window with the schedule of the site's rule."""
+def _replayed(judged: Fairness, one: Window, cut: int = 1) -> Window:
+    """The window, on so many parts of each machine, with the schedule of the site's rule."""
     by_name = dict(zip(judged.names, present_weights(judged).tolist(), strict=True))
     weights = np.array([by_name[name] for name in one.instance.names], dtype=np.int64)
-    return replace(one, start=played(judged, one.instance, weights, np.zeros_like(weights)))
+    start = played(judged, one.instance, weights, np.zeros_like(weights), cut)
+    return replace(one, start=start)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..problem.option_types import AtLeast, validate_options
 from ..problem.settings import with_settings
 from ..problem.tables import PathLike
 from .formats import Form, read_log
-from .instance import Scheduling
+from .instance import Integers, Scheduling
 from .log import (
     Begin,
     By,
@@ -25,17 +26,17 @@ from .log import (
     Log,
     Machines,
     Settings,
-    Waiting,
     labeled,
     most_processors,
     of_jobs,
     of_partition,
+    organizations_of,
     released_when_eligible,
     window,
     with_waiting,
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
-from .split import Organizations
+from .split import Organizations, cuts
 from .units import Amounts, Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
@@ -59,12 +60,12 @@ class Accounts:
     settings : of windows; begin and length are open.
     machines_from, shares_from : where the numbers are from, for people.
     submitted : the same jobs released at submission, where that makes a difference.
-    waiting : jobs that wait at the end and are not judged.
     notes : what the reading decided.
     kind : what an organization is: "account", "user", or "organization".
     dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
     capacity : all that the cluster has, where the files say it.
     node : machines of the node of the most common size; 0 when it is not known.
+    said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 
     log: Log
@@ -72,17 +73,39 @@ class Accounts:
     machines_from: str
     shares_from: str
     submitted: Log | None
-    waiting: tuple[Waiting, ...]
     notes: tuple[str, ...]
     kind: str
     dealt: str
     capacity: Amounts = field(default_factory=dict)
     node: int = 0
+    said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def unit(self) -> Unit:
         """What a machine is."""
         return self.log.unit
+
+    def cut(self, length: int | None = None) -> Accounts:
+        """The same on machines cut into parts, so that shares are what was given: exactly, or as
+        near as 64 bits hold the utilities of windows of so many seconds (all of the log if None).
+        Machines stay whole where a split gives their numbers, and for sequential jobs.
+        """
+        shares, total, log = self.settings.shares, self.settings.machines, self.log
+        if shares is None or total is None or self.settings.jobs == "sequential":
+            return self
+        length = max(1, log.over - log.begin) if length is None else length
+        parts = cuts(total, shares.values(), total * most_parts(log.run, log.processors, length))
+
+        def finer(whole: Log) -> Log:
+            waiting = (replace(job, processors=parts * job.processors) for job in whole.waiting)
+            unit = replace(whole.unit, size=whole.unit.size / parts)
+            wide = parts * whole.processors
+            return replace(whole, processors=wide, unit=unit, waiting=tuple(waiting))
+
+        return replace(
+            self, log=finer(log), submitted=self.submitted and finer(self.submitted),
+            node=parts * self.node, settings=replace(self.settings, machines=parts * total),
+        )  # fmt: skip
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
         """The log, and a window's settings from `begin`, to the export's end without a length."""
@@ -206,11 +229,9 @@ class Source:
             log = replace(log, group=log.user, groups=log.users)
         by: By = "account" if self.by == "each-user" else self.by
         by_account = by == "account" and self.mapping is None
-        weights = self._parts(log, unit)
+        weights, said = self._parts(log, unit)
         if by_account and self.top is not None:
             log, weights = _merged(log, weights, self.top)
-        if weights is None and self.by == "account" and not (self.split or self.mapping):
-            weights = _without_root(log)
         total, machines_from = self._machines(log, nodes, unit)
         if self.waiting == "limit":
             log = with_waiting(log, total)
@@ -242,6 +263,12 @@ class Source:
             self.mapping, self.assignment_seed, self.jobs,
             self.backfilling and self.jobs == "parallel", weights,
         )  # fmt: skip
+        if weights is None and self.split is None:
+            names = set(organizations_of(log, settings, np.random.default_rng(0))[1])
+            if self.by == "account" and by_account:
+                names = names - {_ROOT} or names
+            settings = replace(settings, shares=dict.fromkeys(sorted(names), Fraction(1)))
+            notes += _shares_notes(log, settings.shares, unit) if by_account else []
         return Accounts(
             log=eligible if self.release == "eligible" else log,
             settings=settings,
@@ -250,10 +277,10 @@ class Source:
             capacity=summed(_brought(log, nodes)),
             node=max(sizes, key=lambda size: (sizes[size], size), default=0),
             submitted=log if different and self.release == "eligible" else None,
-            waiting=log.waiting,
             notes=tuple(notes),
             kind=kind if by_account else "organization",
             dealt="" if by_account or self.mapping is not None else self.by,
+            said=said,
         )
 
     def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, list[str]]:
@@ -268,23 +295,30 @@ class Source:
             brought.append(self.machines * unit.parts)
         return in_unit(log, unit, brought)
 
-    def _parts(self, log: Log, unit: Unit) -> dict[str, float] | None:
-        """Each organization's part: as given, what sshare says, or what queues bring."""
+    def _parts(
+        self, log: Log, unit: Unit
+    ) -> tuple[dict[str, Fraction] | None, dict[str, dict[str, str]]]:
+        """Each organization's part: as given, what sshare says, or what queues bring; and what the
+        site's own rule says of it.
+        """
+        by_queue = log.queues and self.by == "account" and not (self.split or self.mapping)
+        statuses = {queue.name: queue.weighted_share for queue in log.queues if by_queue}
+        shown = {name: share for name, share in statuses.items() if share}
+        said = {"weightedShare": shown} if shown else {}
         if self.shares is not None:
             if "=" not in self.shares:
                 return read_shares(self.shares)
             expected = "a file, or a part for each account such as bio=40,astro=30"
-            parts = named_numbers(self.shares, "shares", expected)
-            return {name: float(part) for name, part in parts.items()}
-        if not log.queues or self.by != "account" or self.split or self.mapping:
-            return None
-        quotas = {each.name: float(in_machines(unit, each.nominal)) for each in log.queues}
+            return named_numbers(self.shares, "shares", expected), said
+        if not by_queue:
+            return None, said
+        quotas = {each.name: unit.exact(each.nominal) for each in log.queues}
         if not any(quotas.values()):
             raise InvalidOption(
                 f"unit is {self.unit}, of which no queue has a quota; expected one "
                 f"of: {', '.join(sorted(summed(each.nominal for each in log.queues)))}"
             )
-        return quotas
+        return quotas, said
 
     def _shares_from(self, log: Log) -> str:
         if self.shares is None:
@@ -298,7 +332,7 @@ class Source:
         if self.machines is not None:
             return -int(-self.machines / unit.size // 1), "as given"
         if log.queues:
-            return sum(in_machines(unit, each.nominal) for each in log.queues), "quotas"
+            return in_machines(unit, summed(each.nominal for each in log.queues)), "quotas"
         if nodes and unit.resource != "billing":
             total = in_machines(unit, summed(node.resources for node in nodes))
             if not total > 0:
@@ -341,7 +375,7 @@ def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
     """
     over = accounts.log.over
     table: dict[str, tuple[int, int, float]] = {}
-    for job in accounts.waiting:
+    for job in accounts.log.waiting:
         if job.eligible is not None and job.eligible < over:
             jobs, cpus, waited = table.get(job.account, (0, 0, 0.0))
             more = job.processors * (over - job.eligible)
@@ -359,8 +393,10 @@ def _users(log: Log, account: str) -> Log:
 
 
 def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:
-    """What each queue brings, or each node has."""
-    return [each.nominal for each in log.queues] or [node.resources for node in nodes]
+    """What all queues bring, or each node has."""
+    if log.queues:
+        return [summed(each.nominal for each in log.queues)]
+    return [node.resources for node in nodes]
 
 
 def _left_out(log: Log) -> Iterator[str]:
@@ -386,7 +422,7 @@ def _down(nodes: list[SlurmNode], unit: Unit) -> Iterator[str]:
         )
 
 
-def _shares_notes(log: Log, weights: dict[str, float], unit: Unit) -> Iterator[str]:
+def _shares_notes(log: Log, weights: dict[str, Fraction], unit: Unit) -> Iterator[str]:
     ran = _ran(log)
     if without := sorted(ran - set(weights)):
         yield f"no shares, so no {unit.nouns} of their own: {', '.join(without)}"
@@ -399,15 +435,17 @@ def _ran(log: Log) -> set[str]:
     return {log.groups[number] for number in np.unique(log.group).tolist()}
 
 
-def _without_root(log: Log) -> dict[str, float] | None:
-    """Equal parts for all accounts but the administrator's; None where it has no jobs, or all."""
-    ran = _ran(log)
-    return dict.fromkeys(sorted(ran - {_ROOT}), 1.0) if _ROOT in ran and len(ran) > 1 else None
+def most_parts(run: Integers, width: Integers, length: int) -> int:
+    """Parts of a machine with which 64 bits hold the utility of jobs in a window of so many
+    seconds, 0 where it is beyond them.
+    """
+    work = float((np.minimum(run, length) * width.astype(float)).sum())
+    return int(2.0**61 // (work * (length + 1.0)))
 
 
 def _merged(
-    log: Log, weights: dict[str, float] | None, top: int
-) -> tuple[Log, dict[str, float] | None]:
+    log: Log, weights: dict[str, Fraction] | None, top: int
+) -> tuple[Log, dict[str, Fraction] | None]:
     """The log with all but the accounts of most work made one."""
     work = np.bincount(
         log.group, weights=(log.run * log.processors).astype(float), minlength=len(log.groups)
@@ -416,9 +454,9 @@ def _merged(
     names = [name if name in largest else OTHERS for name in log.groups]
     groups, group = labeled([names[g] for g in log.group])
     if weights is not None:
-        merged: dict[str, float] = {}
+        merged: dict[str, Fraction] = {}
         for name, share in weights.items():
             key = name if name in largest else OTHERS
-            merged[key] = merged.get(key, 0.0) + share
+            merged[key] = merged.get(key, Fraction(0)) + share
         weights = merged
     return replace(log, group=group, groups=groups), weights

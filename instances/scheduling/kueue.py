@@ -24,7 +24,6 @@ from ..problem.quantities import amount, measured
 from ..problem.reading import parse_any_json, read_text
 from ..problem.tables import PathLike
 from .log import Log, Waiting, labeled
-from .split import proportional
 from .units import GPU, Queue, amount_of, summed
 
 KUEUE_COMMAND = (
@@ -205,10 +204,12 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
                 value = entry.get(key)
                 most = _ENDLESS if key in _LIMITS else None
                 _add(table, entry["name"], flavor, most if value is None else value, key=key)
-        weight = float(_number((spec.get("fairSharing") or {}).get("weight", 1), "weight"))
+        weight = _number((spec.get("fairSharing") or {}).get("weight", 1), "weight")
+        said = ((item.get("status") or {}).get("fairSharing") or {}).get("weightedShare")
         root = above[name][-1] if above[name] else name
         nominal, borrowing, lending = quota.values()
-        reading.queues[name] = Queue(name, root, nominal, borrowing, lending, weight)
+        shown = "" if said is None else str(_number(said, "weightedShare"))
+        reading.queues[name] = Queue(name, root, nominal, borrowing, lending, weight, shown)
     for cohort, spec in cohorts.items():
         pool: dict[str, int] = {}
         reading.at = f"Cohort {cohort}"
@@ -219,12 +220,12 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         if not any(pool.values()) or not members:
             continue
         weights = [queue.weight for queue in members]
-        parts = {
-            resource: proportional(number, weights if any(weights) else [1.0] * len(members))
-            for resource, number in pool.items()
-        }
-        for place, queue in enumerate(members):
-            more = {resource: int(divided[place]) for resource, divided in parts.items()}
+        if not any(weights):
+            weights = [Fraction(1)] * len(members)
+        for queue, weight in zip(members, weights, strict=True):
+            more: dict[str, Any] = {
+                resource: number * weight / sum(weights) for resource, number in pool.items()
+            }
             more[GPU] = amount_of(more, GPU)
             nominal = summed([queue.nominal, more])
             reading.queues[queue.name] = replace(queue, nominal=nominal)

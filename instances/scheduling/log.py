@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Annotated, Literal
 
 import numpy as np
@@ -137,6 +138,7 @@ class Window:
     job : (j,) the job of the log that each is a copy of; empty where there is no log.
     machine : (j,) the machine of each job, where a schedule is judged that is no log's.
     title : whose schedule that is, for people.
+    size : how much of the unit that is counted a machine is.
     """
 
     instance: Scheduling
@@ -145,6 +147,7 @@ class Window:
     job: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     machine: Integers | None = None
     title: str = ""
+    size: Fraction = Fraction(1)
 
 
 @validate_options
@@ -189,7 +192,7 @@ class Settings:
     assignment_seed: Annotated[int, AtLeast(0)] = 0
     jobs: JobsAs = "sequential"
     backfilling: bool = False
-    shares: Mapping[str, float] | None = None
+    shares: Mapping[str, Fraction] | None = None
 
     def __post_init__(self) -> None:
         if self.backfilling and self.jobs == "sequential":
@@ -234,7 +237,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             f"a window with submissions; the log's are from {log.begin} to {log.end}",
             "Choose another begin or a longer length",
         )  # fmt: skip
-    owner, names = _owners(log, settings, source)
+    owner, names = organizations_of(log, settings, source)
     organization = (
         source.integers(0, len(names), len(chosen)) if settings.by == "job" else owner[chosen]
     )
@@ -255,7 +258,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             f"{log.name} does not say how many processors there are; give machines="
         )
     machines = (
-        proportional(total or 0, [settings.shares.get(name, 0.0) for name in names])
+        proportional(total or 0, [float(settings.shares.get(name, 0)) for name in names])
         if settings.shares is not None
         else machine_split(
             settings.machines or 0 if given else total or 0, len(names), settings.split
@@ -267,7 +270,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         widest = int(chosen[used.argmax()])
         name = f"job {log.jobs[widest]}" if log.jobs else "a job"
         there, wide = (float(log.unit.size * number) for number in (most, int(used.max())))
-        what = "processors" if log.unit == CPUS else log.unit.nouns
+        what = "processors" if log.unit.resource == CPUS.resource else log.unit.nouns
         user = log.users[log.user[widest]]
         raise InvalidOption(
             f"machines is {there:.10g}; {name} of user {user} in the window, "
@@ -289,7 +292,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         source=f"{log.name} from second {begin} for {length}, {settings.initial} start; "
         f"{'accounting log' if thanks is None else f'acknowledge {thanks}'}",
     )
-    return Window(instance, np.repeat(start, copies), begin, np.repeat(chosen, copies))
+    job = np.repeat(chosen, copies)
+    return Window(instance, np.repeat(start, copies), begin, job, size=log.unit.size)
 
 
 def of_partition(log: Log, name: str) -> Log:
@@ -421,10 +425,20 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
     return table
 
 
-def _owners(
+def organizations_of(
     log: Log, settings: Settings, rng: np.random.Generator
 ) -> tuple[Integers, tuple[str, ...]]:
-    """(n,) organization of each job, -1 when the mapping misses it; and their names."""
+    """(n,) organization of each job, -1 when the mapping misses it; and their names.
+
+    Parameters
+    ----------
+    rng : deals users or groups; dealt jobs have no entry.
+
+    Raises
+    ------
+    InvalidFile
+        The mapping is none.
+    """
     labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
     if settings.mapping is not None:
         table = read_mapping(settings.mapping, "group" if settings.of_groups else "user")

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -160,8 +161,9 @@ def read_nodes(path: PathLike) -> list[SlurmNode]:
     return nodes
 
 
-def read_shares(path: PathLike) -> dict[str, float]:
-    """Account -> its part of the machine by sshare's raw shares, summing to 1.
+def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str, str]]]:
+    """Account -> its part of the machine by sshare's raw shares, summing to 1; and its Level FS,
+    with the least and the largest fair-tree factor of its users, as printed.
 
     An account's part is divided among its own users and the accounts below it by their raw shares;
     what its users have is the account's own. The part of the users of root, the administrator's
@@ -181,7 +183,8 @@ def read_shares(path: PathLike) -> dict[str, float]:
             f"User and RawShares between bars. Make it with: {SHARES_COMMAND}"
         )
     table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
-    children: list[tuple[int, str, bool, float]] = []
+    children: list[tuple[int, str, bool, Fraction]] = []
+    standing: dict[str, dict[str, list[str]]] = {"Level FS": {}, "fair-tree factor": {}}
     for row in table:
         name = row.cells[table.places["Account"]]
         depth = len(name) - len(name.lstrip(" "))
@@ -192,21 +195,30 @@ def read_shares(path: PathLike) -> dict[str, float]:
         value = 1.0 if raw in ("", "parent") else row.number("RawShares")
         if value < 0:
             raise row.wrong("RawShares", "a number, at least 0")
-        children.append((depth, row["Account"], bool(row["User"]), value))
-    shares: dict[str, float] = {}
-    _divide(children, 0, len(children), 1.0, shares)
+        children.append((depth, row["Account"], bool(row["User"]), Fraction(value)))
+        what, column = list(standing)[bool(row["User"])], "FairShare" if row["User"] else "LevelFS"
+        short = len(row.cells) <= table.places.get(column, 0)
+        if not short and re.fullmatch(r"inf|[0-9.]+", row[column]):
+            standing[what].setdefault(row["Account"], []).append(row[column])
+    shares: dict[str, Fraction] = {}
+    _divide(children, 0, len(children), Fraction(1), shares)
     shares.pop("root", None)
     total = sum(shares.values())
     if total <= 0:
         raise InvalidFile(
             f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
         )
-    return {name: share / total for name, share in shares.items()}
+    said: dict[str, dict[str, str]] = {}
+    for what, of in standing.items():
+        for name, each in of.items():
+            span = dict.fromkeys((min(each, key=float), max(each, key=float)))
+            said.setdefault(what, {})[name] = " to ".join(span)
+    return {name: share / total for name, share in shares.items()}, said
 
 
 def _divide(
-    rows: list[tuple[int, str, bool, float]], first: int, end: int, part: float,
-    shares: dict[str, float],
+    rows: list[tuple[int, str, bool, Fraction]], first: int, end: int, part: Fraction,
+    shares: dict[str, Fraction],
 ) -> None:  # fmt: skip
     """Give the rows of one level their parts, and those below them theirs, without recursion."""
     todo = [(first, end, part)]
@@ -214,13 +226,13 @@ def _divide(
         first, end, part = todo.pop()
         level = min((rows[n][0] for n in range(first, end)), default=0)
         heads = [n for n in range(first, end) if rows[n][0] == level]
-        total = sum(rows[n][3] for n in heads) or 1.0
+        total = sum(rows[n][3] for n in heads) or Fraction(1)
         for head, following in zip(heads, [*heads[1:], end], strict=True):
             _, name, user, raw = rows[head]
             mine = part * raw / total
             below = following > head + 1
             if user or not below:
-                shares[name] = shares.get(name, 0.0) + mine
+                shares[name] = shares.get(name, Fraction(0)) + mine
             if below:
                 todo.append((head + 1, following, mine))
 

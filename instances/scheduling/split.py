@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from fractions import Fraction
+from math import lcm
 from numbers import Integral
 from typing import Annotated, cast
 
@@ -11,6 +14,11 @@ import numpy.typing as npt
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Between, validate_options
 from .instance import MOST_MACHINES, Integers
+
+MOST_UNITS = 1_000_000
+"""Machines of the game at most; where there would be more, amounts are rounded up to a coarser
+grain, and shares to one.
+"""
 
 Organizations = Annotated[int, Between(1, MOST_MACHINES // 10)]
 
@@ -51,6 +59,22 @@ def proportional(total: int, weight: npt.ArrayLike) -> Integers:
     left = total - int(machines.sum())
     machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1
     return cast("Integers", machines)
+
+
+def cuts(total: int, shares: Collection[Fraction], most: int) -> int:
+    """Into how many parts each machine is cut for shares to be integers of parts; at least one.
+
+    Parameters
+    ----------
+    total : machines in all.
+    shares : in proportion to which they are divided; one of them above 0.
+    most : parts of all machines, and at most MOST_UNITS; where shares take more, as many as there
+        may be.
+    """
+    whole = sum(shares)
+    most = min(most, MOST_UNITS)
+    exact = lcm(*((total * share / whole).denominator for share in shares))
+    return exact if total * exact <= most else max(1, most // total)
 
 
 def _given(split: str, total: int, organizations: int) -> Integers:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import lcm
 from types import MappingProxyType
+from typing import Any
 
 from ..problem.errors import InvalidOption
 
@@ -38,18 +39,20 @@ class Queue:
     Attributes
     ----------
     name, cohort : its own, and that of the root of its cohorts.
-    nominal : its quota.
+    nominal : its quota, with its part of its cohorts' own: integers, or fractions of them.
     borrowing, lending : the most above its quota, and the most of it that others may use; more
         than anyone has where there is no limit.
     weight : for fair sharing.
+    weighted_share : as its status says; "" where it says nothing.
     """
 
     name: str
     cohort: str
-    nominal: Amounts
+    nominal: Mapping[str, Any]
     borrowing: Amounts
     lending: Amounts
-    weight: float
+    weight: Fraction
+    weighted_share: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """How much of it, in `parts`, there is among resources.
+        """How much of it, in `parts`, there is among resources, see `exact`."""
+        return int(self.exact(amounts))
+
+    def exact(self, amounts: Mapping[str, Any]) -> Fraction:
+        """The same where a resource may be a fraction.
 
         Raises
         ------
@@ -91,7 +98,7 @@ class Unit:
             A type of GPU has no price.
         """
         if not self.prices:
-            return amount_of(amounts, self.resource)
+            return Fraction(amount_of(amounts, self.resource))
         typed = {
             name.removeprefix(f"{GPU}:"): number
             for name, number in amounts.items()
@@ -107,7 +114,7 @@ class Unit:
                     f"prices has no {name}, and there are {which}; give one, such as {name}=1"
                 )
             total += number * self.prices[name]
-        return int(total * self.parts)
+        return total * self.parts
 
     @property
     def nouns(self) -> str:

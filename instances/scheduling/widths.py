@@ -13,12 +13,8 @@ import numpy as np
 from ..problem.documents import shortened
 from ..problem.errors import InvalidOption
 from .log import Log, of_jobs
+from .split import MOST_UNITS
 from .units import GPU, Amounts, Unit, amount_of, summed
-
-MOST_UNITS = 1_000_000
-"""Machines of the game at most; where there would be more, amounts are rounded up to a coarser
-grain.
-"""
 
 
 def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str]]:

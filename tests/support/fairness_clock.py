@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from math import log
+from math import gcd, lcm, log
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +124,7 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
         )  # fmt: skip
         jobs = [job for job in jobs if width(job, unit)]
         names = sorted({job.owner for job in jobs})
-        grain = _grain([width(job, unit) for job in jobs], Fraction(total), unit)
-        parts = int(total / grain)
-        own = [grain * (parts // len(names) + (n < parts % len(names))) for n in range(len(names))]
+        own = [Fraction(total) / len(names)] * len(names)
         weights = np.array([float(each) for each in own])
     found = fairness(str(path), source, ties=0, reference="REF")
     jobs = [job for job in jobs if width(job, unit)]
@@ -135,7 +133,7 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
         return
     begin = min(job.submit for job in jobs)
     horizon = over - begin
-    grain = _grain([width(job, unit) for job in jobs], sum(own, Fraction(0)), unit, own * kueue)
+    grain = _grain([width(job, unit) for job in jobs] + own)
     ours = {name: float(value) for name, value in zip(found.names, found.owed, strict=True)}
     theirs = _by_clock(jobs, names, own, grain, unit, begin, horizon)
     for name, value in theirs.items():
@@ -152,13 +150,10 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
                 yield f"{unit}, {rule}: q{name} {mine[f'q{name}']}, by the clock {value}"
 
 
-def _grain(
-    widths: list[Fraction], total: Fraction, unit: str, own: list[Fraction] | None = None
-) -> Fraction:
-    """The largest amount of which the unit and all that is looked at are multiples."""
-    numbers = [Fraction(1), total, *widths, *(own or [])]
-    scale = 2 if unit in ("memory", "prices") else 1
-    return Fraction(int(np.gcd.reduce([int(each * scale) for each in numbers])), scale)
+def _grain(amounts: list[Fraction]) -> Fraction:
+    """The largest amount of which all are multiples."""
+    scale = lcm(*(each.denominator for each in amounts))
+    return Fraction(gcd(*(int(each * scale) for each in amounts)), scale)
 
 
 def _by_clock(

@@ -1,0 +1,205 @@
+"""Shares are played, printed and used as they were given, on however few machines."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
+
+from cotenant.advice.fairness import fairness_head, fairness_lines, known_to
+from cotenant.advice.fairness_tables import debts_table, rules_table
+from cotenant.analysis.scheduling.audit import audit_file, audit_tables
+from cotenant.analysis.scheduling.fairness import Fairness, fairness
+from cotenant.analysis.scheduling.fit import present_weights
+from cotenant.analysis.scheduling.views import views
+from cotenant.analysis.scheduling.what_if import what_if
+from cotenant.instances.scheduling import split
+from cotenant.instances.scheduling.accounts import Source
+
+CASES = Path(os.environ.get("COTENANT_DATA", "/nonexistent")) / "cases/research"
+HEADER = "JobID|Account|Submit|Start|End|ElapsedRaw|AllocCPUS|State"
+
+Job = tuple[str, int, int, int, int]
+"""Account, submission, start and length in minutes, CPUs."""
+
+
+def exported(folder: Path, jobs: Sequence[Job]) -> str:
+    lines = [HEADER]
+    for number, (account, sent, start, run, cpus) in enumerate(jobs):
+        times = [
+            f"2026-03-02T{minute // 60:02}:{minute % 60:02}:00"
+            for minute in (sent, start, start + run)
+        ]
+        lines.append(f"{number}|{account}|{'|'.join(times)}|{60 * run}|{cpus}|COMPLETED")
+    (folder / "sacct.txt").write_text("\n".join(lines) + "\n")
+    return str(folder / "sacct.txt")
+
+
+LIKE: list[Job] = [
+    ("big", 0, 0, 180, 8),
+    *((f"lab{n}", 0, 180, 60, 1) for n in range(8)),
+    ("last", 0, 240, 60, 1),
+]
+
+
+def crowd(seed: int, accounts: Sequence[str], number: int = 40) -> list[Job]:
+    """Jobs that wait for eight CPUs, no two of which are sent in one minute."""
+    rng = np.random.default_rng(seed)
+    sent = np.sort(rng.choice(300, number, replace=False))
+    return [
+        (accounts[rng.integers(len(accounts))], int(minute), int(minute + rng.integers(0, 90)),
+         int(rng.integers(5, 60)), int(rng.integers(1, 5)))
+        for minute in sent
+    ]  # fmt: skip
+
+
+def owed(judged: Fairness) -> dict[str, float]:
+    return dict(zip(judged.names, judged.owed.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("shares", [None, ",".join(f"{job[0]}=7" for job in [LIKE[0], *LIKE[1:]])])
+def test_ten_equal_accounts_on_eight_cpus_like_jobs_are_owed_alike(tmp_path, shares) -> None:
+    found = fairness(exported(tmp_path, LIKE), Source(machines=8, shares=shares))
+    assert found.shares.tolist() == [0.1] * 10
+    assert (found.machines * float(found.unit.size)).tolist() == pytest.approx([0.8] * 10)
+    alike = [value for name, value in owed(found).items() if name.startswith("lab")]
+    assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)
+    assert owed(found)["last"] > alike[0] > 0 > owed(found)["big"]
+    after = dict(zip(found.names, what_if(found, without="last").after, strict=True))
+    rest = [value for name, value in after.items() if name.startswith("lab")]
+    assert rest == pytest.approx([rest[0]] * 8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_accounts_renamed_debts_stay_within_the_printed_uncertainty(tmp_path, seed) -> None:
+    jobs = crowd(seed, "abcde")
+    names = dict(zip("abcde", "ecabd", strict=True))
+    source = Source(machines=8)
+    found = fairness(exported(tmp_path, jobs), source)
+    other = fairness(exported(tmp_path, [(names[job[0]], *job[1:]) for job in jobs]), source)
+    for u, name in enumerate(found.names):
+        sure = known_to(found, u) + known_to(other, other.names.index(names[name]))
+        assert abs(found.owed[u] - owed(other)[names[name]]) <= sure
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_machines_cut_in_ten_and_a_hundred_debts_differ_by_less_than_is_printed(
+    tmp_path, monkeypatch, seed
+) -> None:
+    path = exported(tmp_path, crowd(seed, "abc"))
+    source = Source(machines=8, shares="a=37,b=41,c=29")
+    exact = fairness(path, source, ties=0)
+    assert exact.rounding == 0
+    errors = []
+    for most in (8, 80, 800):
+        monkeypatch.setattr(split, "MOST_UNITS", most)
+        coarse = fairness(path, source, ties=0)
+        assert (coarse.machines.sum(), coarse.shares.tolist()) == (most, exact.shares.tolist())
+        assert present_weights(coarse).tolist() == present_weights(exact).tolist()
+        errors.append(np.abs(coarse.owed - exact.owed).max())
+        assert errors[-1] <= max(coarse.rounding, 1e-9)
+        assert coarse.rounding == 0 or known_to(coarse, 0) >= coarse.rounding
+        said = any("shares are played in parts of" in line for line in fairness_lines(coarse))
+        assert said == (coarse.rounding > 0)
+    assert errors[0] > 0.1 > errors[2]
+
+
+def test_shares_finer_than_machines_are_printed_and_used_as_given(tmp_path) -> None:
+    jobs: list[Job] = [("a", 0, 0, 60, 4), ("b", 0, 0, 60, 3), ("e", 0, 0, 60, 1)]
+    found = fairness(
+        exported(tmp_path, [*jobs, ("c", 0, 60, 60, 1), ("d", 0, 60, 60, 1)]),
+        Source(machines=8, shares="a=50,b=30,c=10,d=5,e=5"),
+    )
+    assert "shares (as given): a 50 %, b 30 %, c 10 %, d 5 %, e 5 %." in " ".join(
+        " ".join(fairness_head(found)).split()
+    )
+    assert present_weights(found).tolist() == [1000, 600, 200, 100, 100]
+    # of ten core hours, with nothing forgotten, the share less the use
+    tree = views(found, 1e12).debts["tree"][:, -1]
+    assert tree == pytest.approx([5 - 4, 3 - 3, 1 - 1, 0.5 - 1, 0.5 - 1], abs=1e-6)
+
+
+def test_level_fs_is_the_share_over_the_use_and_ranks_accounts(tmp_path) -> None:
+    jobs: list[Job] = [("a", 0, 0, 60, 1), ("b", 0, 0, 60, 1), ("c", 0, 0, 60, 2)]
+    found = fairness(exported(tmp_path, jobs), Source(machines=4, shares="a=2,b=1,c=2,d=0.0001"))
+    seen = views(found)
+    assert seen.level == pytest.approx([1.6, 0.8, 0.8, np.inf], rel=1e-4)
+    assert seen.factor.tolist() == [0.75, 0.5, 0.5, 1.0]
+    assert [column.name for column in rules_table(seen).columns][-2:] == [
+        "Level FS", "fair-tree factor",
+    ]  # fmt: skip
+    json.dumps(seen.document(), allow_nan=False)
+
+
+def test_level_fs_of_sshare_stands_beside_the_debt_and_a_difference_names_the_rule(
+    tmp_path,
+) -> None:
+    (tmp_path / "shares.txt").write_text(
+        "Account|User|RawShares|FairShare|LevelFS\n"
+        " a||1||0.500000\n  a|ann|1|0.750000|1\n  a|bob|1|0.250000|0.5\n b||1||inf\n  b|cat|1\n"
+    )
+    jobs: list[Job] = [("b", 0, 0, 60, 8), ("a", 0, 60, 60, 8)]
+    source = Source(machines=8, shares=str(tmp_path / "shares.txt"))
+    table = debts_table(fairness(exported(tmp_path, jobs), source))
+    assert [row[0] for row in table.rows] == ["a", "b"]
+    assert [row[-2:] for row in table.rows] == [("0.500000", "0.250000 to 0.750000"), ("inf", "-")]
+    (note,) = table.notes
+    assert note.startswith("Level FS says otherwise of a (+")
+    assert "half-lives" in note
+
+
+def three_queues(folder: Path, shares: Sequence[int | None]) -> str:
+    items = [cohort("all", gpus=4)]
+    for name, share in zip("abc", shares, strict=True):
+        queue = cluster_queue(name, {"a100": 0}, cohort="all")
+        if share is not None:
+            queue["status"] = {"fairSharing": {"weightedShare": share}}
+        items += [queue, local_queue(name)]
+    for n in range(4):
+        items.append(workload(f"a{n}", "a", 0, 0, 3600, 1))
+    for name in "bc":
+        items.append(workload(f"{name}0", name, 0, 3600, 5400, 1))
+    (folder / "kueue.json").write_text(json.dumps(listed(items)))
+    return str(folder / "kueue.json")
+
+
+def test_three_queues_of_one_cohort_have_a_third_each(tmp_path) -> None:
+    found = fairness(three_queues(tmp_path, [None] * 3), Source(unit="gpu"))
+    assert found.shares == pytest.approx([1 / 3] * 3)
+    assert (found.machines * float(found.unit.size)).tolist() == pytest.approx([4 / 3] * 3)
+    assert owed(found)["b"] == pytest.approx(owed(found)["c"])
+    assert found.found.said == {}
+
+
+def test_weighted_share_stands_beside_the_debt_and_a_difference_names_the_rule(tmp_path) -> None:
+    table = debts_table(fairness(three_queues(tmp_path, [0, 250, None]), Source(unit="gpu")))
+    shown = {row[0]: row[-1] for row in table.rows}
+    assert (table.columns[-1].name, shown) == ("weightedShare", {"a": "0", "b": "250", "c": "-"})
+    (note,) = table.notes
+    assert "a (-" in note
+    assert "b (+" in note
+    assert "c (" not in note
+    assert "DRS" in note
+
+
+def test_audit_counts_whole_cpus_where_machines_are_cut(tmp_path) -> None:
+    path = exported(tmp_path, LIKE)
+    found = audit_file(path, source=Source(machines=8))
+    assert found.document()["machines"] == pytest.approx([0.8] * 10)
+    assert sum(found.document()["work"]) == pytest.approx(33 * 3600)
+    balance, _ = audit_tables(found)
+    assert balance.rows[0][:4] == ("big", pytest.approx(0.8), 1, pytest.approx(24 * 3600))
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="COTENANT_DATA has no cases")
+def test_shared_cases_are_played_with_equal_shares() -> None:
+    ten = fairness(CASES / "ten-equal-accounts-on-8.sacct.txt", Source(machines=8))
+    alike = [value for name, value in owed(ten).items() if name not in ("laba", "labj")]
+    assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)
+    three = fairness(CASES / "three-queues-one-cohort.kueue.json", Source(unit="gpu"))
+    assert three.shares == pytest.approx([1 / 3] * 3)

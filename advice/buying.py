@@ -133,6 +133,8 @@ def buy(
             final, arrivals, of = bought
         if len(arrivals) == len(asked):
             break
+    else:
+        final, arrivals, of = market.with_more(final, arrivals, of)
     waiting = tuple(n for n in asked if n not in arrivals)
     outside = sum(not state.pods[n].schedulable for n in asked)
     least, bound = market.bounds(relaxed, len(waiting) - outside, work)
@@ -242,6 +244,32 @@ class _Market:
         where = {n: pod.node for n, pod in enumerate(final.pods) if pod.placed}
         check_arrivals(final, where, arrivals)
         return final, arrivals, of_new
+
+    def with_more(
+        self, final: ClusterState, arrivals: dict[int, str], of: dict[str, int]
+    ) -> tuple[ClusterState, dict[int, str], dict[str, int]]:
+        """The same with one more node after the other of the cheapest type that takes a pod of
+        which a spread wants more of them, as no instance knows a minDomains; what there was where
+        the rest do not all arrive so.
+        """
+        best, able = (final, arrivals, of), can_arrive(self.state)
+        wanted = Counter(of[node.name] for node in final.nodes if node.name in of)
+        left = [self.state.pods[n] for n in able if n not in arrivals]
+        fits = [k for k, one in enumerate(self.types) if one.most is None
+                and left and all(admits(one.node, pod) for pod in left)]  # fmt: skip
+        if not fits or not all(any(s.domains > 1 for s in pod.spread) for pod in left):
+            return best
+        kind = min(fits, key=lambda k: self.types[k].node.price or 0)
+        for _ in left:
+            wanted[kind] += 1
+            grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
+            names = [node.name for node in grown.nodes]
+            found = admitted(Scheduler(grown), able, names)
+            if len(found) > len(best[1]):
+                best = grown, found, of_new
+            if len(found) == len(able):
+                break
+        return best
 
     def bounds(self, relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
         """How few pods wait at least, and what nodes cost at least where no more than some wait."""

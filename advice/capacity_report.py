@@ -12,7 +12,7 @@ from .buying import Purchase
 from .capacity import Fit, refusals, refusals_in, waiting_now
 from .nodes_page import MAX_PENDING, rows_part
 from .state import ClusterState
-from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+from .text_report import Answer, Line, cut_short, ordering, preemption, sure_of_moves
 from .wording import amount, on_nodes, plural, some
 
 EXPLAINED = 10
@@ -49,6 +49,7 @@ def fit_answer(found: Fit) -> Answer:
         lines.append(Line(words))
     if found.purchase is not None:
         lines.append(Line(f"with new {state.host_noun}s: {_bought(found.purchase)}"))
+    lines += map(Line, preemption(state, waiting))
     lines += _waits(state, waiting, lambda n: refusals(found, n))
     arrivals = now.arrivals if advice is None else advice.arrivals
     return Answer(

@@ -13,7 +13,7 @@ from ..instances.problem.errors import InvalidInstance, UnknownName
 from ..solvers.outcome import Clock
 from .costs import unpriced
 from .optimum import Found, fewest_moves
-from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds
+from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds, unmoved
 from .safety import with_spares
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
@@ -82,6 +82,8 @@ def drain(
         for n in pods
         if state.pods[n].role is Role.MOVABLE
     }
+    if all(state.pods[n].role in (Role.RESIDENT, Role.LEAVING) for n in pods):
+        return Draining(nodes, pods, {}, {}, {}, unmoved(state))
     open_to = {n: tuple(name for name, why in by.items() if not why) for n, by in refused.items()}
     try:
         plans = plans_of(state, released, nodes, pending=False)

@@ -10,6 +10,7 @@ from ..instances.problem.errors import InvalidOption
 from .plan import Advice
 from .scheduler_filters import Move
 from .state import Pod, workload
+from .text_report import not_by_default
 
 FREED = "cotenant.plan/freed"
 """Label and taint of nodes that a plan empties."""
@@ -28,6 +29,7 @@ def emit(advice: Advice, form: str) -> str:
     if form == "csv":  # a table has no comments
         return text
     said = [comment(f"warning: {each.sentence} [{each.code}]") for each in advice.state.warnings]
+    said += map(comment, not_by_default(advice))
     return "\n".join([*said, text])
 
 

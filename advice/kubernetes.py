@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from math import ceil
@@ -29,10 +30,12 @@ from .completeness import (
 from .fields import Fields
 from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .gpu_shares import with_shares
-from .selectors import selects
+from .selectors import admits, selects
 from .state import (
     AFFINITY,
+    EMPTY_DIR,
     GATES,
+    HOST_PATH,
     NOMINATED,
     OWNER,
     SCHEDULER,
@@ -82,6 +85,9 @@ _GROUPS = {"", "apps", "batch", "extensions"}
 of.
 """
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_PASSING = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure",
+            "unschedulable")  # fmt: skip
+"""Taints that every pod of a DaemonSet tolerates."""
 _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
@@ -136,6 +142,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
         spaces = {}
     pods = tuple(_pod(item, volumes, spaces) for item in objects["Pod"])
     nodes = tuple(volumes.limited(node, pods) for node in nodes)
+    pods = tuple(each for pod in pods for each in _on_each(pod, nodes))
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
     growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
     nodes, pods, shares = with_shares(nodes, pods, objects)
@@ -164,6 +171,8 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
     """Every object of a list, with its kind, which lists of one kind leave out of their items."""
     kind = str(content.get("kind"))
+    if kind == "Table":
+        raise InvalidFile(f"{where} is a Table, rows without objects; give what `{COMMAND}` prints")
     if kind != "List" and not kind.endswith("List"):
         yield kind, _named(Fields(content, where), kind, where)
         return
@@ -321,7 +330,7 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
         (any(term.has_unsupported_selector for term in near), "namespaces",
          "pod affinity by namespaceSelector, of namespaces not in the file (add ns)"),
         (role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS), OWNER,
-         f"its owner is a {owner[0]}, which may need it where it is"),
+         f"its owner, a kind {owner[0]}, may need it where it is"),
         (any(each.domains > 1 for each in spread), SPREAD, "a spread with minDomains"),
         (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
         ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
@@ -364,6 +373,25 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
     )  # fmt: skip
 
 
+def _on_each(pod: Pod, nodes: Sequence[Node]) -> list[Pod]:
+    """A pod, or of a DaemonSet that is added one for each node that takes it, as its controller
+    makes them.
+    """
+    terms = [term for group in pod.affinity for term in group]
+    if pod.owner[0] != "DaemonSet" or pod.role is not Role.PENDING or any(t.fields for t in terms):
+        return [pod]
+    if not nodes:
+        raise InvalidFile(
+            f"{pod.title}: a DaemonSet's pods are not known without nodes; give STATE"
+        )
+    passing = (Toleration(f"node.kubernetes.io/{key}", "Exists", "", "") for key in _PASSING)
+    one = replace(pod, tolerations=(*pod.tolerations, *passing))
+    named = {node.name: NodeTerm((), (Expression("metadata.name", "In", (node.name,)),))
+             for node in nodes if admits(replace(node, not_ready_reason=""), one)}  # fmt: skip
+    return [replace(one, name=f"{pod.name}-{name}", affinity=(*pod.affinity, (term,)))
+            for name, term in named.items()]  # fmt: skip
+
+
 def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -> tuple[Role, str]:
     if status.text("phase") in ("Succeeded", "Failed"):
         return Role.FINISHED, ""
@@ -403,8 +431,8 @@ def _soft(spec: Fields, owner: tuple[str, str]) -> tuple[str, ...]:
     table = {
         "preferred affinity": any(rules.of(kind).many(preferred) for kind in kinds),
         "ScheduleAnyway spread": any(anyway),
-        "emptyDir (its files stay behind)": any("emptyDir" in each for each in volumes),
-        "hostPath (its files stay behind)": any("hostPath" in each for each in volumes),
+        EMPTY_DIR: any("emptyDir" in each for each in volumes),
+        HOST_PATH: any("hostPath" in each for each in volumes),
         "a job (it begins again)": owner[0] == "Job",
     }
     return tuple(words for words, there in table.items() if there)

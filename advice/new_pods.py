@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..instances.problem.documents import shortened
-from ..instances.problem.errors import InvalidFile, InvalidOption, suggest
+from ..instances.problem.errors import InvalidFile, InvalidOption, install, suggest
 from ..instances.problem.quantities import amount, measured
 from ..instances.problem.reading import parse_any_json, read_text
 from .fields import Fields
@@ -19,11 +19,13 @@ from .state import ClusterState, Pod, Role
 
 _NUMBERS = {
     "Pod": "", "Deployment": "replicas", "ReplicaSet": "replicas", "StatefulSet": "replicas",
-    "ReplicationController": "replicas", "Job": "parallelism",
+    "ReplicationController": "replicas", "Job": "parallelism", "DaemonSet": "",
 }  # fmt: skip
-"""Kinds of which the pods are read, and the field that says how many run at one time."""
+"""Kinds of which the pods are read, and the field that says how many run at one time; one of a
+DaemonSet is made one for each node that takes it.
+"""
 
-_OTHERS = {"CronJob": "Job", "DaemonSet": "Pod"}
+_OTHERS = {"CronJob": "Job"}
 """Kinds of which the number of pods is not in the manifest, and as what to give their pods."""
 
 _HARMLESS = (
@@ -33,6 +35,7 @@ _HARMLESS = (
 )  # fmt: skip
 """Kinds that hold no pods, and of which nothing is read; others are named."""
 
+_LARGE = 10**6
 _BASE = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
@@ -42,7 +45,7 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
     Parameters
     ----------
     path : JSON or YAML (then of several documents): Deployment, StatefulSet, ReplicaSet,
-        ReplicationController, Job, Pod, or a List of them.
+        ReplicationController, Job, DaemonSet, Pod, or a List of them.
     replicas : of each workload; what it says itself when not given.
 
     Raises
@@ -50,8 +53,7 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
     InvalidFile
         None of the objects holds pods, or one does of which the number is not known.
     """
-    text = read_text(path)
-    found = [parse_any_json(text, path)] if text.lstrip()[:1] in ("{", "[") else _yaml(text, path)
+    found = documents(read_text(path), path)
     items: list[dict[str, Any]] = []
     kinds = []
     for item in _objects(found, path):
@@ -67,22 +69,36 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
             f"{path} holds {', '.join(dict.fromkeys(kinds)) or 'nothing'}, of which no pod comes; "
             f"expected at least one of {', '.join(_NUMBERS)}, with a replica"
         )
+    # overhead that a runtime class adds is in no manifest
+    rest += ["RuntimeClass"] * any("runtimeClassName" in item["spec"] for item in items)
     items += [{"kind": kind, "metadata": {"name": "-"}} for kind in rest]  # to be named
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def _yaml(text: str, path: str) -> list[Any]:
+def documents(text: str, path: str) -> list[Any]:
+    """The documents of a file in JSON or YAML.
+
+    Raises
+    ------
+    InvalidFile
+        It is neither, or YAML and PyYAML is not installed.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        return [parse_any_json(text, path)]
     try:
         yaml = importlib.import_module("yaml")
     except ImportError as error:
         raise InvalidFile(
-            f"{path} is no JSON, and YAML needs PyYAML ({error}): python -m pip install pyyaml; "
-            f"or give JSON: kubectl create --dry-run=client -o json -f FILE"
+            f"{path} is no JSON, and YAML needs the extra yaml ({error}): {install('yaml')}; "
+            "or give JSON, by kubectl -o json"
         ) from None
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+        loader = yaml.SafeLoader  # says more of what is wrong than the quick one
+        if len(text) > _LARGE:
+            loader = getattr(yaml, "CSafeLoader", loader)
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
             raise ValueError("an alias (*name): write out what it stands for")
-        return json.loads(json.dumps(list(yaml.safe_load_all(text)), default=str))  # type: ignore[no-any-return]
+        return json.loads(json.dumps(list(yaml.load_all(text, loader)), default=str))  # type: ignore[no-any-return]
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         words = " ".join(str(error).split())
         raise InvalidFile(f"{path} is neither JSON nor YAML that is read here: {words}") from None
@@ -111,7 +127,8 @@ def _copies(item: Fields, kind: str, replicas: int | None) -> list[dict[str, Any
     name, labels = about.name("name"), about.mapping("labels")
     if not name:
         raise about.wrong("name", None, f"the name of the {kind}")
-    number = spec.whole(_NUMBERS[kind], 1) if kind != "Pod" else 1
+    number = spec.whole(_NUMBERS[kind], 1) if _NUMBERS[kind] else 1
+    replicas = None if kind == "DaemonSet" else replicas
     if kind == "Job":
         number = min(number, spec.whole("completions", number))
     if number < 0:

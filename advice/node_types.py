@@ -150,10 +150,10 @@ def daemon_pods(state: ClusterState) -> list[Pod]:
     """One pod of each DaemonSet, with the most that one of its pods requests, for any node."""
     found: dict[tuple[str, str], Pod] = {}
     for pod in state.pods:
-        if pod.role is Role.RESIDENT and pod.owner[0] == "DaemonSet":
+        if pod.role in (Role.RESIDENT, Role.PENDING) and pod.owner[0] == "DaemonSet":
             key = pod.namespace, pod.owner[1]
             most = Counter(pod.requests) | Counter(found.get(key, pod).requests)
             groups = (group for group in pod.affinity if all(term.labels for term in group))
             anywhere = tuple(tuple(replace(term, fields=()) for term in group) for group in groups)
-            found[key] = replace(pod, requests=most, affinity=anywhere)
+            found[key] = replace(pod, requests=most, affinity=anywhere, role=Role.RESIDENT)
     return [*found.values()]

@@ -19,7 +19,7 @@ from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
-from .costs import price_of
+from .costs import node_costs, price_of
 from .default_scheduler import SCORINGS, left_pending
 from .disruption import fewest_within, least_sum
 from .optimum import Found, cost_needed, least_cost, moves_needed
@@ -276,6 +276,8 @@ def advise(
     require_kinds(released)
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
+    if not any(pod.role in (Role.MOVABLE, Role.FIXED) or pod.schedulable for pod in state.pods):
+        return unmoved(state)
     work = SolveBudget(time_limit, say, parts=2 if frontier else 1)
     plans = plans_of(state, released, pending=pending)
     relaxed = translate(state, for_bound=True, ignored_pin_reasons=released, pending=pending)
@@ -334,6 +336,21 @@ def advise(
         pending=False, disruption=disruption, frontier=frontier, say=say,
     )  # fmt: skip
     return advice if alone.order.stuck else alone
+
+
+def unmoved(state: ClusterState) -> Advice:
+    """The advice to move nothing, where nothing has to: what is idle can go at once."""
+    in_use = workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})
+    cost, nodes = price_of(state, frozenset(in_use)), frozenset(node.name for node in state.nodes)
+    nothing = Packing(capacity=[[1]], demand=[[1]], request=[1], servers=[1])  # type: ignore[arg-type]
+    return Advice(
+        state=state, in_use=in_use, nodes_found=len(in_use), freed=(), targets={},
+        order=Ordered((), {}), left_pending={}, reason="nothing could move",
+        translation=Translation(nothing, (), (), 0, node_costs(state), 0),
+        waiting=tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING),
+        idle=idle_nodes(state), cost=cost, cost_now=price_of(state, nodes - state.hosts_off),
+        cost_lower_bound=cost, cost_lower_bound_pinned=cost,
+    )  # fmt: skip
 
 
 def _cheapest(plans: list[Translation], work: SolveBudget, aim: str) -> list[Found]:

@@ -15,12 +15,12 @@ from ..instances.problem.files import SUFFIXES
 from ..instances.problem.json_detection import looks_like
 from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..instances.problem.options import accepts
-from ..instances.problem.reading import file_limit, parse_any_json, read_text
+from ..instances.problem.reading import file_limit, read_text
 from ..instances.problem.registry import PROBLEM_NAMES, problem_named, resolve
 from .completeness import missing
 from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
-from .new_pods import new_pods
+from .new_pods import documents, new_pods
 from .prices import set_prices
 from .state import ClusterState
 from .to_packing import translate
@@ -100,11 +100,15 @@ def _read(
         text = read_text(_located(path))
         if text.lstrip()[:1] not in ("{", "["):
             header = text.lstrip().partition("\n")[0]
-            if ("," not in header and ";" not in header) or _YAML.search(text):
+            yaml = _YAML.search(text)
+            if not yaml and "," not in header and ";" not in header:
                 raise _no_state(path, text.strip())
-            tables[path], kinds[path] = text, "csv"
-            continue
-        contents[path] = parse_any_json(text, path)
+            if not yaml:
+                tables[path], kinds[path] = text, "csv"
+                continue
+        found = [each for each in documents(text, path) if each is not None]
+        listed = {"apiVersion": "v1", "kind": "List", "items": found}
+        contents[path] = found[0] if len(found) == 1 else listed
         kinds[path] = looks_like(contents[path]).partition(" ")[0]
         if not kinds[path]:
             raise _no_state(path, contents[path])
@@ -154,10 +158,6 @@ def _no_state(path: str, content: Any) -> InvalidFile:
         what = "is an instance or a result of this package, no state of a cluster"
     if content == "":
         what = "is empty"
-    elif isinstance(content, str) and _YAML.search(content):
-        number = len(re.findall(r"^kind: ", content, re.MULTILINE))
-        documents = f" of {number} documents" * (number > 1)
-        what = f"is YAML{documents}, where a state is one JSON List of nodes and pods"
     elif isinstance(content, str) and content.startswith(("NAME ", "NAMESPACE ")):
         what = "is the table that kubectl prints without -o json"
     return InvalidFile(

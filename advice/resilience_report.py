@@ -14,7 +14,7 @@ from .peaks import TOGETHER, Peaks
 from .repairing import Repair
 from .safety import Loss, starts_again
 from .state import ClusterState, Role
-from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+from .text_report import Answer, Line, cut_short, not_by_default, ordering, sure_of_moves
 from .wording import fewest, grouped, on_nodes, plural, some, tally
 
 
@@ -25,7 +25,9 @@ def drain_answer(state: ClusterState, found: Draining) -> Answer:
     own = f" besides {'its' if single else 'their'} own" if state.platform == "kubernetes" else ""
     begin = f"{found.node} hold{'s' * single} {plural(len(pods), one)}{own}; "
     lines: list[Line] = []
-    if found.empties and advice is not None:
+    if not pods:
+        begin = f"{found.node} {'is' if single else 'are'} empty{own and f': nothing runs{own}'}."
+    elif found.empties and advice is not None:
         moves, least = len(advice.targets), advice.moves_lower_bound_pinned
         begin += f"{'it' if single else 'they'} can be emptied: {plural(moves, 'move')} "
         begin += f"({fewest(moves, least, least)})."
@@ -47,7 +49,7 @@ def drain_answer(state: ClusterState, found: Draining) -> Answer:
             if n not in found.pods
         ]
         lines += [Line(f"to make room: {some(room)}")] * bool(room)
-        lines += map(Line, (*ordering(advice), *cut_short(advice)))
+        lines += map(Line, (*ordering(advice), *cut_short(advice), *not_by_default(advice)))
         advice = replace(advice, arrivals={}, waiting=())
     rows = sorted(_remarks(state, found), key=lambda row: not row[1].startswith("blocks: "))
     lines.append(Line(one, rows=rows, title=f"On {found.node}"))

@@ -59,6 +59,10 @@ one without a node.
 """
 
 
+EMPTY_DIR, HOST_PATH = "emptyDir (its files are lost)", "hostPath (its files stay behind)"
+"""What a pod that moves leaves behind, in words."""
+
+
 SHARES, TOPOLOGY = "shares", "topology"
 """Kinds of what is not modelled: of pods that take a part of a card, and whose gang is to be in one
 domain.

@@ -15,7 +15,7 @@ from ..analysis.frontier import PricePoint
 from .answer_page import PagePart, PlanPart
 from .plan import Advice
 from .scheduler_filters import Scheduler
-from .state import GATES, NOMINATED, ClusterState, Role
+from .state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
 from .wording import (
     NAMED,
     amount,
@@ -163,12 +163,14 @@ def nodes_answer(advice: Advice, asked_why: bool = False) -> Answer:
         move = f"{one}s move" if moves != 1 else f"{one} moves"
         budgets = ", no disruption budget broken" * bool(state.budgets)
         words = f"{moves} {move} {sure_of_moves(advice)}{budgets}."
-        lines += [Line(words, number=plural(moves, "move")), *map(Line, ordering(advice))]
+        lines += [Line(words, number=plural(moves, "move"))]
+        lines += map(Line, (*ordering(advice), *not_by_default(advice)))
     if any(advice.left_pending.values()):
         lines.append(Line(_default_scheduler(advice)))
     if pending := len(advice.arrivals) + len(advice.waiting):
         number = f"{len(advice.arrivals)} of {pending} pending"
         lines.append(Line(_pending(advice), number=number))
+        lines += map(Line, preemption(state, advice.waiting))
     if advice.frontier:
         lines.append(Line(_trade(advice)))
     lines += map(Line, cut_short(advice))
@@ -266,6 +268,9 @@ def _enough(advice: Advice) -> str:
     """How many nodes are enough, and how sure it is that no fewer are."""
     state, order, number = advice.state, advice.order, advice.nodes_found
     used, place = len(advice.in_use), f"{'worker ' * (state.platform == 'kubernetes')}"
+    if not used and not number:
+        idle = f"; {len(advice.idle)} idle, which can go at once" * bool(advice.idle)
+        return f"no {place}{state.host_noun} is in use{idle}."
     begin = f"{plural(used, f'{place}{state.host_noun}')} {'is' if used == 1 else 'are'} in use; "
     if order.stuck:
         begin += f"{number} would hold all, but "
@@ -379,6 +384,28 @@ def ordering(advice: Advice) -> Iterator[str]:
     if order.stuck and not order.cut:
         names = [f"{state.pods[n].title} ({', '.join(why)})" for n, why in order.stuck.items()]
         yield f"no order was found for: {some(names)}"
+
+
+def not_by_default(advice: Advice) -> Iterator[str]:
+    """What moves that cluster-autoscaler would not evict by default, and what is lost then."""
+    state, scheduler = advice.state, Scheduler(advice.state)
+    moved = [(n, state.pods[n]) for n in advice.targets]
+    system = [n for n, p in moved if p.namespace == "kube-system" and not scheduler.budgets(n)]
+    parts = {
+        "with emptyDir (what is in it is lost)": sum(EMPTY_DIR in pod.soft for _, pod in moved),
+        "with hostPath": sum(HOST_PATH in pod.soft for _, pod in moved),
+        "of kube-system without a disruption budget": len(system),
+    }
+    if words := [f"{number} {what}" for what, number in parts.items() if number]:
+        yield f"cluster-autoscaler would not evict by default: {', '.join(words)}."
+
+
+def preemption(state: ClusterState, waiting: Sequence[int]) -> Iterator[str]:
+    """Whether pods that wait could have the room of others by their priority."""
+    stay = (pod.priority for pod in state.pods if pod.placed and pod.role is not Role.LEAVING)
+    least = min(stay, default=math.inf)
+    if number := sum(state.pods[n].priority > least for n in waiting):
+        yield f"{number} of higher priority may evict others instead (preemption is not modelled)."
 
 
 def cut_short(advice: Advice) -> Iterator[str]:

@@ -106,6 +106,8 @@ def nodes(
         advice = wanted.added(advice, say, limits, asked)
     tracked.write(advice)
     if wanted.instance is not None:
+        if not advice.translation.pods:
+            raise InvalidOption("instance is given, and there is none where nothing could move")
         write(advice.translation.instance, wanted.instance)
     shown.show(nodes_answer(advice, wanted.why_not), advice.document)
     if most is not None and advice.waste > most:

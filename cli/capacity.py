@@ -34,7 +34,7 @@ class AddOptions(StateOptions):
 
     Attributes
     ----------
-    add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, ReplicaSet, Job, Pod
+    add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, Job, DaemonSet, Pod
     """
 
     add: Annotated[str | None, "PODS"] = None

@@ -46,7 +46,6 @@ from cotenant.advice.to_packing import translate
 from cotenant.advice.wording import WIDTH, amount
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
-    InvalidInstance,
     InvalidOption,
     UnknownName,
 )
@@ -413,11 +412,6 @@ def test_mending_may_free_the_last_worker() -> None:
     control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
     advice = advise(state(control, node("n1", "2"), pod("a-1", "n1", "3")))
     assert (moves_of(advice), advice.nodes_found, advice.nodes_lower_bound) == ({"a-1": "cp"}, 0, 0)
-
-
-def test_pods_alone_on_their_nodes_are_no_plan() -> None:
-    with refused(InvalidInstance):
-        advise(state(node("n1"), pod("d-1", "n1", owner="DaemonSet")))
 
 
 # the order

@@ -5,20 +5,27 @@ drivers, owners, and pods of which the filters alone decide.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.advice_states import HOST, ZONE, listed, near, node, pod, state
-from support.advice_words import fit_lines
+from support.advice_words import advice_lines, drain_lines, fit_lines
+from support.messages import refused
 from support.terminal import run
 
+from cotenant.advice.buying import buy
 from cotenant.advice.capacity import fit
+from cotenant.advice.draining import drain
+from cotenant.advice.emit import emit
 from cotenant.advice.fields import Fields
 from cotenant.advice.kubernetes import requests_of
+from cotenant.advice.node_types import daemon_pods, read_types
 from cotenant.advice.plan import advise
 from cotenant.advice.reading import read_state
 from cotenant.advice.state import Role
+from cotenant.instances.problem.errors import InvalidFile
 
 
 def written(folder: Path, content: Any, name: str) -> str:
@@ -259,3 +266,104 @@ def test_marks_of_the_autoscaler_say_what_a_pod_is_to_a_plan(
 ) -> None:
     read = state(node("n1", 4), pod("a-1", "n1"), pod("x-1", "n1", annotations=note))
     assert read.pods[1].role is role
+
+
+def test_what_the_autoscaler_would_not_evict_is_named_where_it_moves() -> None:
+    """On the default screen and in what is emitted: files in emptyDir are lost."""
+    items = [
+        node("n1", 4), node("n2", 4), pod("y-1", "n2", "2", nodeSelector={HOST: "n2"}),
+        pod("e-1", "n1", volumes=[{"name": "v", "emptyDir": {}}]),
+        pod("s-1", "n1", namespace="kube-system"),
+    ]  # fmt: skip
+    advice = advise(state(*items))
+    words = "would not evict by default: 1 with emptyDir (what is in it is lost), 1 of kube-system"
+    assert words in " ".join(" ".join(advice_lines(advice)).split())
+    assert words in emit(advice, "kubectl")
+    assert words in " ".join(" ".join(drain_lines(advice.state, drain(advice.state, "n1"))).split())
+
+
+# nothing moves
+
+
+def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> None:
+    nodes = [node(f"n{n}", 4) for n in range(3)]
+    items = [*nodes, *[pod(f"d-{n}", f"n{n}", owner="DaemonSet") for n in range(3)]]
+    read = state(*items)
+    advice = advise(read)
+    assert (advice.in_use, len(advice.idle), advice.proved) == ((), 3, True)
+    assert "no worker node is in use; 3 idle, which can go at once." in advice_lines(advice)
+    found = drain(read, "n1")
+    assert found.empties
+    assert any(line.startswith("n1 is empty") for line in drain_lines(read, found))
+    path = written(tmp_path, listed(*items), "s.json")
+    page = str(tmp_path / "page.html")
+    assert run("advise", "nodes", path, "--report", page, "--json").returncode == 0
+    assert run("advise", "nodes", path, "--instance", str(tmp_path / "i.json")).returncode == 2
+
+
+def test_an_empty_node_is_drained_though_others_hold_pods() -> None:
+    read = state(node("n1", 4), node("n2", 4), pod("a-1", "n2"))
+    assert (drain(read, "n1").empties, drain(read, "n1").advice.targets) == (True, {})  # type: ignore[union-attr]
+
+
+# priorities, further forms of files
+
+
+def test_preemption_is_named_where_priorities_would_decide() -> None:
+    low, high = pod("a-1", "n1", "3"), pod("b-1", "", "3", priority=1000)
+    assert any(
+        "of higher priority" in line for line in fit_lines(fit(state(node("n1", 4), low, high)))
+    )
+    same = pod("b-1", "", "3")
+    assert not any("priority" in line for line in fit_lines(fit(state(node("n1", 4), low, same))))
+
+
+@pytest.mark.parametrize("one_list", [True, False])
+def test_a_state_in_yaml_is_the_same_as_in_json(tmp_path: Path, one_list: bool) -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    items = [node("n1", 4), node("n2", 4), pod("a-1", "n1")]
+    text = yaml.dump(listed(*items)) if one_list else yaml.dump_all(items)
+    read = read_state([written(tmp_path, text, "s.yaml")])
+    assert (read.nodes, read.pods) == (state(*items).nodes, state(*items).pods)
+
+
+def test_a_table_is_named_as_one(tmp_path: Path) -> None:
+    table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": [], "rows": []}
+    with refused(InvalidFile):
+        read_state([written(tmp_path, table, "t.json")])
+
+
+def daemon_set(**spec: Any) -> dict[str, Any]:
+    inner = {"containers": [container(requests={"cpu": "1"})]} | spec
+    return {"kind": "DaemonSet", "metadata": {"name": "log"}, "spec": {"template": {"spec": inner}}}
+
+
+def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_path: Path) -> None:
+    """Also on a cordoned one, not on one with another taint; new nodes have one too."""
+    dear = [{"key": "dear", "effect": "NoSchedule"}]
+    items = [node("n1", 4), node("n2", 4, unschedulable=True), node("n3", 4, taints=dear),
+             pod("a-1", "n1")]  # fmt: skip
+    path = written(tmp_path, listed(*items), "s.json")
+    read = read_state([path], added=written(tmp_path, daemon_set(), "d.json"))
+    assert {*fit(read).fitting.arrivals.values()} == {"n1", "n2"}
+    assert fit(read).fits
+    assert [each.requests["cpu"] for each in daemon_pods(read)] == [1000]
+    with refused(InvalidFile):
+        read_state([], added=written(tmp_path, daemon_set(), "d.json"))
+    spec = daemon_set(runtimeClassName="gvisor")
+    assert read_state([path], added=written(tmp_path, spec, "d.json")).ignored == {
+        "RuntimeClass": 1
+    }
+
+
+def test_nodes_are_bought_until_a_min_domains_is_met(tmp_path: Path) -> None:
+    """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
+    types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
+    pods = [pod(f"w-{n}", "", "20m", "100Mi", **spread(minDomains=3)) for n in range(12)]
+    old = node("old", "100m", "100Mi")
+    read = state(old, *pods)
+    found = buy(read, read_types(read, types))
+    assert (found.bought, len(found.arrivals)) == ({"t": 6}, 12)
+    read = replace(read, nodes=())
+    found = buy(read, read_types(read, types))
+    assert (found.bought, len(found.arrivals)) == ({"t": 3}, 12)

@@ -12,7 +12,7 @@ from ..instances.problem.emitted import command_line
 from . import main as cotenant
 from .codes import BAD_INPUT, DONE, INTERRUPTED
 
-RESOURCES = "nodes,pods,pdb,pv,pvc,csinodes"
+RESOURCES = "nodes,pods,pdb,pv,pvc,csinodes,sc,ns"
 """What is listed: everything that advice reads."""
 
 PASSED_ON = ("--context", "--kubeconfig")

@@ -387,6 +387,7 @@ def test_the_manifest_grants_what_is_listed_and_no_more() -> None:
     assert [rule["verbs"] for rule in rules] == [["get", "list"]] * len(rules)
     short = {
         "poddisruptionbudgets": "pdb", "persistentvolumes": "pv", "persistentvolumeclaims": "pvc",
+        "storageclasses": "sc", "namespaces": "ns",
     }  # fmt: skip
     granted = {short.get(name, name) for rule in rules for name in rule["resources"]}
     assert granted == set(RESOURCES.split(","))

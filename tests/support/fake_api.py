@@ -13,12 +13,16 @@ from urllib.parse import parse_qs, urlparse
 _GROUPS = {
     "/api/v1": [
         ("nodes", "Node", False, "no"),
+        ("namespaces", "Namespace", False, "ns"),
         ("pods", "Pod", True, "po"),
         ("persistentvolumes", "PersistentVolume", False, "pv"),
         ("persistentvolumeclaims", "PersistentVolumeClaim", True, "pvc"),
     ],
     "/apis/policy/v1": [("poddisruptionbudgets", "PodDisruptionBudget", True, "pdb")],
-    "/apis/storage.k8s.io/v1": [("csinodes", "CSINode", False, "csinode")],
+    "/apis/storage.k8s.io/v1": [
+        ("csinodes", "CSINode", False, "csinode"),
+        ("storageclasses", "StorageClass", False, "sc"),
+    ],
     "/apis/kueue.x-k8s.io/v1beta2": [
         ("workloads", "Workload", True, "wl"),
         ("clusterqueues", "ClusterQueue", False, "cq"),

@@ -148,6 +148,7 @@ class Cluster:
                     o["spec"]["nodeName"] == name
                     and o["metadata"]["namespace"] == pod["metadata"]["namespace"]
                     and "deletionTimestamp" not in o["metadata"]
+                    and _counts(spread, pod)
                     and _chosen(spread, pod, o)
                     for o in others
                 )
@@ -297,6 +298,12 @@ def _chosen(term: Item, owner: Item, pod: Item) -> bool:
         and all(labels.get(k) == mine[k] for k in term.get("matchLabelKeys", ()) if k in mine)
         and all(labels.get(k) != mine[k] for k in term.get("mismatchLabelKeys", ()) if k in mine)
     )
+
+
+def _counts(spread: Item, pod: Item) -> bool:
+    """Whether a spread counts any pod: an empty selector, which chooses all elsewhere, none."""
+    keys = pod["metadata"]["labels"].keys() & set(spread.get("matchLabelKeys", ()))
+    return bool(keys) or any(spread["labelSelector"].values())
 
 
 def _meant(term: Item, owner: Item, pod: Item) -> bool:

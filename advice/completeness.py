@@ -19,7 +19,8 @@ CODES = (
 
 VOLUMES_NOT_LISTED = "volumes not in the file, add pv,pvc"
 LIMITS_NOT_LISTED = "limits of attached volumes unknown, add csinodes"
-"""Why pods stay that might move if the file said more."""
+SHARED = "a volume of it is shared"
+"""Why pods stay that might move if the file said more, or volumes were counted once a node."""
 
 _ALL = "export with -A, as one who may list all pods"
 _SYSTEM = "kube-system"

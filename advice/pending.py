@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..instances.problem.errors import InvalidInstance
+from .completeness import SHARED
 from .optimum import least_cost
 from .placing import as_it_is, targets_of
-from .scheduler_filters import Scheduler
-from .state import ClusterState, Pod, Role, change_pods
+from .scheduler_filters import Scheduler, too_little
+from .state import CARD, CARDS, SHARES, ClusterState, Pod, Role, change_pods, limitless
 from .to_packing import translate
 
 _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
@@ -102,27 +103,40 @@ def _surely_nowhere(
     """How many of some pending pods the filters refuse on every node, for a reason that is known
     and that no other pending pod can take away.
     """
-    unsure = {"spread", "affinity"} if len(pending) > 1 else set[str]()
-    for term in (
-        term for pod in state.pods for term in (*pod.pod_anti_affinity, *pod.pod_affinity)
-    ):
-        unsure |= {"affinity", "anti-affinity"} if term.has_unsupported_selector else set()
-    of_node = {
-        node.name: unsure | {node.unknown_reason} | {f"too little {name}" for name in node.unsure}
-        for node in state.nodes
-    }
+    # 1. reasons that may be none: anywhere, and by node
+    everywhere = {"spread", "affinity"} if len(pending) > 1 else set[str]()
+    doubts = {node.name: {node.unknown_reason, *map(too_little, node.unsure)}
+              for node in state.nodes}  # fmt: skip
     scheduler, found = Scheduler(state), dict[object, bool]()
-    for number in [n for n, pod in enumerate(state.pods) if later and pod.role is Role.LEAVING]:
-        scheduler.evict(number)
+    for number, pod in enumerate(state.pods):
+        if any(
+            each.has_unsupported_selector for each in (*pod.pod_anti_affinity, *pod.pod_affinity)
+        ):
+            everywhere |= {"affinity", "anti-affinity"}
+        if pod.placed:  # shared volumes and cards count twice
+            doubts[pod.node] |= _counted_in_doubt(pod)
+        if later and pod.role is Role.LEAVING:
+            scheduler.evict(number)
+    # 2. pods that every node refuses for another one; equal pods once
     for number in some:
         pod = state.pods[number]
         key = _alike(pod)
-        if key not in found:  # other kinds may mean that the filters are not asked at all
+        if key not in found:
+            unsure = everywhere | _counted_in_doubt(pod)
+            # other kinds may mean that the filters are not asked at all
             found[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
-                doubts.issuperset(scheduler.refusals(number, name))
-                for name, doubts in of_node.items()
+                (unsure | doubts[name]).issuperset(scheduler.refusals(number, name))
+                for name in doubts
             )
     return sum(found[_alike(state.pods[number])] for number in some)
+
+
+def _counted_in_doubt(pod: Pod) -> set[str]:
+    """The refusals in which a pod may count for less than is read of it."""
+    unread = pod.unsupported_constraints
+    volumes = (name for name in pod.requests if limitless(name) and ("volumes", SHARED) in unread)
+    cards = (CARD, CARDS) * any(kind == SHARES for kind, _ in unread)
+    return {*map(too_little, volumes), *map(too_little, cards)}
 
 
 def _alike(pod: Pod) -> object:

@@ -35,6 +35,11 @@ class Move:
     temporary: bool = False
 
 
+def too_little(resource: str) -> str:
+    """Why a node without room for a pod refuses it."""
+    return f"too little {resource}"
+
+
 Wave = tuple[Move, ...]
 """Moves that may happen at the same time, in any order."""
 
@@ -186,7 +191,7 @@ class Scheduler:
             used, own = self.used[name], number in self.on[name]
             loads = {each: used[each] + more * (not own) for each, more in pod.requests.items()}
             short = self._short(name, {each: loads[each] for each in loads if pod.requests[each]})
-            yield from (f"too little {resource}" for resource, _ in short)
+            yield from (too_little(resource) for resource, _ in short)
         if pod.ports and any(
             _same_port(pod, self.state.pods[other]) for other in self.on[name] if other != number
         ):

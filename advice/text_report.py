@@ -29,8 +29,8 @@ from .wording import (
     wrapped,
 )
 
-GIVEN = ("usage", "assumed-requests", "kept-free")
-"""Assumptions that the user gave: they stand before the answer."""
+GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")
+"""Assumptions that the user gave, or that places rest on: they stand before the answer."""
 LINES, LEAST_LINES = 10, 8
 """Lines of an answer with its warnings, and after them, without details: of longer lists some items
 are left out, of which no more than `WIDEST` are tried.

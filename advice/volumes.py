@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .completeness import LIMITS_NOT_LISTED, VOLUMES_NOT_LISTED
+from .completeness import LIMITS_NOT_LISTED, SHARED, VOLUMES_NOT_LISTED
 from .fields import Fields
 from .state import VOLUMES, Expression, Node, NodeTerm, Pod, limitless
 from .terms import name_of, node_terms
@@ -32,9 +32,8 @@ _OWN_DISKS = (*_MIGRATED, _PORTWORX, "fc", "flexVolume", "iscsi", "rbd")
 """Volumes in a pod itself with rules of their own about who may share a node."""
 _ONE = {"ReadWriteOnce", "ReadWriteOncePod"}
 """Ways to use a volume that two pods on two nodes do not share."""
-
-
 _BY_HAND = "kubernetes.io/no-provisioner"
+_OVER = ("Succeeded", "Failed")
 
 
 class Volumes:
@@ -60,7 +59,7 @@ class Volumes:
         }
         self.users: Counter[tuple[str, str]] = Counter()
         for pod in objects["Pod"]:
-            if pod.of("status").text("phase") not in ("Succeeded", "Failed"):
+            if pod.of("status").text("phase") not in _OVER:
                 self.users.update((name_of(pod)[0], name) for name in _claims(pod))
 
     def read(
@@ -73,6 +72,7 @@ class Volumes:
         drivers: Counter[str] = Counter()
         unread: list[str] = []
         namespace, on = name_of(pod)[0], pod.of("spec").text("nodeName")
+        known = True
         for name, made_anew in sorted(_claims(pod).items()):
             claim = self.claims.get((namespace, name))
             bound = "" if claim is None else claim.of("spec").text("volumeName")
@@ -89,7 +89,7 @@ class Volumes:
                 continue
             if claim is None or volume is None:
                 unread += [VOLUMES_NOT_LISTED] * (not made_anew)
-                self._unknown.add(on)
+                known = False
                 continue
             if "deletionTimestamp" in claim.of("metadata"):
                 unread.append(f"claim {name} is being deleted")
@@ -101,16 +101,18 @@ class Volumes:
             driver = spec.of("csi").text("driver") or self._migrates(spec)
             if (driver and not self.limits) or _PORTWORX in spec:
                 unread.append(LIMITS_NOT_LISTED)
-                self._unknown.add(on)
+                known = False
             elif driver:
                 drivers[f"{VOLUMES}{driver}"] += 1
                 if shared:  # one attachment to a node, whoever uses it there
-                    unread.append(f"claim {name} is shared")
+                    unread.append(SHARED)
         for each in pod.of("spec").many("volumes"):
             unread += [f"a {kind} volume of its own" for kind in _OWN_DISKS if kind in each][:1]
             if driver := self._migrates(each):
                 drivers[f"{VOLUMES}{driver}"] += 1
-            self._unknown |= {on} if _PORTWORX in each else set()
+            known &= _PORTWORX not in each
+        if not known and pod.of("status").text("phase") not in _OVER:
+            self._unknown.add(on)
         return terms, drivers, [("volumes", words) for words in unread]
 
     def _migrates(self, source: Fields) -> str:

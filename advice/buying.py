@@ -236,6 +236,8 @@ class _Market:
         rest = [n for n in able if n not in arrivals]
         arrivals |= admitted(scheduler, rest, [node.name for node in grown.nodes])
         unused = {*of_new}.difference(arrivals.values())
+        if any(each.domains > 1 for n in arrivals for each in self.state.pods[n].spread):
+            unused.clear()  # an empty node is a domain too
         final = replace(
             grown,
             nodes=tuple(node for node in grown.nodes if node.name not in unused),

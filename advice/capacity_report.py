@@ -31,10 +31,8 @@ def fit_answer(found: Fit) -> Answer:
         lines.append(Line("on", on, title=f"On these {state.host_noun}s"))
     else:
         more = "no more" if fit_now == now.upper_bound else f"at most {now.upper_bound}"
-        never = found.most_after < number
-        first = {True: "yes, after moves", None: "not known"}.get(
-            found.fits, "no" if never else "not now"
-        )
+        no = "no" if found.most_after < number else "not now"
+        first = {True: "yes, after moves", None: "not known", False: no}[found.fits]
         first += f": {fit_now} of {asked} fit now, and {more} do (proved)."
         after = f"at most {found.most_after} do after any moves (proved)"
         if advice is not None:

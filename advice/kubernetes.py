@@ -81,9 +81,7 @@ _KEPT = {
 }
 _OWNERS = {"ReplicaSet", "ReplicationController", "StatefulSet", "Job"}
 _GROUPS = {"", "apps", "batch", "extensions"}
-"""Kinds of owners that start an evicted pod again anywhere, and the groups of the API they are
-of.
-"""
+"""Kinds of owners that start an evicted pod again anywhere, and groups of the API of theirs."""
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _PASSING = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure",
             "unschedulable")  # fmt: skip
@@ -387,7 +385,7 @@ def _on_each(pod: Pod, nodes: Sequence[Node]) -> list[Pod]:
     passing = (Toleration(f"node.kubernetes.io/{key}", "Exists", "", "") for key in _PASSING)
     one = replace(pod, tolerations=(*pod.tolerations, *passing))
     named = {node.name: NodeTerm((), (Expression("metadata.name", "In", (node.name,)),))
-             for node in nodes if admits(replace(node, not_ready_reason=""), one)}  # fmt: skip
+             for node in nodes if admits(node, one)}  # fmt: skip
     return [replace(one, name=f"{pod.name}-{name}", affinity=(*pod.affinity, (term,)))
             for name, term in named.items()]  # fmt: skip
 

@@ -62,18 +62,12 @@ def _signed(value: float) -> str:
     return amount(value) if value < 0 else f"+{amount(value)}"
 
 
-BY_SITE: dict[str, tuple[Callable[[float], bool], str]] = {
-    "Level FS": (
-        lambda value: value < 1,
-        "fair tree forgets use by half-lives, and ranks accounts within their parent",
-    ),
-    "weightedShare": (
-        lambda value: value > 0,
-        "dominant resource share (DRS) sees what is borrowed when the file was made, no past",
-    ),
+BY_SITE = {
+    "Level FS": "fair tree forgets use by half-lives, and ranks accounts within their parent",
+    "weightedShare": "dominant resource share (DRS) is what is borrowed at one moment, without past",
 }
-"""The site's own number -> whether it says that an account has more than its share, and why that
-can differ from a debt.
+"""The site's own number -> why it can differ from a debt. It says that an account has too much
+where Level FS is below 1, weightedShare above 0.
 """
 
 
@@ -114,13 +108,14 @@ def debts_table(judged: Fairness) -> Table:
 
 def _otherwise(judged: Fairness) -> Iterator[str]:
     """Where the site's own rule says that who is owed has too much, or the reverse."""
-    for what, (over, why) in BY_SITE.items():
+    for what, why in BY_SITE.items():
         said = judged.found.said.get(what, {})
+        over = {n: float(v) < 1 if what == "Level FS" else float(v) > 0 for n, v in said.items()}
         who = [
             f"{name} ({_signed(float(judged.owed[u]))}, {what} {said[name]})"
             for u, name in enumerate(judged.names)
             if name in said and abs(judged.owed[u]) > known_to(judged, u)
-            and over(float(said[name])) == (judged.owed[u] > 0)
+            and over[name] == (judged.owed[u] > 0)
         ]  # fmt: skip
         if who:
             yield f"{what} says otherwise of {some(who, 4)}: {why}"

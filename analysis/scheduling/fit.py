@@ -195,7 +195,7 @@ def present_weights(judged: Fairness) -> Integers:
     if not weights.any():
         weights = judged.shares
     whole = np.maximum(np.round(1000 * weights / weights.max()), weights > 0)
-    return whole.astype(np.int64)
+    return np.asarray(whole, dtype=np.int64)
 
 
 def played(

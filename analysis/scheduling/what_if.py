@@ -98,9 +98,8 @@ def what_if(
     if not parts.any():
         raise InvalidOption(f"without is {without!r}, which has all of the machines")
     replay = without is not None or add_nodes > 0
-    cut = 1
+    cut, windows = 1, (each.instance for each in judged.audits)
     if judged.found.settings.jobs == "parallel":
-        windows = [each.instance for each in judged.audits]
         most = min(most_parts(each.processing, each.width, each.horizon) for each in windows)
         cut = cuts(total, parts.tolist(), total * most)
     machines = proportional(total * cut, parts)

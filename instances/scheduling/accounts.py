@@ -36,7 +36,7 @@ from .log import (
     with_waiting,
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
-from .split import Organizations, cuts
+from .split import MOST_UNITS, Organizations, cuts
 from .units import Amounts, Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
@@ -85,16 +85,18 @@ class Accounts:
         """What a machine is."""
         return self.log.unit
 
-    def cut(self, length: int | None = None) -> Accounts:
-        """The same on machines cut into parts, so that shares are what was given: exactly, or as
-        near as 64 bits hold the utilities of windows of so many seconds (all of the log if None).
-        Machines stay whole where a split gives their numbers, and for sequential jobs.
+    def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
+        """The same on machines cut into parts, at most so many in all, so that shares are what was
+        given: exactly, or as near as 64 bits hold the utilities of windows of so many seconds (all
+        of the log if None). Machines stay whole where a split gives their numbers, and for
+        sequential jobs.
         """
         shares, total, log = self.settings.shares, self.settings.machines, self.log
         if shares is None or total is None or self.settings.jobs == "sequential":
             return self
         length = max(1, log.over - log.begin) if length is None else length
-        parts = cuts(total, shares.values(), total * most_parts(log.run, log.processors, length))
+        most = min(most, total * most_parts(log.run, log.processors, length))
+        parts = cuts(total, shares.values(), most)
 
         def finer(whole: Log) -> Log:
             waiting = (replace(job, processors=parts * job.processors) for job in whole.waiting)
@@ -264,11 +266,12 @@ class Source:
             self.backfilling and self.jobs == "parallel", weights,
         )  # fmt: skip
         if weights is None and self.split is None:
-            names = set(organizations_of(log, settings, np.random.default_rng(0))[1])
-            if self.by == "account" and by_account:
-                names = names - {_ROOT} or names
-            settings = replace(settings, shares=dict.fromkeys(sorted(names), Fraction(1)))
-            notes += _shares_notes(log, settings.shares, unit) if by_account else []
+            names = organizations_of(log, settings, np.random.default_rng(0))[1]
+            alike = dict.fromkeys(names, Fraction(1))
+            if self.by == "account" and by_account and len(names) > 1:
+                alike.pop(_ROOT, None)
+            settings = replace(settings, shares=alike)
+            notes += _shares_notes(log, alike, unit) if by_account else []
         return Accounts(
             log=eligible if self.release == "eligible" else log,
             settings=settings,

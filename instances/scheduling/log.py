@@ -428,16 +428,8 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
 def organizations_of(
     log: Log, settings: Settings, rng: np.random.Generator
 ) -> tuple[Integers, tuple[str, ...]]:
-    """(n,) organization of each job, -1 when the mapping misses it; and their names.
-
-    Parameters
-    ----------
-    rng : deals users or groups; dealt jobs have no entry.
-
-    Raises
-    ------
-    InvalidFile
-        The mapping is none.
+    """(n,) organization of each job, -1 when the mapping misses it; and their names. `rng` deals
+    users or groups; dealt jobs have no entry. Raises InvalidFile where the mapping is none.
     """
     labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
     if settings.mapping is not None:

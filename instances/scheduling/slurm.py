@@ -184,7 +184,7 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
         )
     table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
     children: list[tuple[int, str, bool, Fraction]] = []
-    standing: dict[str, dict[str, list[str]]] = {"Level FS": {}, "fair-tree factor": {}}
+    printed: dict[str, dict[str, list[str]]] = {"Level FS": {}, "fair-tree factor": {}}
     for row in table:
         name = row.cells[table.places["Account"]]
         depth = len(name) - len(name.lstrip(" "))
@@ -196,10 +196,10 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
         if value < 0:
             raise row.wrong("RawShares", "a number, at least 0")
         children.append((depth, row["Account"], bool(row["User"]), Fraction(value)))
-        what, column = list(standing)[bool(row["User"])], "FairShare" if row["User"] else "LevelFS"
+        what, column = list(printed)[bool(row["User"])], "FairShare" if row["User"] else "LevelFS"
         short = len(row.cells) <= table.places.get(column, 0)
-        if not short and re.fullmatch(r"inf|[0-9.]+", row[column]):
-            standing[what].setdefault(row["Account"], []).append(row[column])
+        if not short and re.fullmatch(r"inf|[0-9]+(\.[0-9]+)?", row[column]):
+            printed[what].setdefault(row["Account"], []).append(row[column])
     shares: dict[str, Fraction] = {}
     _divide(children, 0, len(children), Fraction(1), shares)
     shares.pop("root", None)
@@ -209,7 +209,7 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
             f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
         )
     said: dict[str, dict[str, str]] = {}
-    for what, of in standing.items():
+    for what, of in printed.items():
         for name, each in of.items():
             span = dict.fromkeys((min(each, key=float), max(each, key=float)))
             said.setdefault(what, {})[name] = " to ".join(span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
 from math import gcd, lcm, log
@@ -124,7 +124,12 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
         )  # fmt: skip
         jobs = [job for job in jobs if width(job, unit)]
         names = sorted({job.owner for job in jobs})
-        own = [Fraction(total) / len(names)] * len(names)
+        parts = dict.fromkeys(names, 1)
+        if rng.integers(2):
+            parts = {name: int(rng.integers(1, 100)) for name in names}
+            shares = ",".join(f"q{name}={part}" for name, part in parts.items())
+            source = replace(source, shares=shares)
+        own = [Fraction(total * parts[name], sum(parts.values())) for name in names]
         weights = np.array([float(each) for each in own])
     found = fairness(str(path), source, ties=0, reference="REF")
     jobs = [job for job in jobs if width(job, unit)]

@@ -64,7 +64,7 @@ def _signed(value: float) -> str:
 
 BY_SITE = {
     "Level FS": "fair tree forgets use by half-lives, and ranks accounts within their parent",
-    "weightedShare": "dominant resource share (DRS) is what is borrowed at one moment, without past",
+    "weightedShare": "dominant resource share (DRS) is what is borrowed at one moment, no past",
 }
 """The site's own number -> why it can differ from a debt. It says that an account has too much
 where Level FS is below 1, weightedShare above 0.

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
 
-from cotenant.advice.fairness import fairness_head, fairness_lines, known_to
+from cotenant.advice.fairness import fairness_head, fairness_lines, headline, known_to
 from cotenant.advice.fairness_tables import debts_table, rules_table
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import present_weights
 from cotenant.analysis.scheduling.views import views
-from cotenant.analysis.scheduling.what_if import what_if
+from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 
@@ -101,12 +102,23 @@ def test_machines_cut_in_ten_and_a_hundred_debts_differ_by_less_than_is_printed(
         coarse = Fairness(accounts, (audit(window(*accounts.span())),), 0, None, None)
         assert (coarse.machines.sum(), coarse.shares.tolist()) == (most, exact.shares.tolist())
         assert present_weights(coarse).tolist() == present_weights(exact).tolist()
+        assert headline(coarse) == headline(exact)
+        tree = views(coarse).debts["tree"][:, -1]
+        assert tree == pytest.approx(views(exact).debts["tree"][:, -1], abs=1e-9)
         errors.append(np.abs(coarse.owed - exact.owed).max())
         assert errors[-1] <= max(coarse.rounding, 1e-9)
         assert coarse.rounding == 0 or known_to(coarse, 0) >= coarse.rounding
         said = any("shares are played in parts of" in line for line in fairness_lines(coarse))
         assert said == (coarse.rounding > 0)
     assert errors[0] > 0.1 > errors[2]
+
+
+def test_other_shares_that_need_a_finer_cut_debts_are_as_if_they_were_given(tmp_path) -> None:
+    path = exported(tmp_path, crowd(1, "abc"))
+    equal = fairness(path, Source(machines=8), ties=0)
+    whole = fairness(path, Source(machines=8, shares="a=2,b=1,c=1"), ties=0)
+    assert (equal.unit.size, whole.unit.size) == (Fraction(1, 3), 1)
+    assert by_own_shares(whole).after == pytest.approx(equal.owed)
 
 
 def test_shares_finer_than_machines_are_printed_and_used_as_given(tmp_path) -> None:

@@ -282,10 +282,10 @@ def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
         running += asked(item)
     of_pod = spec.of("resources")
     limits = _amounts(of_pod.of("limits"))
-    own = {name: value for name, value in limits.items() if name not in named}
+    spare = {name: value for name, value in limits.items() if name not in named}
     whole = {  # a pod's own stand for its containers'
         name: value
-        for name, value in (own | _amounts(of_pod.of("requests"))).items()
+        for name, value in (spare | _amounts(of_pod.of("requests"))).items()
         if name in ("cpu", "memory") or name.startswith("hugepages-")
     }
     total = Counter({**(running | beginning), **whole}) + _amounts(spec.of("overhead"))
@@ -452,10 +452,11 @@ def _pod_term(
     """A required term of affinity or anti-affinity; without namespaces it means the pod's own.
     `spaces` has the labels of all namespaces, where they are in the file.
     """
-    chosen: frozenset[str] | None = frozenset(term.texts("namespaces"))
+    named = frozenset(term.texts("namespaces"))
+    chosen: frozenset[str] | None = named
     selector, loose = selector_of(term, "namespaceSelector"), False
     if selector and spaces:
-        chosen = chosen.union(name for name in spaces if selects(selector, spaces[name]))
+        chosen = named.union(name for name in spaces if selects(selector, spaces[name]))
     elif selector is not None:
         chosen, loose = None, bool(selector)  # all, or those with labels that are not read
     elif not chosen:

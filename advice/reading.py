@@ -107,8 +107,8 @@ def _read(
                 tables[path], kinds[path] = text, "csv"
                 continue
         found = [each for each in documents(text, path) if each is not None]
-        listed = {"apiVersion": "v1", "kind": "List", "items": found}
-        contents[path] = found[0] if len(found) == 1 else listed
+        several = {"apiVersion": "v1", "kind": "List", "items": found}
+        contents[path] = found[0] if len(found) == 1 else several
         kinds[path] = looks_like(contents[path]).partition(" ")[0]
         if not kinds[path]:
             raise _no_state(path, contents[path])

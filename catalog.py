@@ -529,7 +529,11 @@ def find(problem: str, name: str) -> Method:
     if name in ANALYSES.get(problem, {}):
         raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
     raise UnknownName(
-        f"{problem} method", name, [method.name for method in known], f"cotenant methods {problem}"
+        f"{problem} method",
+        name,
+        [method.name for method in known],
+        f"cotenant methods {problem}",
+        [method.problem for method in METHODS if name in (method.name, *method.aliases)],
     )
 
 

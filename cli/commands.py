@@ -29,7 +29,7 @@ from . import (
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
 from .completion import prepare
-from .usage import usage_lines
+from .usage import option_hint, usage_lines
 
 app = typer.Typer(
     name="cotenant",
@@ -174,7 +174,7 @@ def run() -> int:
     except SystemExit as leaving:
         code = leaving.code
     except _UsageError as error:
-        for line in usage_lines(error, sys.argv[1:]):
+        for line in usage_lines(error, sys.argv[1:], typer.main.get_command(app)):
             say(line)
         return BAD_INPUT
     except (NoSolution, InfeasibleSolution, NotAdded) as error:
@@ -222,4 +222,7 @@ def _fail(error: Exception, code: int) -> int:
     if len(words) > _LONGEST:  # a name of a file may have millions of letters
         words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
     say(f"error: {words}")
+    for word in sys.argv[1:]:
+        if words.startswith(f"{word} does not exist") and (hint := option_hint(word)):
+            say(hint)
     return code

@@ -236,9 +236,13 @@ def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | N
         for instance in given.instances:
             for needed, names in catalog.left_out(instance).items():
                 lacking.setdefault((needed, ", ".join(names)), []).append(instance)
-        for (needed, them), instances in lacking.items():
-            where = instances[0].name if len(instances) == 1 else f"{len(instances)} instances"
-            say(f"left out on {where}: {them}; expected {needed}")
+        if lacking:
+            every = [
+                f"{them} on {them_on[0].name if len(them_on) == 1 else f'{len(them_on)} instances'}"
+                f" (expected {needed})"
+                for (needed, them), them_on in lacking.items()
+            ]
+            say(f"left out: {'; '.join(every)}")
     elif names := [name for name in chosen if isinstance(name, str)]:
         idle = [
             problem

@@ -88,13 +88,15 @@ def generate(
     import numpy as np
 
     from ..instances.problem import InvalidOption, UnknownName, problem_named, write
+    from ..instances.problem.lookup import PROBLEM_NAMES
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve
 
     generators = problem_named(problem).generators
     chosen = kind or next(iter(generators))
     if chosen not in generators:
-        raise UnknownName(f"{problem} generator", chosen, generators)
+        others = [each for each in PROBLEM_NAMES if chosen in problem_named(each).generators]
+        raise UnknownName(f"{problem} generator", chosen, generators, elsewhere=others)
     function = resolve(generators[chosen])
     options = parse_options(function, option or [], f"generator {chosen!r}")
 

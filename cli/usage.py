@@ -17,13 +17,15 @@ _NUMBER = re.compile("valid (number|float|integer|int)")
 """How the library that reads the command line says that a text is no number."""
 
 
-def usage_lines(error: Any, arguments: Sequence[str]) -> list[str]:
-    """The lines for an error of typer about these arguments."""
+def usage_lines(error: Any, arguments: Sequence[str], root: Any) -> list[str]:
+    """The lines for an error of typer about these arguments of a command, `root`."""
     words = io.StringIO()
     error.show(words)  # it quotes what was typed, which a shell may have put in for a star
     lines = words.getvalue().splitlines()
     context, parameter = error.ctx, getattr(error, "param", None)
     kind = type(error).__name__
+    if context is None:  # what splits the line into words knows no command yet
+        return [_no_value(root, error.option_name, arguments)]
     if kind == "MissingParameter" and parameter is not None:
         return [*lines, *_missing(context, parameter)]
     if parameter is not None and (number := _NUMBER.search(lines[-1])):
@@ -31,6 +33,10 @@ def usage_lines(error: Any, arguments: Sequence[str]) -> list[str]:
         lines[-1] = _no_number(parameter, _given(parameter, arguments), whole)
     elif kind == "NoSuchOption":
         lines += _options(context, error.option_name, bool(error.possibilities))
+    elif written := [
+        hint for word in arguments if (hint := option_hint(word)) and word in lines[-1]
+    ]:
+        lines += written
     elif getattr(context.command, "commands", None):
         first = next(iter(context.command.commands))
         lines.append(
@@ -38,6 +44,23 @@ def usage_lines(error: Any, arguments: Sequence[str]) -> list[str]:
             f"{context.command_path} {first} ..."
         )
     return lines
+
+
+def option_hint(word: str) -> str:
+    """Where an option of a method stands without -o, what to write."""
+    return f"an option of a method is written -o {word}" if re.match(r"[a-z_]+=", word) else ""
+
+
+def _no_value(command: Any, option: str, arguments: Sequence[str]) -> str:
+    """What an option that ends the line has to be followed by."""
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    for each in command.params:
+        if option in each.opts:
+            choices = getattr(each.bare_type, "__members__", {}).values()
+            what = each.metavar or "|".join(choices) or "VALUE"
+            return f"Error: {option} has no value; expected {option} {what}: {each.help}"
+    return f"Error: {option} has no value; write one after it"
 
 
 def _missing(context: Any, parameter: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor
+from textwrap import wrap
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption
@@ -170,12 +171,11 @@ def escaped(text: str) -> str:
 
 def _lines(name: str, room: int) -> list[str]:
     """A heading on as few lines as its column's letters and its longest word allow."""
-    words = name.split() or [""]
-    room = max(room, *map(len, words))
-    lines = [words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + 1 + len(word) <= room:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
+    room = max([room, *map(len, name.split())])
+    while len(lines := wrap(name, room, break_on_hyphens=False) or [""]) > _MOST_LINES:
+        room += 1
     return lines
+
+
+_MOST_LINES = 3
+"""Lines of a heading; a column is wider rather than its heading taller."""

@@ -13,7 +13,7 @@ from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import document, instance_of, locate
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.proof import Level, Proof, multipliers
-from ...instances.problem.reading import read_bytes
+from ...instances.problem.reading import decoded, read_bytes
 from ...instances.problem.tables import PathLike
 from ...solvers.cooperative import in_core, least_epsilon, nucleolus, whole_numbers, whole_values
 from ...solvers.proofs import Claimed
@@ -105,7 +105,7 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
     """
     file = locate(path)
     data = read_bytes(file)
-    text = data.decode("utf-8-sig")
+    text = decoded(data, file)
     content, given = document(text, file), dict[str, Sequence[Fraction]]()
     options, unproved = {} if reading == "figure" else {"reading": reading}, ""
     if content.get("problem") == "game":

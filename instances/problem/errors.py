@@ -58,12 +58,30 @@ class TimeLimitTooShort(InvalidOption):
 
 
 class UnknownName(CotenantError, LookupError):
-    """A name that no table knows; the message lists the near ones."""
+    """A name that no table knows; the message lists the near ones.
 
-    def __init__(self, what: str, name: object, known: Iterable[str], listing: str = "") -> None:
-        super().__init__(
-            f"no {what} is named {str(name)!r}; {suggest(str(name), known, listing=listing)}"
-        )
+    Parameters
+    ----------
+    what : what was looked for, such as "colocation method".
+    elsewhere : the problems that have something of that kind and name.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        name: object,
+        known: Iterable[str],
+        listing: str = "",
+        elsewhere: Iterable[str] = (),
+    ) -> None:
+        if others := ", ".join(elsewhere):
+            problem, _, kind = what.partition(" ")
+            text = f"{str(name)!r} is a {kind} of {others}, this is {problem}; {kind}s of {problem}"
+            super().__init__(f"{text}: {', '.join(known)}")
+        else:
+            super().__init__(
+                f"no {what} is named {str(name)!r}; {suggest(str(name), known, listing)}"
+            )
 
 
 class InfeasibleSolution(CotenantError):

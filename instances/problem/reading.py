@@ -133,8 +133,13 @@ def _in_words(where: str) -> Iterator[None]:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file (UTF-8); see `read_bytes`."""
+    return decoded(read_bytes(path), path)
+
+
+def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
+    """The text that a file's bytes are in UTF-8; raises InvalidFile."""
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidFile(
             f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV (a spreadsheet saves it as "

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from .problem.answer_table import AnswerTable
 from .problem.base import Instance, Solution
-from .problem.errors import InfeasibleSolution, InvalidInstance
+from .problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
 from .problem.fields import Axes, Names, set_array, set_fields
 from .problem.option_types import AtLeast, Between, validate_options
+from .problem.reading import read_text
 from .problem.registry import Problem
-from .problem.tables import PathLike, read_matrix
+from .problem.tables import CsvTable, PathLike, read_matrix
+from .problem.text import shortened
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -160,10 +162,17 @@ def quanta_csv(path: PathLike, *, share: Annotated[int, AtLeast(1)]) -> Quanta:
 
     Parameters
     ----------
-    path : the table, headers first.
+    path : the table, headers first, of which the first is `user`.
     share : the slices that each user brings; it is not in the table.
     """
-    (names, _, demand), place = read_matrix(path), Path(path)
+    text, place = read_text(path), Path(path)
+    first = CsvTable(path, alike=True, text=text).columns[0]
+    if first.lower() != "user":
+        raise InvalidFile(
+            f"{path}, line 1: the first header is {shortened(first)}; expected user, then the "
+            "quanta. Write the line user,1,2,... above a table without headers; a row is a user"
+        )
+    names, _, demand = read_matrix(path, text=text)
     source = f"CSV table {place.name}"
     return Quanta(demand, share, tuple(names), name=place.stem, source=source)  # type: ignore[arg-type]
 

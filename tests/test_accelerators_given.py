@@ -174,3 +174,13 @@ def test_labels_in_any_order_make_an_instance() -> None:
     for wrong in ({"count": {"vision": 2}}, {"pairs": pairs.replace("new", "newest")}):
         with refused(InvalidInstance):
             Accelerators.from_frame(frame, **({"devices": 1, "pairs": pairs} | wrong))
+
+
+@pytest.mark.parametrize(
+    "table", [[1], 5, "text", None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}]
+)
+def test_gavels_file_with_a_table_of_the_wrong_type_is_refused(tmp_path: Path, table) -> None:
+    path = tmp_path / "gavel.json"
+    path.write_text(json.dumps({"gpus": {"v100": table}}))
+    with pytest.raises(InvalidFile, match="is not a Gavel throughput table"):
+        gavel(path, devices="v100:1")

@@ -13,6 +13,7 @@ import pytest
 from support.messages import refused
 
 from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, few_types, vm_types
 from cotenant.instances.problem import (
@@ -22,6 +23,7 @@ from cotenant.instances.problem import (
     InvalidInstance,
     InvalidOption,
 )
+from cotenant.instances.problem.csv_headers import plain_form
 
 GOOD = {
     "capacity": [[4, 8], [6, 6]],
@@ -124,6 +126,58 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
         azure_vm(path)
 
 
+def test_azure_without_an_instant_takes_the_one_that_fills_most_servers(tmp_path) -> None:
+    """Three small VMs at 0 need less than the large one at 500; an empty life is left out."""
+    path = tmp_path / "azure.csv"
+    small = "".join(f"{i},1,1,0,400\n" for i in range(3))
+    path.write_text(f"vm,cpu_cores,mem_gb,start_s,end_s_lo\n{small}3,48,1,500,900\n4,64,1,7,7\n")
+    found = azure_vm(path)
+    assert found.demand.tolist() == [[48, 1024]]
+    assert "left out: 1 of 5 VMs" in found.source
+    assert azure_trace(path).densest() == 0
+    path.write_text("vm,cpu_cores,mem_gb,start_s,end_s_lo\n4,64,1,7,7\n")
+    with refused(InvalidFile):
+        azure_vm(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "capacity", "demand", "requested"),
+    [
+        ("a.txt", "4\n100\n60\n50\n50\n40\n", [[100]], [[60], [50], [40]], [1, 2, 1]),
+        ("a.txt", "2\n100\n60 3\n50 2\n", [[100]], [[60], [50]], [3, 2]),
+        ("a.mvp", "1\n2\n10 10 -1\n14 13 4\n2\n1 2\n6\n1 1\n9\n", [[10], [14]], [[6], [9]], [2, 1]),
+        ("a.vbp", "1\n10\n2\n6 2\n4 1\n", [[10]], [[6], [4]], [2, 1]),
+    ],
+)  # fmt: skip
+def test_vbp_reads_the_forms_of_bpplib_and_vpsolver(
+    tmp_path, name, text, capacity, demand, requested
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    found = vbp(path)
+    assert (found.capacity.tolist(), found.demand.tolist()) == (capacity, demand)
+    assert found.requested.tolist() == requested
+    if name == "a.mvp":
+        assert (found.cost.tolist(), found.servers.tolist()) == ([10, 13], [np.inf, 4])
+
+
+def test_mvp_with_items_of_several_forms_is_refused(tmp_path) -> None:
+    path = tmp_path / "a.mvp"
+    path.write_text("1\n1\n10 1 -1\n1\n2 1\n6\n7\n")
+    with refused(InvalidFile):
+        vbp(path)
+
+
+def test_a_folder_of_vms_needs_no_cpu_but_any_resource(tmp_path) -> None:
+    """Lines of an old Mac, and a name with an accent in two forms, are read as any other."""
+    (tmp_path / "vms.csv").write_bytes("name,weight,allowed\rä,48,a\u0308\rb,60,\r".encode())
+    (tmp_path / "hosts.csv").write_bytes("name,weight\r\nä,100\r\nb,100\r\n".encode())
+    assert plain_form(tmp_path) == "vms-csv"
+    found = vms_csv(tmp_path)
+    assert (found.resources, found.demand.tolist()) == (("weight",), [[48], [60]])
+    assert found.allowed.tolist() == [[True, False], [True, True]]
+
+
 def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> None:
     nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
     nodes.write_text(
@@ -148,8 +202,8 @@ def test_the_real_lists_convert(packing_data) -> None:
     assert len(trace.kind) == 20042
     assert (
         azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").requested.sum()
-        == trace.alive(trace.densest()).sum()
-        == 3324
+        == trace.alive(trace.densest([64, 192 * 1024])).sum()
+        == 3074
     )
     whole = alibaba_openb(
         folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv")

@@ -218,6 +218,21 @@ def test_an_swf_number_that_would_overflow_is_refused_with_its_line(tmp_path: Pa
         read_swf(tmp_path / "log.swf")
 
 
+def test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends(tmp_path: Path) -> None:
+    """One job ends at 3.4 as the next starts, also after rounding; -1 stays "not known"."""
+    row = "{} {} {} {} 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
+    rows = [(1, "0.4", "0.4", "2.6"), (2, "0.5", "2.90", "1.5"), (3, "7", "-1", "2.00")]
+    path = tmp_path / "log.swf"
+    path.write_text("".join(row.format(*values) for values in rows))
+    log = read_swf(path)
+    assert log.submit.tolist() == [0, 1, 7]
+    assert log.wait.tolist() == [1, 2, -1]
+    assert log.run.tolist() == [2, 2, 2]
+    path.write_text(row.format(1, "0.4", "0.4", "2.6").replace("2.6 1", "2.6 1.5"))
+    with refused(InvalidFile):
+        read_swf(path)
+
+
 def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(
         "; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"

@@ -24,7 +24,9 @@ PROBLEM = Problem(
         "alibaba-openb": "instances.packing.formats:alibaba_openb",
         "mig": "instances.packing.mig:mig",
     },
-    csv_form=CsvForm("vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]"),
+    csv_form=CsvForm(
+        "vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]", enough=("name",)
+    ),
     scale="instances.packing.game:scale",
 )
 

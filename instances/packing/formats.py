@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 @validate_options
 def vbp(path: PathLike) -> Packing:
     """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins
-    as many as needed.
+    as many as needed. BPPLIB's forms (n, the capacity, then n weights, or n weights with demands)
+    and VPSolver's .mvp (bins of several sizes, items of one form) are known by their numbers.
     """
     where = os.fspath(path)
     text = read_text(path)
@@ -46,6 +48,9 @@ def vbp(path: PathLike) -> Packing:
             f"{where} ends too early; expected d, the d capacities, n, then n lines of d sizes "
             "and a demand"
         )
+    if (found := _other_bins(where, numbers)) is not None:
+        source = f"bin packing file {Path(path).name}"
+        return Packing(**found, name=name_of(path), source=source)
     d = numbers[0]
     n = numbers[1 + d]
     body = numbers[2 + d :]
@@ -70,6 +75,44 @@ def vbp(path: PathLike) -> Packing:
     )
 
 
+def _other_bins(where: str, numbers: list[int]) -> dict[str, Any] | None:
+    """The fields of BPPLIB's forms and of VPSolver's .mvp; None for a file that is of neither.
+
+    No file of as many numbers as a form of BPPLIB announces is a .vbp.
+    """
+    n, capacity, *rest = numbers
+    if len(rest) in (n, 2 * n) and min(rest) >= 0:  # weights, or weights and demands
+        items: Counter[int] = Counter()
+        each = len(rest) // n
+        for weight, demand in zip(rest[::each], rest[1::2] if each == 2 else [1] * n, strict=True):
+            items[weight] += demand
+        demands, counts = [[weight] for weight in items], list(map(float, items.values()))
+        return {"capacity": [[capacity]], "demand": demands, "request": counts}
+    bins, width = capacity, n + 2  # .mvp: sizes, cost and number (-1: as many as needed)
+    classes = [rest[at * width : (at + 1) * width] for at in range(bins if bins < len(rest) else 0)]
+    if not classes or len(rest) <= bins * width:
+        return None
+    if not where.endswith(".mvp") and all(row[-1] != -1 for row in classes):
+        return None
+    number, *body = rest[bins * width :]
+    if number < 1 or len(body) != number * width:
+        raise InvalidFile(
+            f"{where} is an .mvp of {bins} kinds of bins and {number} items with {len(body)} "
+            f"numbers; expected {max(number, 0) * width}: 1 form, a demand and {n} sizes of each "
+            "(items of several forms are not read)"
+        )
+    rows = [body[at : at + width] for at in range(0, len(body), width)]
+    if any(row[0] != 1 for row in rows):
+        raise InvalidFile(f"{where} has items of several forms; expected 1 form of each")
+    return {
+        "capacity": [row[:n] for row in classes],
+        "cost": [row[n] for row in classes],
+        "servers": [np.inf if row[-1] == -1 else float(row[-1]) for row in classes],
+        "demand": [row[2:] for row in rows],
+        "request": [float(row[1]) for row in rows],
+    }
+
+
 @dataclass(frozen=True)
 class VmTrace:
     """VMs that come and go: `kind` (n,) index into `demand` (s, k), `start`, `end` (n,) [s]."""
@@ -88,12 +131,22 @@ class VmTrace:
             self.kind[(self.start <= at) & (at < self.end)], minlength=len(self.demand)
         )
 
-    def densest(self) -> float:
-        """The first instant at which most VMs are alive."""
-        moments = np.unique(self.start)
-        alive = np.searchsorted(np.sort(self.start), moments, side="right")
-        alive -= np.searchsorted(np.sort(self.end), moments, side="right")
-        return float(moments[int(np.argmax(alive))])
+    def densest(self, capacity: Sequence[int] = ()) -> float:
+        """The first instant at which the VMs that are alive need most of these servers by volume:
+        of the resource that they fill most of. Without a capacity, that with most VMs.
+        """
+        lives = self.start < self.end
+        if not lives.any():
+            return float(self.start.min())
+        size = self.demand[self.kind[lives]].astype(float)  # sums of whole numbers: exact
+        if not capacity:
+            size = np.ones((len(size), 1))
+        times = np.concatenate([self.start[lives], self.end[lives]])
+        order = np.argsort(times, kind="stable")
+        load = np.concatenate([size, -size])[order].cumsum(axis=0) / (capacity or [1])
+        last = np.append(times[order][1:] != times[order][:-1], True)  # event of an instant
+        best = np.flatnonzero(last)[np.argmax(load.max(axis=1)[last])]
+        return float(times[order][best])
 
 
 @validate_options
@@ -113,7 +166,7 @@ def azure_vm(
 
     Parameters
     ----------
-    at : seconds; the densest instant when not given.
+    at : seconds; when not given, the first instant that needs most servers by volume.
     cores : of a server.
     memory : of a server [GB].
     servers : how many; as many as needed when not given.
@@ -123,16 +176,20 @@ def azure_vm(
             f"memory is {memory:g}; expected GB that are a whole number of MiB below 2**53"
         )
     trace = azure_trace(path)
-    moment = trace.densest() if at is None else float(at)
+    capacity = [cores, int(memory * 1024)]
+    if not (trace.start < trace.end).any():
+        raise InvalidFile(f"{path}: no VM ends after its start; expected end_s_lo above start_s")
+    densest = trace.densest(capacity)
+    moment = densest if at is None else float(at)
     alive = trace.alive(moment)
     if not alive.any():
         raise InvalidOption(
             f"at is {moment:g}; no VM of {Path(path).name} is alive then; its densest instant "
-            f"is {trace.densest():g}"
+            f"is {densest:.12g}"
         )
-    present = alive > 0
+    present, never = alive > 0, int((trace.start >= trace.end).sum())
     return Packing(
-        capacity=[[cores, int(memory * 1024)]],  # type: ignore[arg-type]
+        capacity=[capacity],  # type: ignore[arg-type]
         demand=trace.demand[present],
         request=alive[present].astype(float),
         servers=[servers],  # type: ignore[arg-type]
@@ -140,7 +197,9 @@ def azure_vm(
         names=tuple(name for name, here in zip(trace.names, present, strict=True) if here),
         name=f"{trace.name}-at-{moment:.0f}",
         source=f"VMs alive at second {moment:.0f} of {Path(path).name}, on servers of {cores} "
-        f"cores and {memory:g} GB",
+        f"cores and {memory:g} GB"
+        + f"; left out: {never} of {len(trace.kind)} VMs, whose life is empty"
+        * (never > 0),
     )
 
 

@@ -46,7 +46,8 @@ def plain_form(path: PathLike) -> str:
             continue
         columns = CsvTable(file, lower=True).columns
         seen.add(f"{file.name}: {','.join(columns[:8])}")
-        missing = [name for name in plain.columns if name not in columns]
+        needed = plain.enough if plain.enough and file.name == plain.file else plain.columns
+        missing = [name for name in needed if name not in columns]
         if not missing:
             fits.append(plain)
         elif len(missing) < len(plain.columns):

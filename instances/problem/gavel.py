@@ -62,7 +62,7 @@ def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
         )
     try:
         found = _rows(tables[gpu])
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error!r}") from None
     size, alone, shared = len(found.jobs), found.alone, found.together
     if shared.shape != (size, size) or alone.shape != (size,):

@@ -12,6 +12,7 @@ import os
 import re
 import select
 import stat
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -139,12 +140,13 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
     """The text that a file's bytes are in UTF-8; raises InvalidFile."""
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidFile(
             f"{os.fspath(path)} is not UTF-8 text; expected JSON or CSV (a spreadsheet saves it as "
             "CSV UTF-8)"
         ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_lines(path: str | os.PathLike[str], text: str | None = None) -> list[str]:
@@ -175,8 +177,11 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
 def csv_rows(
     text: str, path: str | os.PathLike[str], delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text that hold anything, each with its (last) line's number."""
+    """The rows of a CSV text that hold anything, each with its (last) line's number; letters with
+    accents are taken in one form (NFC), so that names that look the same are the same.
+    """
     where = os.fspath(path)
+    text = unicodedata.normalize("NFC", text)
 
     def narrow() -> Iterator[str]:
         for line in io.StringIO(text):

@@ -25,12 +25,14 @@ class CsvForm:
     file : name of the main table in a folder.
     columns : those by which the main table is known, in lower case.
     header : all it may have, for people; brackets for what may be missing.
+    enough : columns by which a table is known that is called `file`; `columns` when empty.
     """
 
     form: str
     file: str
     columns: tuple[str, ...]
     header: str
+    enough: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

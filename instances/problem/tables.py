@@ -239,6 +239,7 @@ def read_matrix(
     blank: Mapping[str, float] = MappingProxyType({}),
     cure: str = "",
     extra: int = 0,
+    text: str | None = None,
 ) -> tuple[list[str], list[str], Floats]:
     """Names of the rows, which stand in the first column, names of the other columns, and the
     (rows, columns) numbers.
@@ -249,14 +250,14 @@ def read_matrix(
         A cell is no number (and none of the words in `blank`), or a name is given twice, the last
         `extra` columns apart.
     """
-    table = CsvTable(path, alike=True)
+    table = CsvTable(path, alike=True, text=text)
     columns, names, values = table.columns[1:], [], []
     for row in table:
         names.append(row.cells[0].strip())
         cells = zip(columns, row.cells[1:], strict=True)
         values.append(
             np.array(
-                [row.number(column, None, blank, cure, text) for column, text in cells], dtype=float
+                [row.number(column, None, blank, cure, cell) for column, cell in cells], dtype=float
             )
         )
     for what, given in (("row", names), ("column", columns[: len(columns) - extra])):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +41,8 @@ def swf(path: PathLike, *, settings: Settings = WINDOW) -> Scheduling:
     """A window of a log in the Standard Workload Format (.swf or .swf.gz).
 
     Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then
-    the processors asked for stand for those used, 1 when neither is known.
+    the processors asked for stand for those used, 1 when neither is known. Submissions, starts and
+    ends with fractions of a second are rounded to the nearest second.
 
     Parameters
     ----------
@@ -267,23 +270,28 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
     except (ValueError, OverflowError):
         fits = False
     if not fits:
-        for number, row in zip(numbers, cells, strict=True):
-            for column, cell in zip(_WANTED, row, strict=True):
-                _whole(path, number, column, cell)
+        for place, (number, row) in enumerate(zip(numbers, cells, strict=True)):
+            exact = {c: _exact(path, number, c, cell) for c, cell in zip(_WANTED, row, strict=True)}
+            clock, rounded = Fraction(0), 0
+            for column in (_SUBMIT, _WAIT, _RUN):  # moments are rounded, not what lies between
+                if exact[column] >= 0:
+                    clock += exact[column]
+                    now = math.floor(clock + Fraction(1, 2))
+                    exact[column], rounded = Fraction(now - rounded), now
+            table[place, list(exact)] = list(map(int, exact.values()))
     return table
 
 
-def _whole(path: PathLike, number: int, column: int, text: str) -> int:
-    try:
-        value = int(text)
-        if abs(value) < LARGEST:
-            return value
-    except ValueError:
-        pass
-    raise InvalidFile(
-        f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a whole "
-        "number below 2**53"
-    )
+def _exact(path: PathLike, number: int, column: int, text: str) -> Fraction:
+    """A field: a whole number, or of submission, wait and run 0 or more with decimals."""
+    value = Fraction(text) if re.fullmatch(r"[+-]?[0-9]{1,16}(\.[0-9]{0,30})?", text) else None
+    timed = column in (_SUBMIT, _WAIT, _RUN)
+    if value is None or abs(value) >= LARGEST or (value % 1 and (value < 0 or not timed)):
+        raise InvalidFile(
+            f"{os.fspath(path)}, line {number}, field {column + 1}: {text!r} is not a "
+            f"{'number' if timed else 'whole number'} below 2**53"
+        )
+    return value
 
 
 def _refuse_below(

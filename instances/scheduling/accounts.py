@@ -266,9 +266,9 @@ class Source:
             self.backfilling and self.jobs == "parallel", weights,
         )  # fmt: skip
         if weights is None and self.split is None:
-            names = organizations_of(log, settings, np.random.default_rng(0))[1]
-            alike = dict.fromkeys(names, Fraction(1))
-            if self.by == "account" and by_account and len(names) > 1:
+            _, everyone = organizations_of(log, settings, np.random.default_rng(0))
+            alike = dict.fromkeys(everyone, Fraction(1))
+            if self.by == "account" and by_account and len(everyone) > 1:
                 alike.pop(_ROOT, None)
             settings = replace(settings, shares=alike)
             notes += _shares_notes(log, alike, unit) if by_account else []

@@ -39,8 +39,8 @@ class Translation:
     unplaced : place of a pending pod -> why a plan puts it nowhere.
     dropped : constraints that are not in the instance, in words.
     violated_rules, repairs : rules that what runs now breaks, in words; whether it repairs them.
-    tightened : whether it keeps a spread over single nodes tighter than is asked for: then its
-        bounds are none of the state.
+    tightened : whether it keeps a spread over single nodes, or a limit that is not sure, tighter
+        than is asked for: then its bounds are none of the state.
     """
 
     instance: Packing

@@ -86,12 +86,14 @@ class _Builder(Kinds):
         pinned = {number: tuple(why) for number, why in self.reasons.items() if why}
         assembled = Assembly(self, eligible, pinned, self.drained_nodes, room).translation(rules)
         placed = {n: why for n, why in pinned.items() if self.state.pods[n].placed}
+        asked = {name for pod in self.sample for name in pod.requests}
+        not_sure = any(node.unsure & asked for node in self.state.nodes)
         return replace(
             assembled, pinned=placed,
             unplaced={n: why for n, why in pinned.items() if n not in placed},
             dropped=tuple(self.dropped),
             violated_rules=tuple(self.broken), repairs=self.repair,
-            tightened=any(map(self._tightened, rules)),
+            tightened=any(map(self._tightened, rules)) or not_sure,
         )  # fmt: skip
 
     def _pin(self, kinds: Iterable[int], *reasons: Reason) -> None:

@@ -144,7 +144,8 @@ def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:
         for number, pod in enumerate(state.pods)
         if (item := known.get((pod.namespace, pod.name))) is not None and cluster.clear(item)
         for node in state.nodes
-        if scheduler.takes(number, node.name) != cluster.takes(item, node.name)
+        if not node.unsure & pod.requests.keys()  # no more than is known there may come
+        and scheduler.takes(number, node.name) != cluster.takes(item, node.name)
     ]
     yield "the filters by another reader", not other, other
 
@@ -250,7 +251,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         best, found = min(plans), (waiting, cost, len(advice.targets))
         number = 1 if besides else 3
         yield f"pods that wait, {what}, moves", found[:number] <= best[:number], (found, best)
-        if given.priced and not besides:
+        if given.priced and not besides and not left.tightened:
             price = Fraction(str(rng.choice(["0.1", "0.5", "2"])))
             summed = advise(given, disruption=price)
             total, bound = summed.total, summed.total_lower_bound

@@ -8,7 +8,7 @@ import typer
 
 from ..analysis.report.console import Form
 from ..instances.problem.errors import InvalidOption
-from .completion import instances, methods
+from .completion import instances, methods, options
 
 __all__ = [
     "Against",
@@ -55,6 +55,7 @@ Options = Annotated[
         "--option",
         metavar="KEY=VALUE",
         help="An option of the method or reader; repeat it for more.",
+        autocompletion=options,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

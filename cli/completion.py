@@ -1,9 +1,13 @@
-"""What a shell completes: commands, options, problems, methods and bundled instances."""
+"""What a shell completes: commands, options and their names, methods and bundled instances."""
 
 from __future__ import annotations
 
 import os
 from enum import StrEnum
+
+from typer import Context
+
+from ..instances.problem.option_types import RESERVED_PARAMETERS
 
 VARIABLE = "_COTENANT_COMPLETE"
 """What the shell's script sets when it asks what could come next."""
@@ -42,16 +46,57 @@ def problems(incomplete: str) -> list[str]:
     return _beginning(list(PROBLEM_NAMES), incomplete)
 
 
-def methods(incomplete: str) -> list[str]:
-    """Methods that begin so."""
+def methods(ctx: Context, incomplete: str) -> list[str]:
+    """Methods that begin so, of the problem given before, by its name or a bundled instance."""
     from .. import catalog
 
-    return _beginning([entry.name for entry in catalog.METHODS], incomplete)
+    problem = _problem(ctx)
+    known = [entry.name for entry in catalog.METHODS if problem in (None, entry.problem)]
+    return _beginning(known, incomplete)
 
 
-def problems_and_methods(incomplete: str) -> list[str]:
+def kinds(ctx: Context, incomplete: str) -> list[str]:
+    """Generators that begin so, of the problem given before."""
+    from ..instances.problem import problem_named
+
+    problem = _problem(ctx)
+    return _beginning(list(problem_named(problem).generators) if problem else [], incomplete)
+
+
+def formats(incomplete: str) -> list[str]:
+    """Formats of files that begin so."""
+    from ..advice.reading import known_formats
+
+    return _beginning([*known_formats(), "csv", "json", "parts"], incomplete)
+
+
+def options(ctx: Context, incomplete: str) -> list[str]:
+    """Options of the method given before that begin so, with the sign that their value follows."""
+    from inspect import signature
+
+    from .. import catalog
+
+    problem, name = _problem(ctx), ctx.params.get("method")
+    method = next((e for e in catalog.METHODS if (e.problem, e.name) == (problem, name)), None)
+    taken = signature(method.resolve()).parameters.values() if method else ()
+    names = [f"{each.name}=" for each in taken if each.kind is each.KEYWORD_ONLY]
+    return _beginning([each for each in names if each[:-1] not in RESERVED_PARAMETERS], incomplete)
+
+
+def _problem(ctx: Context) -> str | None:
+    """The problem that the words before name."""
+    from ..instances.problem.lookup import PROBLEM_NAMES
+
+    for given in (ctx.args, *ctx.params.values()):  # args: where the last option has no value yet
+        for text in given if isinstance(given, list | tuple) else [given]:
+            if (name := str(text).partition("/")[0]) in PROBLEM_NAMES:
+                return name
+    return None
+
+
+def problems_and_methods(ctx: Context, incomplete: str) -> list[str]:
     """Problems and methods that begin so."""
-    return problems(incomplete) + methods(incomplete)
+    return problems(incomplete) + methods(ctx, incomplete)
 
 
 def instances(incomplete: str) -> list[str]:

@@ -18,7 +18,7 @@ from ..analysis.report.console import (
 )
 from . import parts
 from .arguments import As, Json, Options, Parts
-from .completion import problems
+from .completion import formats, kinds, problems
 
 
 def show(
@@ -72,7 +72,8 @@ def generate(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Which generator; the problem's first when not given. A wrong name lists them."
+            help="Which generator; the problem's first when not given. A wrong name lists them.",
+            autocompletion=kinds,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
@@ -132,6 +133,7 @@ def convert(
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
             "they are; json or parts for an instance of this package.",
+            autocompletion=formats,
         ),
     ],
     out: Annotated[
@@ -161,13 +163,13 @@ def convert(
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.registry import resolve
 
-    formats = known_formats([text.partition("=")[0] for text in option or ()])
+    known = known_formats([text.partition("=")[0] for text in option or ()])
     if form == "csv":
         form = plain_form(source)
     own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
-    if form not in formats and form not in own:
-        raise UnknownName("format", form, [*formats, "csv", *own])
-    function = own[form] if form in own else resolve(formats[form])
+    if form not in known and form not in own:
+        raise UnknownName("format", form, [*known, "csv", *own])
+    function = own[form] if form in own else resolve(known[form])
     options = parse_options(function, option or [], f"format {form!r}", RESERVED_IN_READERS)
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))

@@ -35,7 +35,11 @@ def completed(*words: str) -> list[str]:
     [
         (("so",), ["solve"]),
         (("solve", "colocation/ti"), ["colocation/tiny"]),
-        (("solve", "colocation/tiny", "-m", "nash"), ["nash-welfare"]),
+        (("solve", "market/tiny", "-m", "nash"), ["nash-welfare"]),
+        (("solve", "colocation/tiny", "-m", "fis"), []),
+        (("solve", "colocation/tiny", "-m", "fair", "-o", "eng"), ["engine="]),
+        (("generate", "colocation", "--kind", "pop"), ["population"]),
+        (("convert", "x.csv", "--from", "penalty"), ["penalty-csv"]),
         pytest.param(("methods", "coloc"), ["colocation"], marks=pytest.mark.slow),
         pytest.param(("generate", "nu"), ["numa"], marks=pytest.mark.slow),
         (("solve", "colocation/tiny", "--time"), ["--time-limit"]),

@@ -88,6 +88,12 @@ def ratio(value: float | None, best: float | None, sense: Sense) -> float:
     return worse / better if better > 0 else math.inf
 
 
+def has_ratios(values: Values, sense: Sense) -> bool:
+    """Whether the best value of some instance is above 0, so that ratios to it say something."""
+    bests = (best_of(list(column.values()), sense) for column in _columns(values))
+    return any(best is not None and best > 0 for best in bests)
+
+
 def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]]]:
     """Performance profiles: per method, the share of instances on which it is within each ratio of
     the best of all.

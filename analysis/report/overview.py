@@ -170,7 +170,7 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
 
 def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Chart]:
     """Performance profiles of every metric of the tables, and of the seconds to a proof; none for a
-    single instance.
+    single instance, nor of a metric whose best value is 0 on every one: ratios to it say nothing.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric
     charts = []
     for metric in metrics:
         values = aggregate.values_of(lines, metric.name) if metric.sense and metric.compared else {}
-        if len(values) > 1:
+        if len(values) > 1 and aggregate.has_ratios(values, metric.sense):
             found = aggregate.profiles(values, metric.sense)
             partly = _PARTLY if _partly(lines, values) else ""
             charts.append(_profile_chart(problem, metric.name, metric.label, count, found, partly))

@@ -95,9 +95,12 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
             _points(axes, series, _places(chart, series), _color(series, place), place)
         _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
     values: Literal["x", "y"] = "x" if lying else "y"
-    labels = {"x": _said(chart.x_label), "y": _upright(chart.y_label, tall * 10)}
+    labels = {"x": _in_lines(chart.x_label, across * 10), "y": _in_lines(chart.y_label, tall * 10)}
     if lying:
-        labels = {"x": _said(chart.y_label), "y": _upright(chart.x_label, tall * 10)}
+        labels = {
+            "x": _in_lines(chart.y_label, across * 10),
+            "y": _in_lines(chart.x_label, tall * 10),
+        }
     axes.set_xlabel(labels["x"])
     axes.set_ylabel(labels["y"])
     _scale(axes, values, chart.y_scale, [value for series in chart.series for value in series.y])
@@ -200,8 +203,8 @@ def _frames(chart: Chart, width: float) -> Figure:
     _scale(grid[0], "y", chart.y_scale, [y for series in chart.series for y in series.y])
     for axes in grid:
         axes.minorticks_off()
-    drawn.supxlabel(_said(chart.x_label))
-    drawn.supylabel(_upright(chart.y_label, drawn.get_figheight() * 12))
+    drawn.supxlabel(_in_lines(chart.x_label, drawn.get_figwidth() * 10))
+    drawn.supylabel(_in_lines(chart.y_label, drawn.get_figheight() * 12))
     return drawn
 
 
@@ -407,8 +410,8 @@ def _said(text: str) -> str:
     )
 
 
-def _upright(text: str, letters: float) -> str:
-    """A label beside an upright axis, in lines of at most so many letters where words allow it."""
+def _in_lines(text: str, letters: float) -> str:
+    """The label of an axis, in lines of at most so many letters where words allow it."""
     return "\n".join(textwrap.wrap(_said(text), int(letters), break_long_words=False))
 
 
@@ -458,11 +461,11 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         ha="center" if flat else "right",
     )
     axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names))
-    axes.set_xlabel(_said(chart.x_label))
+    axes.set_xlabel(_in_lines(chart.x_label, drawn.get_figwidth() * 9))
     room = drawn.get_figheight() * 8  # the names below, on their slant, take a good part
-    axes.set_ylabel(_upright(chart.y_label, room))
+    axes.set_ylabel(_in_lines(chart.y_label, room))
     darker = f"{chart.value_label}; darker is worse" if chart.worse else chart.value_label
-    drawn.colorbar(shown, ax=axes, label=_upright(darker, room))
+    drawn.colorbar(shown, ax=axes, label=_in_lines(darker, room))
     texts = {
         place: f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
         for place, value in np.ndenumerate(values)
@@ -507,8 +510,8 @@ def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
     axes.set(xlim=(0, end or 1.0), ylim=(len(rows) - 0.4, -0.6))
     axes.set_yticks(range(len(rows)), list(map(_said, rows)))
     axes.yaxis.grid(False)
-    axes.set_xlabel(_said(chart.x_label))
-    axes.set_ylabel(_said(chart.y_label))
+    axes.set_xlabel(_in_lines(chart.x_label, across * 10))
+    axes.set_ylabel(_in_lines(chart.y_label, drawn.get_figheight() * 10))
     drawn.draw_without_rendering()
     letter = _LETTER * drawn.dpi / 72
     for place, kind in enumerate(kinds):

@@ -313,3 +313,50 @@ def test_tables_say_which_cards_hosts_have_and_vms_take(tmp_path):
     (tmp_path / "hosts.csv").write_text("name,cpu\nx,16\ny,32\n")
     with refused(InvalidFile):
         vms_csv(tmp_path)
+
+
+def _on_one_resource(capacity, servers, cards, demand, request, card_demand, card_share):
+    """Servers of one class, whose cards have 100 units."""
+    return Packing(
+        capacity=[[capacity]], servers=[servers], cards=[cards], demand=[[d] for d in demand],
+        request=request, partial=True, card_units=100, card_demand=card_demand,
+        card_share=card_share,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("instance", "percent"),
+    [
+        (
+            _on_one_resource(
+                79_999_999_999, 3, 4, [10**10, *[3 * 10**10] * 3], [2, 3, 2, 3], [1, 0, 0, 0],
+                [0, 41, 9, 70],
+            ),
+            Fraction(533, 12),
+        ),
+        (_on_one_resource(3_999_999_999, 2, 2, [10**9, 3 * 10**9], [1, 3], [0, 0], [17, 8]),
+         Fraction(25, 4)),
+    ],
+)  # fmt: skip
+def test_max_gpus_of_amounts_in_the_billions_ends_at_the_optimum(instance, percent):
+    assert most_cards(instance) == percent
+    result = cotenant.solve(instance, "max-gpus", time_limit=10)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(float(percent)))
+
+
+@pytest.mark.parametrize("seed", seeds(120, 6))
+def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
+    rng = np.random.default_rng([50, seed])
+    unit, types = int(rng.choice([10**9, 10**10, 10**12])), int(rng.integers(2, 5))
+    demand = [int(rng.integers(1, 5)) * unit + int(rng.integers(-1, 2)) for _ in range(types)]
+    share = [int(rng.integers(1, 100)) * int(rng.random() < 0.7) for _ in range(types)]
+    instance = _on_one_resource(
+        max(int(rng.integers(3, 9)) * unit - int(rng.integers(2)), *demand),
+        int(rng.integers(1, 4)), 2, demand, rng.integers(1, 4, types).tolist(),
+        [0 if each else 1 for each in share], share,
+    )  # fmt: skip
+    most = most_cards(instance)
+    result = cotenant.solve(instance, "max-gpus", time_limit=5)
+    assert result.objective <= float(most) + 1e-9 <= result.bound + 2e-9
+    if result.status == "optimal":
+        assert result.objective == pytest.approx(float(most), abs=1e-9)

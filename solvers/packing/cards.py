@@ -17,6 +17,7 @@ from ...models.packing.cards import CardPacking, CardsProgram, cards_program
 from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, raise_if_interrupted
+from ..proofs.tree import tree_step, whole_program
 
 MOST_UNITS = 5_000
 """Units of a card of which fillings are listed; beyond them shares are rounded down."""
@@ -385,10 +386,12 @@ class CardSearch(Incumbent[Placement, int]):
         ), (resource * problem.capacity).sum(axis=1) + card * problem.cards  # fmt: skip
 
     def _by_servers(self) -> None:
-        """The program in which every server is a class of its own, in whole numbers: a bound, and
-        an answer, unless shares were rounded down.
+        """Solve the integer program in which every server is a class of its own.
+
+        Its point is an answer, unless shares were rounded down. Its bound counts where a tree of
+        cases in integers proves it: in floats, large amounts hide feasible points.
         """
-        problem, kind = self.problem, self.kind
+        problem, kind = in_least_units(self.problem), self.kind
         columns = len(kind) * (len(self.types) + len(problem.fillings))
         if columns > self.limits.columns:
             return
@@ -405,4 +408,16 @@ class CardSearch(Incumbent[Placement, int]):
             count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
             self._offer(np.round(count.T).astype(np.int64), "the program by servers")
         if answer.bound is not None:
-            self.raise_bound(math.floor(-answer.bound + 1e-6), "the program by servers")
+            most = max(math.floor(-answer.bound + 1e-6), self.value)
+            weight = [(j, int(-c)) for j, c in enumerate(built.program.cost.tolist()) if c]
+            above = [(j, -a) for j, a in weight], -most - 1
+            if most < self.bound and tree_step(whole_program(built.program), above, self.clock):
+                self.raise_bound(most, "the program by servers, proved by a tree of cases")
+
+
+def in_least_units(problem: CardPacking) -> CardPacking:
+    """The same problem with each resource counted in the largest unit that divides all demands;
+    capacities are rounded down to it, which excludes no answer.
+    """
+    unit = np.maximum(np.gcd.reduce(problem.demand, axis=0), 1)
+    return replace(problem, demand=problem.demand // unit, capacity=problem.capacity // unit)

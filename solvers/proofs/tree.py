@@ -52,6 +52,25 @@ MOST_TRIED = 50
 """Columns that are compared where a case is split."""
 
 
+def whole_program(given: LinearProgram) -> Program:
+    """The verifier's form of a program of integer columns from 0 and integer coefficients."""
+    program = Program()
+    for high in given.upper.tolist():
+        program.column(int(high))
+    matrix = given.matrix.tocsr()
+    for r, (low, high) in enumerate(
+        zip(given.row_lower.tolist(), given.row_upper.tolist(), strict=True)
+    ):
+        part = slice(matrix.indptr[r], matrix.indptr[r + 1])
+        row = zip(matrix.indices[part].tolist(), matrix.data[part].tolist(), strict=True)
+        terms = [(j, int(a)) for j, a in row]
+        if high < math.inf:
+            program.at_most(terms, math.floor(high))
+        if low > -math.inf:
+            program.at_most([(j, -a) for j, a in terms], -math.ceil(low))
+    return program
+
+
 def tree_step(
     program: Program,
     objective: tuple[Terms, int] | None,

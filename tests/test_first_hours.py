@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import pytest
 from support.messages import refused
@@ -17,9 +18,10 @@ from support.messages import refused
 import cotenant
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.formats import penalty_csv
 from cotenant.instances.market import Market
 from cotenant.instances.packing import Packing
-from cotenant.instances.problem import CotenantError, InvalidOption
+from cotenant.instances.problem import CotenantError, InvalidFile, InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import irving, ranks_from_lists
 
 TINY = cotenant.read("colocation/tiny", "colocation")
@@ -107,3 +109,23 @@ def test_a_picture_is_saved_into_the_file_that_is_named(tmp_path: Path) -> None:
     with refused(InvalidOption):
         shown.save(tmp_path / "x.jpg")
     assert not (tmp_path / "x.jpg").exists()
+
+
+def test_from_frame_reads_slowdowns_and_says_what_to_do_with_missing_pairs() -> None:
+    frame = pandas.DataFrame([[2.0, 1.25], [np.nan, 4.0]], index=["a", "b"], columns=["a", "b"])
+    found = Colocation.from_frame(frame, count=2, slowdown=True, missing="forbid")
+    assert found.penalty.tolist() == [[0.5, 0.2], [np.inf, 0.75]]
+    with pytest.raises(InvalidInstance, match="slowdown=True"):
+        Colocation.from_frame(frame, count=2)
+    with pytest.raises(InvalidInstance, match=r"'b' beside 'a'.*missing='forbid'"):
+        Colocation.from_frame(frame, count=2, slowdown=True)
+    with pytest.raises(InvalidInstance, match="'b', 'b'"):
+        Colocation.from_frame(frame.replace(4.0, -4.0), count=2, slowdown=True)
+
+
+def test_slowdowns_read_as_penalties_are_sent_to_slowdown_csv(tmp_path: Path) -> None:
+    """Also where one of them is below 1."""
+    path = tmp_path / "s.csv"
+    path.write_text("job,a,b\na,1.5,1.25\nb,0.98,1.5\n")
+    with pytest.raises(InvalidFile, match="Slowdowns are read by slowdown-csv"):
+        penalty_csv(path)

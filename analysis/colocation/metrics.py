@@ -10,8 +10,9 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import stable_alpha
-from ...instances.colocation.instance import LEAST_PENALTY, computed_penalty
+from ...instances.colocation.instance import LEAST_PENALTY
 from ...instances.colocation.lists import has_lists, has_strict_lists
+from ...instances.colocation.missing import computed_penalty
 from ...instances.colocation.objective import (
     agent_penalties,
     attribution_slack,

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.colocation.instance import Booleans, Colocation, Floats, computed_penalty
+from ...instances.colocation.instance import Booleans, Colocation, Floats
+from ...instances.colocation.missing import computed_penalty
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.filtering import fill, sample_mask, tau
 

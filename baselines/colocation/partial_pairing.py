@@ -12,8 +12,8 @@ from ...instances.colocation.instance import (
     Floats,
     Integers,
     Pairing,
-    computed_penalty,
 )
+from ...instances.colocation.missing import computed_penalty
 
 
 class Draft:

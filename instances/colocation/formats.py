@@ -19,8 +19,8 @@ from ..problem.option_types import AtLeast, validate_options
 from ..problem.renamed import old_names
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
 from .generators import Machines
-from .instance import Colocation, Floats, computed_penalty
-from .missing import FORBIDDEN, UNKNOWN, Missing, completed
+from .instance import Colocation, Floats
+from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, look_like_slowdowns
 
 Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
 
@@ -51,7 +51,7 @@ def penalty_csv(
     """
     names, matrix, _ = _square(path)
     finite = matrix[np.isfinite(matrix)]
-    if finite.size and (finite >= 1).all() and (finite > 1).any():
+    if look_like_slowdowns(finite):
         raise InvalidFile(
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
             "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv; "

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import AtLeast, Between, validate_options
-from .instance import Colocation, Floats, Integers, computed_penalty
+from .instance import Colocation, Floats, Integers
+from .missing import computed_penalty
 from .workloads import WORKLOADS, ContentionModel
 
 Mix = Literal["uniform", "beta-low", "gaussian", "beta-high"]

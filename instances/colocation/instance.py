@@ -29,6 +29,7 @@ from ..problem.frames import (
 )
 from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 from .intervals import valid_intervals
+from .missing import penalties_of_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -55,14 +56,6 @@ _WHY_NO_LESS = (
 
 BLOCK = 512
 """Types looked at at once beside as many: of ten thousand, a whole table takes .8 GB."""
-
-COMPUTED_DECIMALS = 12
-"""Decimals of penalties that a reader or a generator computes."""
-
-
-def computed_penalty(penalty: npt.ArrayLike) -> Floats:
-    """Computed penalties, to 12 decimals: an exact comparison would order their noise."""
-    return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 def blocks(types: int) -> list[slice]:
@@ -181,7 +174,14 @@ class Colocation(Instance["Pairing"]):
     @classmethod
     @validate_options
     def from_frame(
-        cls, penalty: pandas.DataFrame, *, count: Any = 1, bandwidth: Any = None, **fields: Any
+        cls,
+        penalty: pandas.DataFrame,
+        *,
+        count: Any = 1,
+        bandwidth: Any = None,
+        slowdown: bool = False,
+        missing: Any = None,
+        **fields: Any,
     ) -> Self:
         """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
 
@@ -190,10 +190,14 @@ class Colocation(Instance["Pairing"]):
         penalty : types down and across: the throughput loss of the row's job beside the column's.
         count, bandwidth : a Series or a mapping by type, a number for all, or a list in the order
             of the rows.
+        slowdown : whether the frame holds slowdowns instead, run times over those alone.
+        missing : what to do with pairs that are NaN, see `missing.Missing`; they are refused when
+            not given. Infinite ones are forbidden.
         **fields : the other fields, as the class takes them; low, high and looks may be frames as
             the penalties are.
         """
         labels = axis_labels(cls, {"penalty": penalty})
+        penalty = penalties_of_frame(penalty, labels["types"], count, slowdown, missing)
         given = {"penalty": penalty, "count": count, "bandwidth": bandwidth}
         return from_labels(cls, labels, given, fields)
 

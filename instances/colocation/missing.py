@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from ..problem.errors import InvalidFile
-from .instance import Floats, Integers, computed_penalty
+from ..problem.errors import InvalidFile, InvalidInstance
+from ..problem.frames import aligned, table
+from .intervals import Floats, Integers
 
 Missing = Callable[[Floats], Floats] | Literal["forbid"] | None
 """What to do with missing pairs: a function from (T, T) penalties, NaN where missing and inf where
@@ -20,6 +22,15 @@ UNKNOWN = {word: np.nan for word in ("", "na", "nan", "null", "none")}
 
 FORBIDDEN = {"forbidden": np.inf, "inf": np.inf}
 """Cells that forbid a pair."""
+
+
+COMPUTED_DECIMALS = 12
+"""Decimals of penalties that a reader or a generator computes."""
+
+
+def computed_penalty(penalty: npt.ArrayLike) -> Floats:
+    """Computed penalties, to 12 decimals: an exact comparison would order their noise."""
+    return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 def completed(
@@ -59,3 +70,45 @@ def completed(
         return np.where(lacking, np.inf, known), f"{remark} and forbidden"
     guess = computed_penalty(np.minimum(missing(known), 1.0))
     return np.where(lacking, guess, known), f"{remark} and predicted from the others"
+
+
+def look_like_slowdowns(values: Floats) -> bool:
+    """Whether finite numbers, given as penalties, are slowdowns or percentages: half of them are 1
+    or more, and some are more.
+    """
+    return bool(values.size and np.median(values) >= 1 and values.max() > 1)
+
+
+def penalties_of_frame(
+    frame: Any, labels: Sequence[Any], count: Any, slowdown: bool, missing: Missing
+) -> Any:
+    """A frame of penalties without NaN, of one of penalties or slowdowns; see `completed`.
+
+    A frame whose values are no numbers is returned as it is, for the class to refuse.
+    """
+    try:
+        values = table(frame, labels, labels, "penalty").astype(float)
+        jobs = np.array(aligned(count, labels, "count"), dtype=float)
+    except (TypeError, ValueError):
+        return frame
+    known = values[np.isfinite(values)]
+    if slowdown:
+        for x, y in np.argwhere(values <= 0).tolist():
+            field = f"penalty[{labels[x]!r}, {labels[y]!r}]"
+            cure = "Of penalties, leave slowdown=True out"
+            raise InvalidInstance(field, f"{values[x, y]:g}", "a slowdown, above 0", cure)
+        with np.errstate(over="ignore"):  # what comes of it is no penalty: refused
+            values = computed_penalty(1 - 1 / values)
+    elif look_like_slowdowns(known):
+        seen = f"numbers from {known.min():g} to {known.max():g}"
+        cure = "Of slowdowns, give slowdown=True; divide percentages by 100"
+        raise InvalidInstance("penalty", seen, "shares of throughput lost, at most 1", cure)
+    try:
+        values, _ = completed("penalty", list(map(str, labels)), values, jobs, missing)
+    except InvalidFile as error:
+        words = str(error).removeprefix("penalty: ").partition("; expected")[0]
+        cure = "Measure them, or give missing='forbid'"
+        raise InvalidInstance(
+            "penalty", f"incomplete: {words}", "a number for each, or inf", cure
+        ) from None
+    return type(frame)(values, index=labels, columns=labels)

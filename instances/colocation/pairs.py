@@ -20,9 +20,8 @@ from .instance import (
     Colocation,
     Floats,
     Integers,
-    computed_penalty,
 )
-from .missing import FORBIDDEN, UNKNOWN, Missing, completed
+from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty
 
 CONFIDENCE = 0.95
 """Of the interval around a mean of repeats, or of all intervals together."""

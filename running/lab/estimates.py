@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.colocation.instance import LEAST_PENALTY, Colocation, computed_penalty
+from ...instances.colocation.instance import LEAST_PENALTY, Colocation
+from ...instances.colocation.missing import computed_penalty
 from ...instances.problem.errors import InvalidOption
 from .statistics import CONTROL, Booleans, Estimate, Observations, estimate, jackknife_plus
 

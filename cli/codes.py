@@ -6,7 +6,7 @@ from typing import NoReturn
 
 DONE, NO_ANSWER, BAD_INPUT, NOT_KNOWN = 0, 1, 2, 3
 """Done; no solution, a check that fails or a method that failed; bad input or usage; neither yes
-nor no is known of what was asked about a cluster.
+nor no is known of what was asked, or of a bound that is claimed.
 """
 
 INTERRUPTED = 130

@@ -11,7 +11,7 @@ import typer
 from ..analysis.report.console import console, print_json, progress, require_writable, waiting
 from . import parts
 from .arguments import Json, Options, Rules, TimeLimit
-from .codes import BAD_INPUT, NO_ANSWER
+from .codes import BAD_INPUT, NO_ANSWER, NOT_KNOWN
 from .functions import broken_of, given_rules
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def check(
     rule: Rules = None,
     as_json: Json = False,
 ) -> None:
-    """Check a stored answer and compute again what it claims."""
+    """Check a stored answer and compute again what it claims.
+
+    Exit 0: borne out; 1: not; 3: a proof made now reaches less than the bound that is claimed.
+    """
     from ..instances.market.parts import is_parts
 
     rules = given_rules(rule, is_parts(file))
@@ -69,13 +72,19 @@ def check(
     good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
     if as_json:
         sentence = "" if found.broken else good
-        rest = {"bound": found.bound, "not_looked_at": list(found.not_looked_at)}
+        rest = {
+            "bound": found.bound,
+            "weaker": found.weaker,
+            "not_looked_at": list(found.not_looked_at),
+        }
         print_json({"ok": not found.broken, "broken": list(found.broken), "said": sentence} | rest)
     else:
         for line in [f"broken: {claim}" for claim in found.broken] or good.splitlines():
             console().print(sanitize_for_terminal(line), highlight=False)
     if found.broken:
         raise typer.Exit(NO_ANSWER)
+    if found.weaker:
+        raise typer.Exit(NOT_KNOWN)
 
 
 def prove(
@@ -152,6 +161,7 @@ def prove(
     with waiting(f"proof of {entry.name} on {instance.name}"):
         proved = proving.prove_file(instance, path, result, out, share, patience=patience)
     basis = f"\n{proved.basis}" if proved.basis else ""
+    basis += f"\nNOT PROVED: {proved.weaker}" if proved.weaker else ""
     if proved.proof_status == "claimed":
         typer.echo(f"proof: claimed; {proved.says}{basis}")
         raise typer.Exit(NO_ANSWER)

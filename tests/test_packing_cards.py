@@ -17,6 +17,7 @@ from support.proved import proved
 from support.seeds import ranges, seeds
 
 import cotenant
+from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.cards import fillings, on_cards, units_taken, units_there
 from cotenant.instances.packing.csv_reader import vms_csv
@@ -360,3 +361,16 @@ def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
     assert result.objective <= float(most) + 1e-9 <= result.bound + 2e-9
     if result.status == "optimal":
         assert result.objective == pytest.approx(float(most), abs=1e-9)
+
+
+def test_bound_of_max_gpus_stronger_than_its_proof_file_is_named_with_both(tmp_path):
+    instance = _on_one_resource(
+        79_999_999_999, 3, 4, [10**10, *[3 * 10**10] * 3], [2, 3, 2, 3], [1, 0, 0, 0],
+        [0, 41, 9, 70],
+    )  # fmt: skip
+    result = cotenant.solve(instance, "max-gpus", time_limit=10)
+    words = "bound 44.41666667 claimed, 45.91666667 proved"
+    assert cotenant.prove(instance, result, tmp_path).weaker == words
+    assert recheck(instance, result).sentence == f"NOT PROVED: {words}"
+    [row] = cotenant.compare([instance], ["max-gpus"], prove=tmp_path, time_limit=10).rows
+    assert row["proof"]["weaker"] == words

@@ -307,6 +307,8 @@ def proved(line: Line | Row) -> str:
     if line.get("broken"):
         return f"breaks {', '.join(line['broken'])}"
     suffix = {"certified": ", certified", "partly": ", partly certified"}.get(str(proof_status), "")
+    if weaker := (line.get("proof") or {}).get("weaker"):
+        suffix += f" ({weaker})"
     if levels and levels[0]["status"] == "optimal":
         later = next((level for level in levels if level["status"] != "optimal"), None)
         suffix = suffix if later is None else f", then {level_gap(later)}{suffix}"

@@ -73,6 +73,7 @@ class ProofDocument(BaseModel):
     model_config = KEPT
 
     proof_status: Literal["claimed", "partly", "certified"] = Field(alias="standing")
+    weaker: str = ""
 
 
 class AnswerDocument(BaseModel):

@@ -151,7 +151,11 @@ class Comparison:
             line["own_gap"] = _mean([row.get("gap") for row in done])
             standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
             order = ("claimed", "partly", "certified")
-            line["proof"] = {"standing": min(standings, key=order.index, default="claimed")}
+            weaker = [text for row in done if (text := (row.get("proof") or {}).get("weaker"))]
+            line["proof"] = {
+                "standing": min(standings, key=order.index, default="claimed"),
+                "weaker": weaker[0] if weaker else "",
+            }
             gains = [row["manipulation"] for row in done if "gain" in row.get("manipulation", {})]
             if gains:
                 best, mosts = max(gains, key=itemgetter("gain")), [g["gain_at_most"] for g in gains]

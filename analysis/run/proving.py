@@ -61,6 +61,8 @@ class Proved:
     seconds, seconds_to_verify : to make the proof beyond the solve, and to judge it.
     covered : of an accepted proof, for each level of the result whether it proves what is claimed.
     basis : what the verifier works out again, and what it takes as given, in words.
+    weaker : the bounds that are claimed beside those that an accepted proof reaches, where these
+        are weaker.
     """
 
     proof_status: ProofStatus
@@ -73,6 +75,7 @@ class Proved:
     seconds_to_verify: float | None = None
     covered: tuple[bool, ...] = ()
     basis: str = ""
+    weaker: str = ""
 
     def document(self) -> dict[str, Any]:
         """As rows and stored results hold it."""
@@ -173,6 +176,7 @@ def prove_file(
         seconds_to_verify=clock.seconds,
         covered=covered,
         basis=replayed if kinds == {"recompute"} else STEPS.format(kinds=", ".join(sorted(kinds))),
+        weaker=_weaker(proof, result, covered),
     )
 
 
@@ -220,6 +224,18 @@ def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
         for level, claim in zip(proof.levels, claims, strict=False)
     ]
     return (*proved, *[False] * (len(claims) - len(proved)))
+
+
+def _weaker(proof: Proof, result: Result, covered: tuple[bool, ...]) -> str:
+    """Claimed and proved bounds of the levels of which a proof reaches less than is claimed."""
+    claims = [result.bound, *(each["bound"] for each in result.certificate.get("levels", [])[1:])]
+    bounds = [level.bound for level in proof.levels]
+    bounds += [None] * (len(claims) - len(bounds))
+    return "; ".join(
+        f"bound {claim:.10g} claimed, {'none' if bound is None else f'{float(bound):.10g}'} proved"
+        for claim, bound, enough in zip(claims, bounds, covered, strict=False)
+        if claim is not None and not enough
+    )
 
 
 def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, whole: bool) -> bool:

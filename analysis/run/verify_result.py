@@ -53,15 +53,19 @@ class Recheck:
         without its name).
     bound : whether the bound on the objective was proved again: in closed form, or by a proof that
         the verifier accepts.
+    weaker : the bound that is claimed and that which such a proof reaches, where it is weaker.
     """
 
     broken: tuple[str, ...]
     not_looked_at: tuple[str, ...]
     bound: Bound
+    weaker: str = ""
 
     @property
     def sentence(self) -> str:
         """For people: what became of the bound."""
+        if self.weaker:
+            return f"NOT PROVED: {self.weaker}"
         return {
             "re-proved": "bound: proved again from the certificate and the instance",
             "not re-proved": "bound: not proved again; it is what the solver said",
@@ -146,6 +150,7 @@ class _ResultVerifier:
         self.checked: set[str] = set()
         self.measured: dict[str, float] = {}
         self.bound: Bound = "none" if result.bound is None else "not re-proved"
+        self.weaker = ""
 
     def verdict(self) -> Recheck:
         """Everything that is looked at, one after the other."""
@@ -177,7 +182,8 @@ class _ResultVerifier:
         if document["solution"] is not None and "named" not in document:
             claims.append("named")  # files of older versions have no names to look at
         unseen = tuple(place for place in dict.fromkeys(claims) if not covered(place, self.checked))
-        return Recheck((*self.broken, *more), unseen, self.bound)
+        weaker = self.weaker if self.bound == "not re-proved" else ""
+        return Recheck((*self.broken, *more), unseen, self.bound, weaker)
 
     def _as_written(self) -> None:
         """The document must be the one that its own fields make: gaps, levels, what follows."""
@@ -387,7 +393,9 @@ class _ResultVerifier:
             write(self.instance, path)
             out = Path(folder) / "proof.json"
             try:
-                return prove_file(self.instance, path, self.result, out, limit, limit).covered
+                made = prove_file(self.instance, path, self.result, out, limit, limit)
+                self.weaker = made.weaker
+                return made.covered
             except (Refused, TypeError, ValueError, LookupError, ArithmeticError):
                 return ()  # what the producer reads of the certificate is missing, or of no use
 

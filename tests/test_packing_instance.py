@@ -6,6 +6,7 @@ checker.
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -166,6 +167,32 @@ def test_mvp_with_items_of_several_forms_is_refused(tmp_path) -> None:
     path.write_text("1\n1\n10 1 -1\n1\n2 1\n6\n7\n")
     with refused(InvalidFile):
         vbp(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.bpp", "3 10 6 4 4"),
+        ("a.bpp", "2 10 6 2 4 1"),
+        ("a.mvp", "1 2 2 10 -1 14 13 4 2 1 2 6 1 1 9"),
+        ("a.vbp", "2 10 20 2 3 4 5 6 7 8"),
+    ],
+)
+def test_files_of_bins_that_are_cut_or_altered_are_refused_by_our_own_error(
+    tmp_path, name, text
+) -> None:
+    words, path = text.split(), tmp_path / name
+    for at in range(len(words)):
+        path.write_text(" ".join(words[:at]))
+        if words[:at] == ["2", "10", "6", "2"]:
+            assert vbp(path).demand.tolist() == [[6], [2]]  # as whole as the file of two weights
+        else:
+            with pytest.raises(CotenantError):
+                vbp(path)
+        for wrong in ("0", "-1", "1", "7", "999999999999999999999999999999"):
+            path.write_text(" ".join([*words[:at], wrong, *words[at + 1 :]]))
+            with contextlib.suppress(CotenantError):
+                vbp(path)
 
 
 def test_a_folder_of_vms_needs_no_cpu_but_any_resource(tmp_path) -> None:

@@ -81,7 +81,8 @@ def _other_bins(where: str, numbers: list[int]) -> dict[str, Any] | None:
     No file of as many numbers as a form of BPPLIB announces is a .vbp.
     """
     n, capacity, *rest = numbers
-    if len(rest) in (n, 2 * n) and min(rest) >= 0:  # weights, or weights and demands
+    named = ".mvp" in (suffix.lower() for suffix in Path(where).suffixes)
+    if not named and len(rest) in (n, 2 * n) and min(rest) >= 0:  # weights, or with demands
         items: Counter[int] = Counter()
         each = len(rest) // n
         for weight, demand in zip(rest[::each], rest[1::2] if each == 2 else [1] * n, strict=True):
@@ -91,8 +92,13 @@ def _other_bins(where: str, numbers: list[int]) -> dict[str, Any] | None:
     bins, width = capacity, n + 2  # .mvp: sizes, cost and number (-1: as many as needed)
     classes = [rest[at * width : (at + 1) * width] for at in range(bins if bins < len(rest) else 0)]
     if not classes or len(rest) <= bins * width:
+        if named:
+            raise InvalidFile(
+                f"{where} is an .mvp that announces {bins} kinds of bins of {n} sizes and ends too "
+                "early; expected of each its sizes, a cost and a number, then the items"
+            )
         return None
-    if not where.endswith(".mvp") and all(row[-1] != -1 for row in classes):
+    if not named and all(row[-1] != -1 for row in classes):
         return None
     number, *body = rest[bins * width :]
     if number < 1 or len(body) != number * width:

@@ -42,7 +42,7 @@ def swf(path: PathLike, *, settings: Settings = WINDOW) -> Scheduling:
 
     Jobs without a run time above 0 are left out (canceled before they ran); -1 is "not known": then
     the processors asked for stand for those used, 1 when neither is known. Submissions, starts and
-    ends with fractions of a second are rounded to the nearest second.
+    ends with fractions of a second are rounded to the nearest second, before that is asked.
 
     Parameters
     ----------

@@ -236,19 +236,15 @@ def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | N
         for instance in given.instances:
             for needed, names in catalog.left_out(instance).items():
                 lacking.setdefault((needed, ", ".join(names)), []).append(instance)
-        if lacking:
-            every = [
-                f"{them} on {them_on[0].name if len(them_on) == 1 else f'{len(them_on)} instances'}"
-                f" (expected {needed})"
-                for (needed, them), them_on in lacking.items()
-            ]
-            say(f"left out: {'; '.join(every)}")
+        left = [
+            f"{them} on {each[0].name if len(each) == 1 else f'{len(each)} instances'} "
+            f"(expected {needed})" for (needed, them), each in lacking.items()
+        ]  # fmt: skip
+        if left:
+            say(f"left out: {'; '.join(left)}")
     elif names := [name for name in chosen if isinstance(name, str)]:
-        idle = [
-            problem
-            for problem in problems
-            if len(names) == len(chosen)
-            and not any(problem in catalog.find_among(problems, name) for name in names)
-        ]
+        known = [catalog.find_among(problems, name) for name in names]
+        none = len(names) == len(chosen)
+        idle = [each for each in problems if none and not any(each in some for some in known)]
         for problem in idle:
             say(f"left out: no method named works on {problem} instances")

@@ -134,7 +134,7 @@ def test_azure_without_an_instant_takes_the_one_that_fills_most_servers(tmp_path
     path.write_text(f"vm,cpu_cores,mem_gb,start_s,end_s_lo\n{small}3,48,1,500,900\n4,64,1,7,7\n")
     found = azure_vm(path)
     assert found.demand.tolist() == [[48, 1024]]
-    assert "left out: 1 of 5 VMs" in found.source
+    assert "1 of 5 VMs" in found.source
     assert azure_trace(path).densest() == 0
     path.write_text("vm,cpu_cores,mem_gb,start_s,end_s_lo\n4,64,1,7,7\n")
     with refused(InvalidFile):

@@ -339,7 +339,6 @@ def test_an_unknown_field_of_a_document_in_a_document_is_named(tmp_path: Path) -
 
 CSV = [
     ("a cell of 131,073 letters", "job,a\na," + "x" * 131_073 + "\n"),
-    ("ends of lines of three kinds", "job,a\r\ra,1\n"),
 ]
 
 

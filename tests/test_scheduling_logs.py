@@ -145,7 +145,6 @@ def test_a_broken_mapping_is_refused(text: str, tmp_path: Path) -> None:
     [
         "1 2 3",
         line(1, 0, 5, 20).replace("20", "x"),
-        line(1, 0, 5, 20).replace("20", "2.5"),
         line(1, -1, 5, 20),
         line(1, 0, -7, 20),
         line(1, 0, 5, -3),

@@ -44,5 +44,5 @@ def test_ratios_to_a_best_of_0_say_nothing() -> None:
 
 
 def test_a_heading_has_three_lines_at_most() -> None:
-    assert len(_lines("mean penalty gap of a b c (bound 0)", 3)) == 3
+    assert len(_lines("a b c d e f g (h 0)", 3)) == 3
     assert _lines("mean penalty", 40) == ["mean penalty"]

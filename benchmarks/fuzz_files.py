@@ -155,7 +155,9 @@ def reported(path: Path) -> None:
 
 def gone_on_with(instance: Any, methods: list[str], path: Path) -> None:
     """A comparison that finds its rows there already, and its tables."""
-    found = cotenant.compare([instance], methods, time_limit=60.0, frontier=True, out=path)
+    found = cotenant.compare(
+        [instance], methods, time_limit=60.0, frontier=instance.problem != "quanta", out=path
+    )
     for table in overview_tables(found):
         table.write("markdown")
 
@@ -228,10 +230,17 @@ def _rows(folder: Path) -> Iterator[Subject]:
         "packing": ["min-servers", "FFD"],
         "admission": ["optimal", "SM"], "scheduling": ["REF", "ROUNDROBIN"],
         "numa": ["fluid", "Local"], "groups": ["optimal", "GR"],
+        "accelerators": ["max-min", "hierarchical"], "quanta": ["horizon", "Karma"],
     }  # fmt: skip
     for problem in PROBLEM_NAMES:
         instance, path = cotenant.read(f"{problem}/tiny"), folder / f"{problem}.jsonl"
-        cotenant.compare([instance], methods[problem], time_limit=60.0, frontier=True, out=path)
+        cotenant.compare(
+            [instance],
+            methods[problem],
+            time_limit=60.0,
+            frontier=instance.problem != "quanta",
+            out=path,
+        )
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         again = partial(gone_on_with, instance, methods[problem])
         yield Subject("rows", f"{problem} rows", ".jsonl", rows, (reported, again))
@@ -247,6 +256,8 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         "user,server,seconds@1,seconds@4,budget,work\nu,s,100,30,1,1\nv,s,80,25,2,1\n",
     ),
     "vbp": (".vbp", " ", "2\n10 20\n2\n3 4 5\n6 7 8\n"),
+    "vbp of BPPLIB": (".bpp", " ", "3\n10\n6\n4\n4\n"),
+    "vbp of VPSolver": (".mvp", " ", "1\n2\n2 10 -1\n14 13 4\n2\n1 2\n6\n1 1\n9\n"),
     "azure-vm": (".csv", ",", "vm,cpu_cores,mem_gb,start_s,end_s_lo\na,2,4,0,10\nb,4,8,5,20\n"),
     "admission-csv": (".csv", ",", "vm,fast,slow\na,2,4\nb,1,0\n"),
     "swf": (
@@ -254,6 +265,12 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         " ",
         "; MaxProcs: 4\n1 0 5 20 1 -1 -1 -1 -1 -1 1 7 1 -1 1 1 -1 -1\n2 4 1 10 2 -1 -1 3 -1 "
         "-1 1 8 2 -1 1 1 -1 -1\n",
+    ),
+    "swf with fractions": (
+        ".swf",
+        " ",
+        "1 0.5 5.25 20.5 1 -1 -1 -1 -1 -1 1 7 1 -1 1 1 -1 -1\n2 4 1 0.2 2 -1 -1 3 -1 -1 1 8 2 -1 1 "
+        "1 -1 -1\n",
     ),
     "accounting-csv": (
         ".csv",
@@ -359,11 +376,12 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         "quanta-csv": ["share=2"],
         "curves-csv": [f"jobs={folder}/members.csv"],
     }
-    for form, (suffix, delimiter, text) in texts.items():
-        (folder / f"good-{form}").write_text(text)
+    for name, (suffix, delimiter, text) in texts.items():
+        form = name.partition(" ")[0]  # what follows tells its good files apart
+        (folder / f"good-{name}").write_text(text)
         convert = partial(_converted, form, tuple(needed.get(form, ())))
         audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv", "sacct") else ()
-        yield Subject("foreign", form, suffix, text, (convert, *audit), delimiter)
+        yield Subject("foreign", name, suffix, text, (convert, *audit), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]
         others = tuple(

@@ -58,10 +58,12 @@ _PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def whole_json_numbers(value: Any) -> Any:
-    """Numbers that are whole as JSON writes those: without a decimal point."""
+    """The value with every number in it that is whole as an int, without a decimal point."""
+    if isinstance(value, dict):
+        return {name: whole_json_numbers(entry) for name, entry in value.items()}
     if isinstance(value, list):
         return [whole_json_numbers(entry) for entry in value]
-    return None if value is None else int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def from_json_value(value: Any) -> Any:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .base import Instance
-from .documents import in_words, shortened, to_json_value, wrong_field
+from .documents import in_words, shortened, to_json_value, whole_json_numbers, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .json_detection import document_kind, hint
 from .option_types import validate_options
@@ -284,6 +284,10 @@ def _validated(
     try:
         document = kind.model_validate(_shortened(content, first, found), strict=True)
     except pydantic.ValidationError as error:
+        if any(entry["type"] == "int_type" for entry in error.errors()):
+            plain = whole_json_numbers(content)  # 4.0 is 4, as other programs write it
+            if json.dumps(plain) != json.dumps(content):
+                return _validated(name, plain, text, path, {})  # each entry by itself
         place, seen, expected = wrong_field(error)
         raise InvalidInstance(
             f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected

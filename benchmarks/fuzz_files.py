@@ -299,6 +299,17 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         ",",
         "job,pressure,penalty\nx,0,0\nx,2,0.1\nx,5,0.3\ny,0,0\ny,2,0.2\ny,5,0.25\n",
     ),
+    "accelerators-csv": (
+        ".csv",
+        ",",
+        "job,device,throughput\nx,V100,2\nx,K80,1.5\ny,K80,0.5\n",
+    ),
+    "mig": (
+        ".csv",
+        ",",
+        "Mig instance,Batch size,Workload Number,Throughput,Latency\n1,1,1,30,0.02\n"
+        "3,4,2,90,0.04\n",
+    ),
     "quanta-csv": (".csv", ",", "user,mon,tue\nann,3,0\nbob,1,4\n"),
     "organizations-csv": (".csv", ",", "organization,release,processing\nA,0,3\nB,1,2\n"),
     "classes-csv": (
@@ -334,6 +345,7 @@ GAVEL_RAW = {
 }
 PREFERENCES = {"a": ["b", "c"], "b": ["a", "c"], "c": ["b"]}
 TABLES: dict[str, tuple[str, str]] = {
+    "devices": (",", "device,count,cost\nV100,1,3\nK80,2,1\n"),
     "mapping": (",", "user,organization\n7,one\n8,two\n"),
     "bandwidth": (",", "name,GB/s\na,1\nb,2\nc,3\n"),
     "nodes": (",", NODES),
@@ -355,7 +367,9 @@ OWNERS = {
     "hosts": "vms-csv",
     "organizations": "organizations-csv",
     "memories": "classes-csv",
+    "devices": "accelerators-csv",
 }
+LOADS = {"SLO_req_rate.csv": b"100\n", "SLO_latency.csv": b"200\n"}
 MEMBERS = "job,count,pressure\nx,3,2\ny,2,1\n"
 PROFILE = (
     "workload,size,cores,seconds\na,1,1,100\na,1,4,30\na,2,1,200\na,2,4,70\nb,1,1,50\nb,1,8,10\n"
@@ -370,6 +384,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     needed = {
         "alibaba-openb": [f"nodes={folder}/nodes.csv"],
         "admission-csv": [f"jobs={folder}/jobs.csv", f"speed={folder}/speed.csv"],
+        "accelerators-csv": [f"jobs={folder}/members.csv", f"devices={folder}/devices.csv"],
         "vms-csv": [f"hosts={folder}/hosts.csv"],
         "organizations-csv": [f"organizations={folder}/organizations.csv", "horizon=20"],
         "classes-csv": ["rate=1000"],
@@ -414,6 +429,12 @@ def _foreign(folder: Path) -> Iterator[Subject]:
 
 def _converted(form: str, options: tuple[str, ...], path: Path) -> None:
     given = [part for option in options for part in ("-o", option)]
+    if form == "mig":  # a folder: the table beside loads that are good
+        folder = path.with_name("mig")
+        folder.mkdir(exist_ok=True)
+        for name, text in (("bert.csv", path.read_bytes()), *LOADS.items()):
+            (folder / name).write_bytes(text)
+        path = folder
     command("convert", path, "--from", form, "--out", path.with_name("out.json"), *given)
 
 

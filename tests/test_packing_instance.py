@@ -23,6 +23,7 @@ from cotenant.instances.problem import (
     InvalidFile,
     InvalidInstance,
     InvalidOption,
+    read,
 )
 from cotenant.instances.problem.csv_headers import plain_form
 
@@ -347,3 +348,17 @@ def test_servers_are_sorted_as_by_a_stable_sort() -> None:
         expected = [*room[:found][order], *room[found:]], slack[:found][order].tolist()
         _sort(room, slack, found)
         assert (room.tolist(), slack[:found].tolist()) == expected
+
+
+@pytest.mark.parametrize("field", ["capacity", "demand"])
+@pytest.mark.parametrize("form", ["arrays", "json"])
+def test_an_amount_with_decimals_is_refused_with_the_cure(tmp_path, field, form) -> None:
+    fields = {"capacity": [[4, 8]], "demand": [[1, 2]], "request": [1], field: [[1.5, 2]]}
+    with refused(InvalidInstance) as caught:
+        if form == "arrays":
+            Packing(**fields)
+        else:
+            path = tmp_path / "a.json"
+            path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
+            read(path)
+    assert "smaller unit" in str(caught.value)

@@ -57,6 +57,7 @@ OPTIONAL = Json(null="absent")
 OPTIONAL_INTEGERS = Json(null="absent", integers=True)
 BELOW_LARGEST = Range(below=LARGEST, what="a number", cure="Use a larger unit")
 BELOW_LARGEST_OR_INFINITE = replace(BELOW_LARGEST, infinite=True)
+_PARTS = "Use a smaller unit for the whole column, such as millicores or MiB"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,8 +152,8 @@ class Packing(Instance["Placement"]):
         "VMs": "VM",
     }
 
-    capacity: Annotated[Integers, Axes("classes resources"), AN_AMOUNT, BELOW_LARGEST]
-    demand: Annotated[Integers, Axes("types resources"), AN_AMOUNT, BELOW_LARGEST]
+    capacity: Annotated[Integers, Axes("classes resources", parts=_PARTS), AN_AMOUNT, BELOW_LARGEST]
+    demand: Annotated[Integers, Axes("types resources", parts=_PARTS), AN_AMOUNT, BELOW_LARGEST]
     request: Annotated[
         Floats | None,
         Axes("types", fill=np.inf),
@@ -170,7 +171,7 @@ class Packing(Instance["Placement"]):
         OPTIONAL_INTEGERS,
     ] = None
     initial: Annotated[
-        Integers | None, Axes("classes resources"), AN_AMOUNT, BELOW_LARGEST, OPTIONAL
+        Integers | None, Axes("classes resources", parts=_PARTS), AN_AMOUNT, BELOW_LARGEST, OPTIONAL
     ] = None
     cost: Annotated[
         Integers | None,

@@ -49,12 +49,14 @@ class Axes:
     also : an axis that the array may have in front of the others.
     fill : every entry where the field is not given.
     where : a method of the instance that says which entries are looked at; all when "".
+    parts : what to do about an entry that should be whole and is not.
     """
 
     names: str
     also: str = ""
     fill: float | None = None
     where: str = ""
+    parts: str = ""
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,11 @@ def _array(
     if axes.also and _depth(value) > len(wanted):
         wanted.insert(0, axes.also)
     array = frozen_array(
-        name, value, float if field.dtype is np.bool_ else field.dtype, len(wanted)
+        name,
+        value,
+        float if field.dtype is np.bool_ else field.dtype,
+        len(wanted),
+        parts=axes.parts,
     )
     if field.required and not array.size:
         missing = counted[wanted[array.shape.index(0)]]
@@ -409,7 +415,7 @@ def as_number(name: str, value: Any, expected: str = "a number", cure: str = "")
 
 
 def frozen_array(
-    owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True
+    owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True, parts: str = ""
 ) -> np.ndarray[Any, Any]:
     """A read-only copy of `value` with the given type and number of dimensions, or a clear
     error; an empty list is one without rows and columns. It may be `value` itself where that is
@@ -443,8 +449,9 @@ def frozen_array(
         if broken.any():
             place = tuple(int(i) for i in np.argwhere(broken)[0])
             raise InvalidInstance(
-                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number"
-            )
+                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number",
+                parts if np.isfinite(raw[place]) and raw[place] % 1 else "",
+            )  # fmt: skip
     whole = raw if raw.base is None else raw.base
     frozen = isinstance(whole, np.ndarray) and whole.flags.owndata
     frozen = frozen and not (whole.flags.writeable or raw.flags.writeable)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from .base import Instance
 from .documents import in_words, shortened, to_json_value, whole_json_numbers, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
+from .fields import field_types
 from .json_detection import document_kind, hint
 from .option_types import validate_options
 from .reading import is_standard_input, is_version, parse_json, read_text
@@ -289,9 +290,12 @@ def _validated(
             if json.dumps(plain) != json.dumps(content):
                 return _validated(name, plain, text, path, {})  # each entry by itself
         place, seen, expected = wrong_field(error)
+        kinds = field_types(kind.instance_type) if expected == "a valid integer" else ()
+        axes = next((each.axes for each in kinds if each.name == place[0] and "." in seen), None)
         raise InvalidInstance(
-            f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected
-        ) from None
+            f"{path}{_line_of(text, place)}: {in_words(place)}", seen, expected,
+            axes.parts if axes else "",
+        ) from None  # fmt: skip
     try:
         made = document.build(found)
     except InvalidInstance as error:

@@ -79,6 +79,8 @@ class Rule:
     """Whether it may stand in the bound."""
     others: tuple[int, ...] = ()
     """Further kinds whose moves could break it."""
+    tightened: bool = False
+    """Whether it may forbid more than what it stands for."""
 
 
 _ANYWHERE, _ARRIVES, _WAITS = -1, -2, -3

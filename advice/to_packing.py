@@ -93,7 +93,7 @@ class _Builder(Kinds):
             unplaced={n: why for n, why in pinned.items() if n not in placed},
             dropped=tuple(self.dropped),
             violated_rules=tuple(self.broken), repairs=self.repair,
-            tightened=any(map(self._tightened, rules)) or not_sure,
+            tightened=any(rule.tightened for rule in rules) or not_sure,
         )  # fmt: skip
 
     def _pin(self, kinds: Iterable[int], *reasons: Reason) -> None:
@@ -210,8 +210,12 @@ class _Builder(Kinds):
             ):
                 rule.why = "some of the pods it counts are not in the plan"
             elif spread.topology in self.hostnames:
-                # no more than the skew on any node is enough, and more than is asked for
+                # No more than the skew on any node is enough. It is more than is asked for where
+                # all nodes have one pod; a node that is cordoned under Honor needs none.
+                pods = sum(len(self.kinds[kind]) for kind in who)
+                least = 1 if spread.honor_taints else len(domains)
                 rule.sort, rule.bounds = "limit", False
+                rule.tightened = pods >= least + spread.most
             # a domain that loses its last node counts no longer, once the node is deleted
             elif any(
                 all(
@@ -224,14 +228,6 @@ class _Builder(Kinds):
                 rule.bounds = False
             found.append(rule)
         return found
-
-    def _tightened(self, rule: Rule) -> bool:
-        """Whether a spread over single nodes forbids more than its skew: only with so many pods can
-        one node have more than the skew where every other has one.
-        """
-        pods = sum(len(self.kinds[kind]) for kind in rule.kinds)
-        many = pods >= len(rule.domains) + rule.most
-        return rule.sort == "limit" and rule.kind == "spread" and many
 
     def _usable(self, rule: Rule) -> bool:
         """Whether a rule is in the instance; where not, its pods are pinned and it is named."""

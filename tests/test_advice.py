@@ -665,7 +665,7 @@ def test_draining_says_what_blocks_and_what_moves() -> None:
     assert not found.empties
     text = drain_lines(read, found)
     approved(text[0])
-    approved(text)
+    approved([re.sub(r"to n-\d", "to a node", line) for line in text])  # any of the equally good
     found = drain(read, "n-2")
     assert found.empties
     assert found.advice is not None
@@ -887,6 +887,24 @@ def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
     points = advise(read, frontier=2).frontier
     assert points
     assert all((point.bound is None) is tightened for point in points)
+
+
+def test_drain_of_a_node_that_a_spread_under_honor_does_not_count_is_not_proved_impossible() -> (
+    None
+):
+    """From [1, 1, 1] with a skew of 1 kube-scheduler moves the pod of a cordoned node to [2, 1]."""
+    rule = [
+        {
+            "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "nodeTaintsPolicy": "Honor",
+            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "a"}},
+        }
+    ]  # fmt: skip
+    pods = [
+        pod(f"a-{n}", f"n{n}", labels={"app": "a"}, topologySpreadConstraints=rule)
+        for n in range(3)
+    ]
+    found = drain(state(*(node(f"n{n}") for n in range(3)), *pods), "n0")
+    assert found.empties or "proved" not in found.impossible
 
 
 def test_released_pending_pods_have_a_place() -> None:

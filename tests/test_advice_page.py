@@ -266,9 +266,9 @@ def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> No
     found = drain(read, node_name, time_limit=20)
     page = answer_page(drain_answer(read, found))
     text = Tags(write_page(page, tmp_path / "x.html")).text
-    approved(
-        [*page.decision, *(f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)]
-    )
+    rows = (f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)
+    # moves are the fewest; of the nodes that are equally good for them any may be taken
+    approved([*page.decision, *(re.sub(r"to n-\d", "to a node", row) for row in rows)])
     assert all(read.pods[n].title in text for n in found.pods)
     assert page.plan is not None
     after = [each.after[0] for group in page.plan.groups for each in group.nodes]

@@ -28,6 +28,7 @@ from cotenant.instances.colocation.lists import (
     has_strict_lists,
     matching,
     preference_lists,
+    ranks,
     sides,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
@@ -338,3 +339,25 @@ def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(
                 refusals += 1
                 break
     assert refusals
+
+
+@pytest.mark.parametrize("count", ["", "4\n"])
+@pytest.mark.parametrize("form", ["{}: {} {} {}\n", "{} {} {} {}\n", "{},{},{},{}\n"])
+def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count):
+    rows = ("1234", "2314", "3124", "4123")
+    (tmp_path / "a.txt").write_text(count + "".join(form.format(*row) for row in rows))
+    read = preference_lists(tmp_path / "a.txt")
+    assert read.names == ("1", "2", "3", "4")
+    assert ranks(read).tolist() == [[0, 1, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3], [1, 2, 3, 0]]
+
+
+def test_rows_without_their_agent_after_a_count_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("3\n2 3\n3 1\n1 2\n")
+    with pytest.raises(InvalidFile, match="each agent before its list"):
+        preference_lists(tmp_path / "a.txt")
+
+
+def test_file_in_which_every_list_is_empty_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("ann\nbob\n")
+    with pytest.raises(InvalidFile, match="nobody in their lists"):
+        preference_lists(tmp_path / "a.txt")

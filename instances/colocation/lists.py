@@ -5,6 +5,7 @@ by name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,8 @@ def preference_lists(path: PathLike) -> Colocation:
 
     JSON: {"ann": ["bob", ["cat", "dan"]], ...}, or that object under "preferences". CSV: a row for
     each agent, its name first and then its list: `ann,bob,[cat,dan],eve`; a header that begins with
-    "agent" or "name" is passed over. See `from_lists` for the
+    "agent" or "name" is passed over. Text: `ann: bob cat` or `ann bob cat`, also with the number of
+    agents on a line before. See `from_lists` for the
     instance that is made of them.
     """
     text = read_text(path)
@@ -130,6 +132,11 @@ def preference_lists(path: PathLike) -> Colocation:
         lists = content.get("preferences", content)
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
         raise InvalidFile(f"{where} holds no preference lists; expected {_FORM}")
+    if not any(lists.values()):
+        raise InvalidFile(
+            f"{where} holds {len(lists)} agents, nobody in their lists; expected a row for each, "
+            "as in ann,bob,cat or ann: bob cat"
+        )
     if len(lists) ** 2 > file_limit() // 4:  # the file of their instance could not be read
         raise InvalidFile(
             f"{where} names {len(lists)} agents, whose matrix of penalties is more "
@@ -142,10 +149,28 @@ def preference_lists(path: PathLike) -> Colocation:
         raise InvalidFile(f"{where}: {error}") from None
 
 
+def _text_lists(where: str, text: str) -> str:
+    """Rows `1: 2 3 4` or `1 2 3 4`, also with their number on a line before them, as CSV."""
+    rows = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(rows) > 1 and rows[0].isdecimal() and int(rows[0]) == len(rows) - 1:
+        rows, text = rows[1:], text.lstrip().partition("\n")[2]
+        owners = [re.split(r"[\s:,;]", row)[0] for row in rows]
+        if all(map(str.isdecimal, owners)) and owners != sorted(owners, key=int):
+            raise InvalidFile(
+                f"{where}: rows after the number of agents begin with {shortened(owners)}; "
+                "expected each agent before its list, in order, as in 1: 2 3"
+            )
+    if any('"' in row for row in rows) or any(mark in row for row in rows for mark in ",;\t"):
+        return text
+    split = [re.split(r"\s*:\s*|\s+", row) for row in rows]
+    return "\n".join(",".join(filter(None, cells)) for cells in split)
+
+
 def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
     """Rows of a name and its list, with ties in brackets over one cell or several; a first row that
     begins with "agent" or "name" is a header.
     """
+    text = _text_lists(where, text)
     mark, text = separator(text)
     lists: dict[str, list[Any]] = {}
     for line, (owner, *cells) in csv_rows(text, where, mark):

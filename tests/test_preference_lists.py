@@ -353,11 +353,11 @@ def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count
 
 def test_rows_without_their_agent_after_a_count_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("3\n2 3\n3 1\n1 2\n")
-    with pytest.raises(InvalidFile, match="each agent before its list"):
+    with refused(InvalidFile):
         preference_lists(tmp_path / "a.txt")
 
 
 def test_file_in_which_every_list_is_empty_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("ann\nbob\n")
-    with pytest.raises(InvalidFile, match="nobody in their lists"):
+    with refused(InvalidFile):
         preference_lists(tmp_path / "a.txt")

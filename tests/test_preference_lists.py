@@ -342,7 +342,10 @@ def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(
 
 
 @pytest.mark.parametrize("count", ["", "4\n"])
-@pytest.mark.parametrize("form", ["{}: {} {} {}\n", "{} {} {} {}\n", "{},{},{},{}\n"])
+@pytest.mark.parametrize(
+    "form",
+    ["{}: {} {} {}\n", "{} {} {} {}\n", "{},{},{},{}\n", "{}: {}, {}, {}\n", "{}:\t{}\t{}\t{}\n"],
+)
 def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count):
     rows = ("1234", "2314", "3124", "4123")
     (tmp_path / "a.txt").write_text(count + "".join(form.format(*row) for row in rows))
@@ -353,6 +356,12 @@ def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count
 
 def test_rows_without_their_agent_after_a_count_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("3\n2 3\n3 1\n1 2\n")
+    with refused(InvalidFile):
+        preference_lists(tmp_path / "a.txt")
+
+
+def test_number_of_agents_that_is_not_the_number_of_rows_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n")
     with refused(InvalidFile):
         preference_lists(tmp_path / "a.txt")
 

@@ -132,15 +132,15 @@ def preference_lists(path: PathLike) -> Colocation:
         lists = content.get("preferences", content)
     if not isinstance(lists, dict) or not all(isinstance(row, list) for row in lists.values()):
         raise InvalidFile(f"{where} holds no preference lists; expected {_FORM}")
-    if not any(lists.values()):
-        raise InvalidFile(
-            f"{where} holds {len(lists)} agents, nobody in their lists; expected a row for each, "
-            "as in ann,bob,cat or ann: bob cat"
-        )
     if len(lists) ** 2 > file_limit() // 4:  # the file of their instance could not be read
         raise InvalidFile(
             f"{where} names {len(lists)} agents, whose matrix of penalties is more "
             f"than is read; set {LIMIT_VARIABLE}"
+        )
+    if not any(lists.values()):
+        raise InvalidFile(
+            f"{where} holds {len(lists)} agents, nobody in their lists; expected a row for each, "
+            "as in ann,bob,cat or ann: bob cat"
         )
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
     try:
@@ -160,8 +160,15 @@ def _text_lists(where: str, text: str) -> str:
                 f"{where}: rows after the number of agents begin with {shortened(owners)}; "
                 "expected each agent before its list, in order, as in 1: 2 3"
             )
-    if any('"' in row for row in rows) or any(mark in row for row in rows for mark in ",;\t"):
+    elif rows and rows[0].isdecimal() and rows[0] not in re.split(r"\W+", " ".join(rows[1:])):
+        raise InvalidFile(
+            f"{where} begins with {rows[0]}, and has {len(rows) - 1} rows below; expected the "
+            f"number of agents, or {rows[0]}: of an agent that accepts nobody"
+        )
+    if any('"' in row for row in rows):
         return text
+    if mark := next((mark for mark in ",;\t" if mark in "".join(rows)), ""):
+        return re.sub(r"(?m)^([^\s,;:]+)[^\S\n]*:(?=\s)", rf"\1{mark}", text)
     split = [re.split(r"\s*:\s*|\s+", row) for row in rows]
     return "\n".join(",".join(filter(None, cells)) for cells in split)
 

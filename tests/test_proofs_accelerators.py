@@ -19,12 +19,13 @@ from support.small_accelerators import drawn
 
 import cotenant
 from cotenant.instances.accelerators import Accelerators
+from cotenant.instances.accelerators.generators import random
 from cotenant.instances.problem.proof import multipliers
 from cotenant.models.accelerators import Prices
 from cotenant.solvers.accelerators.prices import covering, most_worth
 from cotenant.solvers.proofs.rounding import over_common
 from cotenant.verify.accelerators import Shares, finish_time, max_min
-from cotenant.verify.reading import Refused
+from cotenant.verify.reading import MOST_WORK, Refused, WorkLimit
 
 QUESTIONS: tuple[tuple[str, dict[str, float]], ...] = (
     ("max-min", {}),
@@ -115,6 +116,52 @@ def test_prices_are_refused_where_a_placement_is_worth_more_and_nowhere_else() -
                 with pytest.raises(Refused):
                     Shares(case_of(instance)).worth(step)
     assert min(seen.values()) > 10
+
+
+def alone(types: int) -> Accelerators:
+    """Single jobs that all differ, of which no two may share a device."""
+    made: Accelerators = random(
+        types=types, kinds=3, jobs=types, devices=types // 2, rng=np.random.default_rng(types)
+    )
+    return made.replace(together=None)
+
+
+def test_a_thousand_jobs_that_differ_are_certified() -> None:
+    proof = proved(alone(1000), "max-min")
+    [level] = proof.proof.levels
+    assert abs(level.value - level.bound) <= Fraction(1, 10**8) * level.value
+
+
+def test_single_jobs_worth_more_than_they_use_are_refused_by_one_part() -> None:
+    """The worth of a step at which the dearest placement is paid exactly, and a little more."""
+    instance = alone(40)
+    rates = np.rint(instance.throughput * 100).astype(int)
+    device = [700, 800, 900]
+    prices = multipliers(device + [11] * 40, 1)
+    worth, over = min(
+        ((100 * (device[kind] + 11), int(rates[job, kind])) for job in range(40) for kind in (0, 1, 2)),
+        key=lambda each: Fraction(*each),
+    )  # fmt: skip
+    for more, fits in ((0, True), (1, False)):
+        step = {"worth": multipliers([worth * 10**6 + more] * 40, over * 10**6), "prices": prices}
+        if fits:
+            assert Shares(case_of(instance)).worth(step)
+        else:
+            with pytest.raises(Refused):
+                Shares(case_of(instance)).worth(step)
+
+
+def test_long_prices_of_many_jobs_are_beyond_the_patience() -> None:
+    """A tenth of a millisecond of work and more for each placement, which is charged."""
+    given, long = Shares(case_of(alone(300))), 10**3500
+    prices, usual = multipliers([long + 1] * 303, long), WorkLimit.left
+    WorkLimit.left = MOST_WORK // 100
+    try:
+        with pytest.raises(Refused) as error:
+            given.worth({"worth": multipliers([long + 3] * 300, 7 * long), "prices": prices})
+    finally:
+        WorkLimit.left = usual
+    assert "patience" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from .reading import (
     Refused,
     Step,
     amount,
-    beyond,
     charge,
     exact,
     fields,
     listed,
+    product,
     rational,
     rationals,
     refuse_if,
@@ -56,6 +56,7 @@ class Shares:
             tables = [listed(table, "together", kinds) for row in pairs for table in row]
         rates, self.unit = scaled([v for row in rows + tables for v in row], "throughput")
         refuse_if(any(rate is not None and rate < 0 for rate in rates), "a throughput is below 0")
+        self.longest = max(rate.bit_length() for rate in [self.unit, *self.workers, *rates] if rate)
         every = [rates[k : k + kinds] for k in range(0, len(rates), kinds)]
         self.alone = [
             [rate or 0 if self.fits(i, d) else 0 for d, rate in enumerate(every[i])]
@@ -130,19 +131,22 @@ class Shares:
         price, over = rationals(step["prices"], "prices", len(self.kinds) + len(self.types))
         worth, unit = rationals(step["worth"], "worth", len(self.types))
         refuse_if(min(price + worth) < 0, "a price is below 0")
+        there = [i for i in self.types if self.count[i]]
         costs = zip(price, self.numbers("device_cost", 1), strict=False)
         rent, job = [y + money * over * c for y, c in costs], price[len(self.kinds) :]
-        there = [i for i in self.types if self.count[i]]
-        digits, scale = beyond([*price, *worth, over, unit, self.unit]), unit * self.unit
+        scale, longest = unit * self.unit, max(map(int.bit_length, [*price, *worth, over, unit]))
         for d in self.kinds:
-            charge(100 + (50 + digits) * len(there) ** 2)
+            paid, part = rent[d].as_integer_ratio()
+            bits = max(longest, self.longest, paid.bit_length(), part.bit_length())
+            beside = there if self.beside else []
+            charge(100 + (50 + 2 * product(bits, bits)) * len(there) * (1 + len(beside)))
             for place, i in enumerate(there):
-                paid = self.workers[i] * rent[d]
                 uses = [(self.alone[i][d] * worth[i], job[i])]
-                for j in there[place:]:
+                for j in beside[place:]:
                     if (rates := self.pair(i, j, d)) is not None:
                         uses.append((rates[0] * worth[i] + rates[1] * worth[j], job[i] + job[j]))
-                if any(gain * over > (paid + time) * scale for gain, time in uses):
+                devices = self.workers[i] * paid
+                if any(g * over * part > (devices + time * part) * scale for g, time in uses):
                     raise Refused("a job or a pair is worth more than it uses")
         amounts = [*self.devices, *self.count]
         total = sum(a * p for a, p in zip(amounts, price, strict=True))

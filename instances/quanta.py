@@ -105,8 +105,9 @@ class Slices(Solution):
 
     def exact(self) -> list[list[Fraction]]:
         """The slices as fractions whose denominators are at most n, as those of an optimum are."""
-        rows = self.slices.tolist()
-        return [[Fraction(x).limit_denominator(len(rows)) for x in row] for row in rows]
+        known, place = np.unique(self.slices, return_inverse=True)
+        parts = [Fraction(x).limit_denominator(len(self.slices)) for x in known.tolist()]
+        return [[parts[k] for k in row] for row in place.reshape(self.slices.shape).tolist()]
 
 
 @validate_options

@@ -94,7 +94,7 @@ def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]
     that it proves by the theorem of `verify.quanta`.
     """
     rows, active = solution.exact(), instance.active
-    totals = [sum(row, Fraction(0)) for row, wants in zip(rows, active, strict=True) if wants]
+    totals = [_total(row) for row, wants in zip(rows, active, strict=True) if wants]
     least, excess = bounds(instance.demand[active].tolist(), instance.capacity, totals)
     welfare, most = 0.0, instance.most_useful / len(totals)  # at most the mean of the totals
     if excess is not None:
@@ -105,6 +105,12 @@ def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]
         "nash_welfare": (welfare, most),
         "total": (float(sum(totals)), float(instance.most_useful)),
     }
+
+
+def _total(parts: list[Fraction]) -> Fraction:
+    """Their sum, over one denominator: many times as fast as one by one."""
+    over = math.lcm(*{part.denominator for part in parts})
+    return Fraction(sum(part.numerator * (over // part.denominator) for part in parts), over)
 
 
 @lru_cache(maxsize=4)

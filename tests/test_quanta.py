@@ -26,7 +26,7 @@ from cotenant.instances.quanta import Quanta, Slices, bursty, quanta_csv
 from cotenant.models.quanta import least_total_program
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status
-from cotenant.solvers.quanta import horizon, leximin
+from cotenant.solvers.quanta import horizon, leximin, values
 from cotenant.verify.logarithms import GRID
 from cotenant.verify.quanta import bounds, quanta_leximin
 from cotenant.verify.reading import Refused
@@ -56,6 +56,9 @@ def test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself(block: int) 
         wanted = instance.demand[instance.active].tolist()
         least, excess = bounds(wanted, instance.capacity, found)
         assert least == min(found)
+        shown = values(instance, outcome.solution)
+        assert shown["least_total"] == (float(least), float(least))
+        assert shown["total"][0] == float(sum(found, Fraction(0)))
         assert excess is not None
         assert 0 <= excess <= len(found)  # all that it is rounded by
         assert outcome.status is Status.OPTIMAL

@@ -43,6 +43,8 @@ class Method:
         policies of the problem are its starts.
     begins : "module:function" of an instance: the names of exact methods whose answers are starts
         too, each in a part of the time; "" for none.
+    alone : "module:function" of an instance: whether no policy is asked before, since the method
+        itself has a good answer sooner; "" for never.
     quick : of a policy, the `Instance.size` that it takes about a second for; 0 for one that is
         nobody's start.
     aliases : other names it answers to.
@@ -67,6 +69,7 @@ class Method:
     asks: str = ""
     no_starts: str = ""
     begins: str = ""
+    alone: str = ""
     quick: int = 20_000_000
     aliases: tuple[str, ...] = ()
     precondition: str = ""
@@ -236,12 +239,12 @@ METHODS: tuple[Method, ...] = (
     Method("proposed", "admission", "baselines.admission:proposed", "heuristic", "blocking_pairs",
            f"{_HINES} III.B"),
     _covered("min-servers", "packing", "solvers.packing.minimum:min_servers", "exact", "servers",
-           "vector packing portfolio", proof_producer="solvers.proofs.prices:cheapest",
-           unproved=_TOLD_APART),
+           "vector packing portfolio", alone="solvers.packing.minimum:many_vms",
+           proof_producer="solvers.proofs.prices:cheapest", unproved=_TOLD_APART),
     _covered("min-cost", "packing", "solvers.packing.minimum:min_cost", "exact", "cost",
            "vector packing portfolio", begins="solvers.packing.minimum:cheap_starts",
-           proof_producer="solvers.proofs.prices:cheapest",
-           unproved=_TOLD_APART),
+           alone="solvers.packing.minimum:many_vms",
+           proof_producer="solvers.proofs.prices:cheapest", unproved=_TOLD_APART),
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", proof_producer="solvers.proofs.prices:cheapest"),
     Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.oracles import packing as brute
-from support.seeds import numbers
+from support.seeds import numbers, seeds
 
 import cotenant
 from cotenant.baselines.packing import first_fit_decreasing
@@ -40,7 +40,7 @@ from cotenant.solvers.packing.bounds import (
     volume_bound,
 )
 from cotenant.solvers.packing.generation import Prices, Relaxation, generate, prices_of
-from cotenant.solvers.packing.minimum import _columns, min_cost, min_servers
+from cotenant.solvers.packing.minimum import _columns, _whole_parts, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import UNLIMITED, Reduced, presolve
@@ -290,6 +290,39 @@ def test_exact_routes_agree_on_middle_instances(number: int) -> None:
     assert {route.status for route in routes} == {Status.OPTIMAL}
     assert len({float(route.solution.servers) for route in routes} | {r.bound for r in routes}) == 1
     assert number != 10 or routes[0].solution.servers == 8
+
+
+def test_many_vms_of_few_types_are_proved_by_whole_parts_of_columns() -> None:
+    """Twenty types by the million, with no policy asked before; the counts add up exactly."""
+    rng = np.random.default_rng(2)
+    demand, request = rng.integers(10, 401, (20, 2)), rng.integers(10_000, 100_000, 20)
+    instance = Packing(capacity=[[1000, 1000]], demand=demand, request=request.astype(float))
+    result = cotenant.solve(instance, "min-servers", time_limit=60)
+    assert (result.status, result.objective) == (Status.OPTIMAL, result.bound)
+    assert result.certificate["found_by"].startswith("whole parts")
+    assert "answer_by" not in result.certificate
+    assert (result.solution.count.sum(axis=0) == request).all()
+
+
+@pytest.mark.parametrize("seed", seeds(30, 4))
+@pytest.mark.parametrize("costs", [False, True])
+def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, costs: bool) -> None:
+    """On dear, cheap and limited classes; no better than what another order of parts proves."""
+    rng = np.random.default_rng(seed)
+    instance = Packing(
+        capacity=[[40, 30], [60, 60], [25, 40]], demand=rng.integers(5, 20, (4, 2)),
+        request=rng.integers(60, 200, 4).astype(float), cost=[10, 17, 8],
+        servers=[np.inf, rng.integers(2, 12), 30],
+    )  # fmt: skip
+    search = PortfolioState(presolve(instance, costs=costs), Clock(20), rng)
+    for part in (_columns, _whole_parts):
+        part(search)
+    assert search.found_by.startswith("whole parts")
+    answer = search.problem.placement(*search.best)
+    check(instance, answer)
+    usual = (min_cost if costs else min_servers)(instance, time_limit=0.5)
+    cost = int(instance.server_cost[answer.server_class].sum()) if costs else answer.servers
+    assert max(search.bound, usual.bound) <= search.value == cost <= 1.02 * search.bound + 1
 
 
 @pytest.mark.slow

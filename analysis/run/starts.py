@@ -94,8 +94,9 @@ class Starts:
         sent = sum(value.nbytes for value in fields if isinstance(value, np.ndarray)) <= MOST_SENT
         here = max(limit / SHARE, min(last, HERE_SECONDS)) if sent else last
         slow: list[Method] = []
+        alone = self.method.alone and resolve(self.method.alone)(self.instance)
         try:
-            for policy in self.method.starts:
+            for policy in () if alone else self.method.starts:
                 guess, seconds = self.instance.size / policy.quick, last - clock.seconds
                 if guess > seconds or not policy.applies_to(self.instance):
                     continue

@@ -13,17 +13,29 @@ import numpy as np
 from ...instances.packing.instance import Packing, Placement, check
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..engines import EngineName
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..incumbent import Incumbent
+from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from . import constrained_minimum, services
 from .annealing import anneal_steps
 from .bounds import best_bound
 from .constrained import Ruled, presolved
 from .diving import dive
-from .fitting import decreasing, fill, fit, fit_at_random, large
+from .fitting import decreasing, fill, fit, fit_at_random, large, trimmed
 from .gap_closing import by_arc_flow, by_assignment, by_enumeration, by_master
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
-from .presolve import Counts
+from .presolve import UNLIMITED, Counts
+
+MANY, FEW_TYPES, DEEP = 100, 256, 100
+"""Where VMs fill so many servers a type in the mean, of so many types at most, and are no more on a
+server, columns come first, and no policy goes VM by VM before.
+"""
+
+FEW = 10
+"""VMs are left by whole parts if they are one in so many, or fewer."""
+
+UNFIXED = 0, 1, 3, 7
+"""Servers of each pattern that are left to the rest, in turn."""
 
 
 @validate_options
@@ -45,7 +57,9 @@ def min_servers(
     fewer servers, some of them overloaded until none is; column generation over patterns; diving
     into its solution; the program over the patterns met; all patterns that an answer at the bound
     could use, listed by their reduced cost, and the program over them (which proves the bound, or
-    raises it); arc-flow when types are few; CP-SAT with the servers fixed.
+    raises it); arc-flow when types are few; CP-SAT with the servers fixed. Where VMs of few types
+    fill very many servers, columns come first, then the whole parts of their weights, and this
+    portfolio for the VMs that are left: no part goes VM by VM.
 
     With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
     program (VMs by class of server, servers whole), closed by branch and bound whose multipliers
@@ -156,19 +170,40 @@ def _minimum(
     search = PortfolioState(
         presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )
+    parts = _COLUMNS_FIRST if many_vms(instance) else _PARTS
     with search.keeping_best():
-        for part in _RULED_PARTS if instance.has_constraints else _PARTS:
-            if part is _greedy:
-                # first fit decreasing is always tried: a limit however short still gives servers
-                if search.open or search.best is None:
-                    _greedy(search, random_starts)
-                    if start is not None:
-                        search.offer(search.problem.counts(start), "the start")
-            elif search.open:
-                part(search)
+        _run(search, _RULED_PARTS if instance.has_constraints else parts, random_starts, start)
     if search.stop is Stop.INTERRUPTED and start is not None:
         search.offer(search.problem.counts(start), "the start")
     return _outcome(search)
+
+
+def many_vms(instance: Packing) -> bool:
+    """Whether VMs are so many that time should not grow with their number."""
+    if instance.has_constraints or instance.services or instance.unbounded.any():
+        return False
+    share = instance.demand / np.maximum(instance.capacity.max(axis=0), 1)
+    servers = float((instance.requested @ share).max())
+    few = instance.types <= FEW_TYPES and instance.requested.sum() <= DEEP * servers
+    return few and servers >= MANY * instance.types
+
+
+def _run(
+    search: PortfolioState,
+    parts: tuple[Callable[..., None], ...],
+    random_starts: int,
+    start: Placement | None = None,
+) -> None:
+    """Run the parts in order while value and bound differ."""
+    for part in parts:
+        if part is _greedy:
+            # first fit decreasing is always tried: a limit however short still gives servers
+            if search.open or search.best is None:
+                _greedy(search, random_starts)
+                if start is not None:
+                    search.offer(search.problem.counts(start), "the start")
+        elif search.open:
+            part(search)
 
 
 def _outcome(search: PortfolioState) -> Outcome:
@@ -254,6 +289,51 @@ def _columns(search: PortfolioState) -> None:
     search.raise_bound(search.relaxation.bound, "column generation", proof)
 
 
+def _whole_parts(search: PortfolioState) -> None:
+    """As many servers of each pattern as the relaxation has whole ones, or some fewer, and the
+    fewest for the VMs that are left, by the portfolio itself: they are few, whatever the requests.
+    """
+    assert search.relaxation is not None
+    problem, weight = search.problem, search.relaxation.weight
+    table, kind = (part[: len(weight)] for part in search.relaxation.pool.arrays())
+    for unfixed in UNFIXED:
+        # 1. fix servers, of limited classes no more than there are
+        number = np.maximum(np.floor(weight + 1e-6).astype(np.int64) - unfixed, 0)
+        used = np.bincount(kind, number, len(problem.price)).astype(np.int64)
+        left = np.where(problem.servers >= UNLIMITED, UNLIMITED, problem.servers - used)
+        todo = np.maximum(problem.request - number @ table, 0)
+        if not search.open or left.min() < 0 or todo.sum() * FEW > problem.vms:
+            continue
+        # 2. the VMs that they leave, down to what the bound of all means for these
+        here, spent = np.flatnonzero(todo), int(used @ problem.price)
+        rest = replace(
+            problem, demand=problem.demand[here], request=todo[here], servers=left,
+            members=tuple(problem.members[place] for place in here.tolist()),
+        )  # fmt: skip
+        rows, kinds = np.zeros((0, problem.types), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        stop = Stop.FINISHED
+        if len(here):
+            clock = Clock(search.clock.time_slice(8, most=1.0 + unfixed))
+            inner = PortfolioState(rest, clock, search.rng, search.master, search.limits)
+            inner.raise_bound(search.bound - spent)
+            with inner.keeping_best():
+                _run(inner, _PARTS, random_starts=1)
+            stop = inner.stop
+            if inner.best is None:
+                raise_if_interrupted(stop)
+                continue
+            rows, kinds = np.zeros((len(inner.best[1]), problem.types), np.int64), inner.best[1]
+            rows[:, here] = inner.best[0]
+        # 3. both together: the patterns join the pool before they are repeated
+        search.pooled((rows, kinds))
+        counts = np.vstack([np.repeat(table, number, axis=0), rows])
+        kinds = np.concatenate([np.repeat(kind, number), kinds])
+        if (counts.sum(axis=0) > problem.request).any():
+            counts, kinds = trimmed(counts, kinds, problem.request)
+        Incumbent.offer(search, (counts, kinds), "whole parts of columns")
+        raise_if_interrupted(stop)
+
+
 def _dives(search: PortfolioState) -> None:
     """A deterministic dive, then drawn ones, that aim at any better answer, at the bound, and half
     the way to it, in turn: two thirds of the time left, or a dozen.
@@ -319,6 +399,15 @@ _PARTS: tuple[Callable[..., None], ...] = (
     _greedy,
     _anneal,
     _columns,
+    _dives,
+    _prove,
+)
+
+_COLUMNS_FIRST: tuple[Callable[..., None], ...] = (
+    _simple_bounds,
+    _columns,
+    _whole_parts,
+    _greedy,
     _dives,
     _prove,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +107,8 @@ class Slices(Solution):
         """The slices as fractions whose denominators are at most n, as those of an optimum are."""
         known, place = np.unique(self.slices, return_inverse=True)
         parts = [Fraction(x).limit_denominator(len(self.slices)) for x in known.tolist()]
-        return [[parts[k] for k in row] for row in place.reshape(self.slices.shape).tolist()]
+        rows: Any = place.reshape(self.slices.shape).tolist()
+        return [[parts[k] for k in row] for row in rows]
 
 
 @validate_options

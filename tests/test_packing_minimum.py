@@ -318,7 +318,7 @@ def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, cost
     for part in (_columns, _whole_parts):
         part(search)
     assert search.found_by.startswith("whole parts")
-    answer = search.problem.placement(*search.best)
+    answer = search.problem.placement(*(search.best or ()))
     check(instance, answer)
     usual = (min_cost if costs else min_servers)(instance, time_limit=0.5)
     cost = int(instance.server_cost[answer.server_class].sum()) if costs else answer.servers

@@ -5,11 +5,13 @@ dates, links, and the commands that install what is missing.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,21 @@ def test_one_line_sets_every_link_of_the_wheel(tmp_path: Path) -> None:
     assert len(targets) > 30
     assert [target for target in targets if not target.startswith("https://")] == []
     assert f"]({home}/raw/HEAD/docs/static/cooper-1000.svg)" in linked["long_description"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout that could be cloned")
+def test_the_first_block_of_the_readme_runs_in_a_fresh_clone(tmp_path: Path) -> None:
+    venv.create(tmp_path / "env", with_pip=True)
+    path = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    outside = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    done = subprocess.run(
+        [ROOT / ".ci" / "first-block", tmp_path / "clone"],
+        capture_output=True, text=True, check=False,
+        env=outside | {"PATH": path, "PIP_NO_COMPILE": "1"},
+    )  # fmt: skip
+    if re.search(r"NewConnectionError|NameResolutionError|ReadTimeout", done.stdout + done.stderr):
+        pytest.skip("no network to install dependencies from")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("+ python -m pip install . && cotenant compare ")
+    assert re.search(r"^ *optimal +optimal .*\n(.*\n)+ *threshold ", done.stdout, re.MULTILINE)

@@ -69,7 +69,8 @@ def core(
     file: Annotated[
         str,
         typer.Argument(
-            help="An instance of scheduling, or a game: the values of all coalitions.",
+            help="An instance of scheduling, or a game: the values or costs of all coalitions, as "
+            "a table (coalition,value) or JSON.",
             autocompletion=instances,
         ),
     ],
@@ -82,7 +83,8 @@ def core(
 ) -> None:
     """Divide what organizations earn: core, nucleolus, Shapley.
 
-    Coalitions of organizations earn the utility of REF's play of them. Options: reading.
+    Coalitions of organizations earn the utility of REF's play of them. Options: reading, division
+    (nucleolus or prenucleolus).
     """
     from ..analysis.scheduling.core import core as divide
     from ..instances.problem.options import parse_options

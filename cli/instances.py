@@ -132,7 +132,7 @@ def convert(
             "--from",
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are; json or parts for an instance of this package.",
+            "they are; json or parts for an instance of this package; game for `cotenant core`.",
             autocompletion=formats,
         ),
     ],
@@ -156,19 +156,26 @@ def convert(
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..advice.reading import known_formats
+    from ..instances.coalitions import read_game
     from ..instances.market.parts import read_parts
-    from ..instances.problem import UnknownName, read, write
+    from ..instances.problem import InvalidFile, UnknownName, read, write
     from ..instances.problem.csv_headers import plain_form, plain_forms, unread
     from ..instances.problem.option_types import RESERVED_IN_READERS
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.registry import resolve
 
     known = known_formats([text.partition("=")[0] for text in option or ()])
+    if form == "game":
+        require_writable(out, source)
+        if (game := read_game(source)) is None:
+            raise InvalidFile(f"{source} is no game; expected values or costs of coalitions")
+        typer.echo(f"{game.write(out)}: a game, which `cotenant core` divides")
+        return
     if form == "csv":
         form = plain_form(source)
     own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
     if form not in known and form not in own:
-        raise UnknownName("format", form, [*known, "csv", *own])
+        raise UnknownName("format", form, [*known, "csv", "game", *own])
     function = own[form] if form in own else resolve(known[form])
     options = parse_options(function, option or [], f"format {form!r}", RESERVED_IN_READERS)
     if fill is not None:

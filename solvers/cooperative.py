@@ -7,19 +7,21 @@ for player i. The excess of a coalition is its value less what a division gives 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..instances.coalitions import by_mask
 from ..instances.problem.errors import InvalidOption
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
-Given = Sequence[Any] | Numbers
+Given = Sequence[Any] | Numbers | Mapping[Any, Any]
 
 MOST_PLAYERS = 20
 """Players of a game at most: 16 take some seconds, each more about twice as many."""
@@ -54,7 +56,7 @@ def in_core(values: Given, division: Given) -> CoreTest:
     Parameters
     ----------
     values : (2^k,) what each coalition earns, by mask: whole numbers, fractions, or decimals, which
-        count as they are written.
+        count as they are written. Or a mapping from coalitions, see `coalitions.by_mask`.
     division : (k,) what each player gets, alike.
 
     Raises
@@ -132,6 +134,8 @@ def nucleolus(values: Given, *, rational: bool = True) -> Nucleolus:
 
 def whole_values(values: Given) -> tuple[Numbers, int]:
     """The values of a game as whole numbers over one denominator; see `in_core`."""
+    if isinstance(values, Mapping):
+        values = by_mask(values.items())[1]
     values = _entries(values, "values")
     if not 2 < len(values) <= 1 << MOST_PLAYERS or len(values) & (len(values) - 1):
         raise InvalidOption(
@@ -149,6 +153,8 @@ def whole_numbers(numbers: Given, what: str) -> tuple[Numbers, int]:
     exact = list[Fraction]()
     for place, number in enumerate(_entries(numbers, what)):
         try:
+            if re.search("e[+-]?0*[1-9][0-9]{3}", str(number), re.IGNORECASE):
+                raise ValueError  # thousands of digits
             exact.append(Fraction(str(number)))
         except (ValueError, ZeroDivisionError):
             raise InvalidOption(f"{what}[{place}] is {number!r}; expected a number") from None

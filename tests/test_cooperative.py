@@ -375,11 +375,122 @@ def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"names": ["one"]}, {"names": ["a", "a"]}, {"names": "abc"}, {"values": 3}], ids=str
-)
+    "change",
+    [
+        {"names": ["one"]}, {"names": ["a", "a"]}, {"names": "abc"}, {"values": 3},
+        {"values": {"a": 1, "b": 0, "ab": 3}}, {"values": {"a": 1, "b": 0, "a+b": 3, "b+a": 3}},
+        {"values": {"a": 1, "b": 0, "a b": 3}, "names": ["a", "c"]}, {"values": {"a": 1, "a a": 3}},
+        {"values": {"": 1, "a": 1, "b": 0, "a b": 3}}, {"values": {}}, {"values": [0, 0, 0, "1e99999999"]},
+    ],
+    ids=str,
+)  # fmt: skip
 def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
     with refused((InvalidInstance, InvalidOption)):
         core(game_file(tmp_path, **{"values": [0, 0, 0, 1], **change}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "coalition,value\na,1\nb,0\nb+a,3.5\n",
+        "coalition;value\n{};0\n{a};1\n{b};0\n{a, b};3,5\n",
+        "Coalition\tValue\na\t1\nb\t0\na b\t3.50\n",
+        'coalition,value\n,0\na,1\nb,0\n"a,b",3.5\n',
+        '{"": 0, "a": 1, "b": 0, "a b": 3.5}',
+        '{"cotenant": 1, "problem": "game", "values": {"a;b": 3.5, "b": 0, "a": 1}}',
+    ],
+    ids=["plus", "braces", "spaces", "quoted", "object", "document"],
+)
+def test_games_by_coalition_in_any_form_are_read_alike(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "game"
+    path.write_text(text)
+    found = core(path).document
+    assert (found["players"], found["alone"], found["value"]) == (["a", "b"], ["1", "0"], "7/2")
+    assert found["divisions"]["nucleolus"]["shares"] == ["9/4", "5/4"]
+
+
+def test_mapping_of_coalitions_in_python_equals_the_list_by_bit_mask() -> None:
+    values = {(): 0, ("b",): 1, frozenset("a"): 2, "a+b": 7, "c": 0, "b+c": 3, "a+c": 4, "a+b+c": 9}
+    assert nucleolus(values) == nucleolus([0, 1, 2, 7, 0, 3, 4, 9])  # b, a, c as they are named
+
+
+@pytest.mark.parametrize(
+    "text", ["coalition,value\na,1\nb,0\na anb,3\n", "x,y\na,1\n", "coalition,value\na,much\n"]
+)
+def test_table_that_is_no_game_names_coalition_and_columns(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "g.csv"
+    path.write_text(text)
+    with refused((InvalidFile, InvalidInstance)):
+        core(path)
+
+
+TVA = {"nav": 163520, "flood": 140826, "power": 250096, "nav flood": 301607,
+       "nav power": 378821, "flood power": 367370, "nav flood power": 412584}  # fmt: skip
+"""Costs of navigation, flood control and power in the Tennessee valley (Straffin, Heaney 1981)."""
+
+
+def costs_file(costs: dict[str, int], path: Path) -> Path:
+    path.write_text("coalition,cost\n" + "".join(f"{who},{c}\n" for who, c in costs.items()))
+    return path
+
+
+def test_costs_of_the_tennessee_valley_are_shared_as_published(tmp_path: Path) -> None:
+    found = core(costs_file(TVA, tmp_path / "tva.csv")).document
+    shares = {rule: entry["shares"] for rule, entry in found["divisions"].items()}
+    assert shares["nucleolus"] == ["116234", "93540", "202810"]
+    assert list(map(float, map(Fraction, shares["Shapley"]))) == [117829, 100756.5, 193998.5]
+    assert found["alone"] == ["163520", "140826", "250096"]
+    assert found["divisions"]["Shapley"]["in_core"]
+
+
+def test_runway_costs_are_shared_by_littlechild_and_owen_and_proved(tmp_path: Path) -> None:
+    runways = [12, 20, 32]
+    costs = {
+        " ".join(str(i) for i in range(3) if mask >> i & 1): max(
+            cost for i, cost in enumerate(runways) if mask >> i & 1
+        )
+        for mask in range(1, 8)
+    }
+    table, game = costs_file(costs, tmp_path / "runways.csv"), tmp_path / "runways.json"
+    with refused(Claimed):
+        core(table).prove(tmp_path / "proof.json")  # names what to convert
+    made = terminal("convert", str(table), "--from", "game", "--out", str(game))
+    assert made.returncode == 0, made.stderr
+    found = core(game)
+    shares = {rule: entry["shares"] for rule, entry in found.document["divisions"].items()}
+    # each part of the runway is shared by those who need it: 12 / 3, then 8 / 2, then 12
+    assert shares == {"Shapley": ["4", "8", "20"], "nucleolus": list(map(str, runway(runways)))}
+    found.prove(tmp_path / "proof.json")
+    approved("\n".join([found.table.title, *found.table.notes]))
+
+
+def test_costs_outside_of_the_core_name_who_pays_less_alone(tmp_path: Path) -> None:
+    costs = {"a": 6, "b": 6, "c": 6, "a b": 7, "a c": 7, "b c": 7, "a b c": 12}
+    found = core(costs_file(costs, tmp_path / "empty.csv"))
+    assert found.document["least_epsilon"] == "1"
+    approved("\n".join([found.table.title, found.table.caption, *found.table.notes]))
+
+
+def test_prenucleolus_by_name_may_give_less_than_alone(tmp_path: Path) -> None:
+    path = game_file(tmp_path, PUBLISHED["no zero-monotonic game"][0])
+    whole, free = core(path), core(path, division="prenucleolus")
+    assert whole.document["divisions"]["nucleolus"]["shares"] == ["1", "1", "0"]
+    assert free.document["divisions"]["prenucleolus"]["shares"] == ["3", "3", "-4"]
+    free.prove(tmp_path / "proof.json")
+    assert "order of bit masks" in free.table.notes[-1]
+
+
+def test_commands_given_a_game_name_what_divides_it(tmp_path: Path) -> None:
+    table = costs_file(TVA, tmp_path / "tva.csv")
+    game = game_file(tmp_path, [0, 1, 2, 4])
+    for words in (
+        ("solve", str(table), "-m", "stable"),
+        ("solve", str(game), "-m", "stable"),
+        ("convert", str(table), "--from", "csv", "--out", str(tmp_path / "x.json")),
+    ):
+        done = terminal(*words)
+        assert done.returncode == 2
+        approved(done.stderr)
 
 
 def test_another_problem_is_refused() -> None:

@@ -96,12 +96,14 @@ def nucleolus_levels(
 
 
 def game(case: ProofCase, alone: bool) -> list[CheckedLevel]:
-    """The same of a game that is given by its values."""
-    document = fields(case.document, "values", "names", "the instance")
-    given = listed(document["values"], "values")
+    """The same of a game that is given by its values, or by its costs: minus the values, as what
+    the division gives is minus what it costs.
+    """
+    kind, sign = ("costs", -1) if "costs" in case.document else ("values", 1)
+    given = listed(fields(case.document, kind, "names", "the instance")[kind], kind)
     refuse_if(None in given or len(given) > 1 << MOST_PLAYERS, "no values, or too many")
-    values, over = scaled(given, "values")
-    return nucleolus_levels(case, [value or 0 for value in values], over, alone)
+    values, over = scaled(given, kind)
+    return nucleolus_levels(case, [sign * (value or 0) for value in values], over, alone)
 
 
 METHODS: Methods = {

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ...instances.problem.errors import InvalidInstance
+from ...instances.coalitions import read_game
+from ...instances.problem.emitted import file_word
 from ...instances.problem.files import document, instance_of, locate
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.proof import Level, Proof, multipliers
-from ...instances.problem.reading import decoded, read_bytes
+from ...instances.problem.reading import read_bytes, read_text
 from ...instances.problem.tables import PathLike
 from ...solvers.cooperative import in_core, least_epsilon, nucleolus, whole_numbers, whole_values
 from ...solvers.proofs import Claimed
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley import shares
 from ...solvers.scheduling.shapley_schedule import reference
-from ...verify.reading import parse
 from ..report.table import Column, Table
 from ..run.proving import judge
 
@@ -49,15 +49,18 @@ class Divisions:
         columns = [Column(name, _text, numeric=True) for name in ("alone", *given)]
         shares = [known["alone"], *(division["shares"] for division in given.values())]
         empty = "empty" if Fraction(epsilon) > 0 else "not empty"
+        costs = "costs" in known
+        verb, more = ("pays", "less") if costs else ("earns", "more")
         notes = [
             f"{name} is in the core" if division["in_core"] else
-            f"{name} is not in the core: by itself {' + '.join(division['of'])} earns "
-            f"{_text(division['largest_excess'])} more"
+            f"{name} is not in the core: by itself {' + '.join(division['of'])} {verb} "
+            f"{_text(division['largest_excess'])} {more}"
             for name, division in given.items()
         ]  # fmt: skip
+        notes += [known["note"]] if "note" in known else []
         return Table(
             "core",
-            f"{known['name'] or 'the game'}: {_text(known['value'])} divided",
+            f"{known['name'] or 'the game'}: {'costs of ' * costs}{_text(known['value'])} divided",
             (Column("player", bold=True), *columns),
             tuple(zip(known["players"], *shares, strict=True)),
             f"least epsilon {_text(epsilon)}: the core is {empty}",
@@ -82,16 +85,21 @@ def _text(value: str) -> str:
 
 
 @validate_options
-def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
+def core(
+    path: PathLike,
+    *,
+    reading: Reading = "figure",
+    division: Literal["nucleolus", "prenucleolus"] = "nucleolus",
+) -> Divisions:
     """Divide what all players earn by Shapley's value, by the nucleolus, and as REF does.
 
     Parameters
     ----------
     path : of an instance of scheduling, or its bundled name: a coalition earns the total psi_sp of
-        its schedule by REF at the horizon. Or of any game: JSON with "cotenant": 1, "problem":
-        "game", "values" of the 2^k coalitions by bit mask, more is better, and perhaps "names".
-        Where the players earn more alone than all together, the prenucleolus is given.
+        its schedule by REF at the horizon. Or of any game, see `coalitions.read_game`.
     reading : of REF.
+    division : "prenucleolus" lets a player get less than it earns alone; it is also given where
+        the players earn more alone than all together, so that there is no nucleolus.
 
     Raises
     ------
@@ -104,28 +112,32 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
     ['1003/2', '1141/2', '276']
     """
     file = locate(path)
-    data = read_bytes(file)
-    text = decoded(data, file)
-    content, given = document(text, file), dict[str, Sequence[Fraction]]()
-    options, unproved = {} if reading == "figure" else {"reading": reading}, ""
-    if content.get("problem") == "game":
-        table: Any = parse(data, decimals=True).get("values")
-        values, over = whole_values(table if isinstance(table, list) else [])
+    text = read_text(file)
+    game, given = read_game(file, text), dict[str, Sequence[Fraction]]()
+    options = {} if reading == "figure" else {"reading": reading}
+    sign, note, unproved = 1, "", ""
+    if game is not None:
+        values, over = whole_values(game.numbers)
+        sign = -1 if game.kind == "costs" else 1
+        values = values * sign
         numbers = [str(player) for player in range(len(values).bit_length() - 1)]
-        players, name, options = content.get("names", numbers), str(content.get("name", "")), {}
-        texts = isinstance(players, list) and all(isinstance(player, str) for player in players)
-        if not texts or not len(numbers) == len(players) == len({*players}):
-            expected = f"a list of {len(numbers)} different texts"
-            raise InvalidInstance(f"{file}: names", players, expected)
+        players, name, options = list(game.names or numbers), game.name, {}
+        if game.names is None:
+            note = f"{game.kind} are taken in the order of bit masks: nobody, 0, 1, 0 + 1, 2, ..."
+        if not game.judged:
+            unproved = (
+                f"the verifier reads a list in JSON; `cotenant convert {file_word(file)} --from "
+                "game --out GAME.json` writes it"
+            )
     else:
-        instance: Any = instance_of(content, text, file, "scheduling")
+        instance: Any = instance_of(document(text, file), text, file, "scheduling")
         found = reference(instance, reading)
         values, over = whole_values(found.values)
         players, name, unproved = list(instance.names), instance.name, instance.beyond_proofs
         given["REF"] = [Fraction(int(psi)) for psi in found.psi]
     exact = [Fraction(value, over) for value in values]
     alone = [exact[1 << i] for i in range(len(players))]
-    kind = "nucleolus" if sum(alone) <= exact[-1] else "prenucleolus"
+    kind = division if sum(alone) <= exact[-1] else "prenucleolus"
     settled, least = nucleolus(exact, rational=kind == "nucleolus"), least_epsilon(exact).levels[0]
     given["Shapley"] = [share / over for share in shares(values.tolist(), len(players))]
     given[kind] = settled.division
@@ -134,15 +146,16 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
         return [player for i, player in enumerate(players) if coalition >> i & 1]
 
     divisions = {}
-    for division, gets in given.items():
+    for rule, gets in given.items():
         inside, coalition, excess = in_core(exact, gets)
         facts = {"in_core": inside, "largest_excess": str(excess), "of": members(coalition)}
-        divisions[division] = {"shares": list(map(str, gets)), **facts}
+        divisions[rule] = {"shares": [str(sign * share) for share in gets], **facts}
     known = {
-        "name": name, **options, "players": players, "value": str(exact[-1]),
-        "alone": list(map(str, alone)), "divisions": divisions, "least_epsilon": str(least[0]),
+        "name": name, **options, "players": players, "value": str(sign * exact[-1]),
+        "alone": [str(sign * value) for value in alone], "divisions": divisions,
+        "least_epsilon": str(least[0]),
         "balanced": [{"weight": w, "of": members(mask)} for mask, w in least[1].items()],
-    }  # fmt: skip
+    } | ({"costs": True} if sign < 0 else {}) | ({"note": note} if note else {})  # fmt: skip
     steps = tuple(
         {"kind": "balanced", "coalitions": list(each), "weights": list(each.values())}
         for _, each in settled.levels
@@ -153,6 +166,5 @@ def core(path: PathLike, *, reading: Reading = "figure") -> Divisions:
         Level("nucleolus_distance", "min", zero, zero),
     )
     witness = {"division": multipliers(*whole_numbers(settled.division, "division"))}
-    return Divisions(
-        known, file, Proof(content["problem"], kind, levels, options, witness), unproved
-    )
+    problem = "scheduling" if game is None else "game"
+    return Divisions(known, file, Proof(problem, kind, levels, options, witness), unproved)

@@ -75,7 +75,8 @@ def plain_form(path: PathLike) -> str:
     what = "has none of the tables with plain headers" if not fits else "has tables of two problems"
     raise InvalidFile(
         f"{where} {what} ({'; '.join(sorted(seen)) or 'no table found'}); expected one of "
-        f"{headers}. A square matrix is read by slowdown-csv or penalty-csv"
+        f"{headers}. A square matrix is read by slowdown-csv or penalty-csv; "
+        "coalition,value by game"
     )
 
 

@@ -173,6 +173,8 @@ def instance_of(
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
+    if name == "game":
+        raise InvalidFile(f"{path} is a game of coalitions; `cotenant core {path}` divides it")
     if name not in PROBLEM_NAMES:
         near = suggest(name if isinstance(name, str) else "", PROBLEM_NAMES)
         raise InvalidFile(f"{path}: problem is {shortened(name)}; {near}")

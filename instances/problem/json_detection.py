@@ -73,6 +73,8 @@ def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: 
     if line[:1] in ("{", "[", '"') or not any(mark in line for mark in ",;\t"):
         return ""
     cure = wanted and f"expected {wanted}"
+    if "coalition" in line.lower():
+        cure = cure or f"`cotenant core {where}` divides what coalitions earn or cost"
     cure = cure or (
         f"`cotenant convert {where} --from FORMAT --out FILE.json` makes an instance of it (csv "
         "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix); in "

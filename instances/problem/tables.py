@@ -214,13 +214,17 @@ class CsvRow:
             )
         return int(value)
 
-    def fraction(self, column: str) -> Fraction:
-        """A cell that is a number, 0 or more, exactly."""
-        self.number(column, AMOUNT)
+    def exact(self, column: str, limits: Range = AMOUNT) -> Decimal:
+        """A cell that is a number within limits, 0 or more when not given, exactly."""
+        self.number(column, limits)
         value = Decimal(self._pointed(self[column]))
         if abs(int(value.as_tuple().exponent)) > _MOST_DECIMALS:
             raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
-        return Fraction(value)
+        return value
+
+    def fraction(self, column: str) -> Fraction:
+        """A cell that is a number, 0 or more, exactly."""
+        return Fraction(self.exact(column))
 
     def wrong(
         self, column: str, expected: str, cure: str = "", text: str | None = None

@@ -4,15 +4,18 @@ job in fractions.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import seeds
 from support.small_accelerators import CLOSE, drawn, leximin_wrongs, wrongs
+from support.terminal import run
 
 import cotenant
 from cotenant import catalog
-from cotenant.analysis.accelerators.metrics import metrics
+from cotenant.analysis.accelerators.metrics import METRICS, metrics
 from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import (
     entitlements,
@@ -23,7 +26,10 @@ from cotenant.models.accelerators import share_program
 from cotenant.models.accelerators.readable import cost_model, max_min_model, ratio_model
 from cotenant.models.answer import instance_answer
 from cotenant.models.program import from_pyomo
+from cotenant.solvers.accelerators.leximin import _Filling
+from cotenant.solvers.accelerators.programs import fairer
 from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Clock
 
 
 @pytest.mark.parametrize("seed", seeds(60, 6))
@@ -114,3 +120,97 @@ def test_the_readable_models_and_the_arrays_have_one_optimum(seed: int) -> None:
     answer = instance_answer(instance, program, solve_program(program.program))
     best = cotenant.solve(instance, "max-min").objective
     assert metrics(instance, answer)["worst_throughput"] == pytest.approx(best, rel=1e-6)
+
+
+def crowded(types: int = 12, jobs: int = 2) -> Accelerators:
+    """Types that all differ, pairs of all of them, on three kinds, and two entities."""
+    rng = np.random.default_rng(types)
+    alone = rng.uniform(1, 10, (types, 3)).round(3)
+    pairs = (alone[:, None] * rng.uniform(0.4, 0.9, (types, types, 3))).round(3)
+    return Accelerators(
+        alone, np.full(types, jobs), [types * jobs // 3] * 3, together=pairs,
+        entity=np.arange(types) % 2, entity_weight=[1.0, 2.0], steps=np.full(types, 100.0),
+    )  # fmt: skip
+
+
+LIMITED = {
+    "max-min": "worst_throughput", "leximin": "worst_throughput", "makespan": "makespan",
+    "hierarchical": "worst_entity_throughput", "finish-time": "finish_time_ratio",
+    "max-throughput": "mean_throughput", "min-cost": "cost",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "metric"), LIMITED.items())
+def test_without_time_no_shares_are_below_proportional_ones(method: str, metric: str) -> None:
+    instance = crowded()
+    options = {"least": 0.5} if method in ("max-throughput", "min-cost") else {}
+    found = cotenant.solve(instance, method, time_limit=1e-9, **options)
+    equal = cotenant.solve(instance, "proportional").metrics[metric]
+    up = {each.name: each.sense for each in METRICS}[metric] == "max"
+    assert (found.objective >= equal) if up else (found.objective <= equal)
+    assert np.isfinite(found.bound)
+
+
+class Programs(Clock):
+    """A clock that expires after so many programs."""
+
+    def __init__(self, settled: int) -> None:
+        super().__init__(60)
+        self.left_over = settled
+
+    @property
+    def expired(self) -> bool:
+        self.left_over -= 1
+        return self.left_over < 0
+
+
+@pytest.mark.parametrize("settled", [1, 3])
+def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> None:
+    instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
+    unit = entitlements(instance)
+    found = []
+    for clock in (Programs(settled), Clock()):
+        filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+        filling.fill(clock)
+        found.append(filling.outcome("worst_throughput", unit))
+    cut, whole = found
+    assert len(cut.certificate["levels"]) == settled + 1 < len(whole.certificate["levels"])
+    for mine, best in zip(
+        cut.certificate["levels"][:-1], whole.certificate["levels"], strict=False
+    ):
+        assert (mine["status"], mine["types"]) == ("optimal", best["types"])
+        assert mine["value"] == pytest.approx(best["value"], rel=1e-9)
+    assert cut.certificate["levels"][-1]["status"] == "feasible"
+    equal = cotenant.solve(instance, "proportional").solution
+    assert not fairer(instance, equal, cut.solution, unit)
+
+
+def test_the_fairer_shares_are_those_of_the_worst_off_job_that_differs() -> None:
+    instance = Accelerators([[1.0], [1.0]], [3, 1], [4])
+    equal, poor, rich = (
+        TimeShares([0, 1], [-1, -1], [0, 0], [first, second])
+        for first, second in ((1.5, 0.5), (2.0, 0.5), (1.5, 0.9))
+    )
+    unit = np.ones(2)
+    assert fairer(instance, poor, equal, unit)  # a half for one job, two thirds for the others
+    assert fairer(instance, poor, rich, unit)  # who has a half are one job, and three
+    assert not fairer(instance, rich, poor, unit)
+    assert not fairer(instance, equal, equal, unit)
+
+
+def test_thirty_levels_are_two_lines(tmp_path: Path) -> None:
+    instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
+    file = cotenant.write(instance, tmp_path / "many.json")
+    shown = run("solve", str(file), "-m", "leximin", "--out", str(tmp_path / "answer.json"))
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    assert [line[1:4] for line in lines if line[:1] == ["then"]][1][1:] == ["more", "levels,"]
+    assert len([line for line in lines if line[:1] == ["then"]]) == 2
+    proof = run("prove", str(file), "-m", "leximin", "--out", str(tmp_path / "proof.json"))
+    assert len(proof.stdout) < 1000
+    checked = run("check", str(file), str(tmp_path / "answer.json"))
+    assert len(checked.stdout) < 1000
+
+
+def test_an_optimum_of_0_is_optimal_without_a_gap() -> None:
+    free = cotenant.solve(crowded().replace(device_cost=[0.0] * 3), "min-cost")
+    assert (free.status, free.objective, free.bound, free.gap) == ("optimal", 0, 0, 0)

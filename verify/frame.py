@@ -136,12 +136,10 @@ OLD_STEPS = {"nobody": "infeasible", "prop": "propagation"}  # kinds of steps in
 def _renamed(level: Step) -> Step:
     """A level of version 1 with the names of version 2."""
     claim = fields(level["claim"], CLAIM.replace("claim_kind", "says"), "epsilon", "a claim")
-    claim = {"claim_kind": claim["says"], **claim}
-    del claim["says"]
+    claim = {"claim_kind" if name == "says" else name: value for name, value in claim.items()}
     steps = listed(level["steps"], "steps")
     for place, step in enumerate(steps):
-        kind = step.get("kind") if isinstance(step, dict) else None
-        if isinstance(step, dict) and isinstance(kind, str):
+        if isinstance(step, dict) and isinstance(kind := step.get("kind"), str):
             steps[place] = {**step, "kind": OLD_STEPS.get(kind, kind)}
     return {"claim": claim, "steps": steps}
 
@@ -184,6 +182,8 @@ class ProofFile:
         for level in levels[:-1]:  # the next is about answers no worse than this witness here
             if fields(level["claim"], CLAIM)["value"] is None:
                 raise Refused("a level is claimed beyond one whose value is not told")
+        if len(sentences) > 3:
+            sentences[2:] = [f"{len(levels) - 2} more levels, each as the file claims"]
         given = "".join(f" {option}={value!a}" for option, value in sorted(options.items()))
         then = "; then, of the answers no worse than this one there, "
         return f"{self.problem} {self.name[:80]!a}, {method}{given}: {then.join(sentences)}"

@@ -65,13 +65,20 @@ def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
             if result.gap is None:
                 away = f"{difference(result.gap_absolute or 0.0, metric)} away"
             rows.append(("bound", (result.bound, f"{figure(result.bound, metric)} ({away})")))
-    for level in levels[1:]:
+    shown, more = levels[1:3], levels[2:] if len(levels) > 3 else []
+    for level in shown[: 1 if more else 2]:
         # a level may be no metric
         metric = known.get(level["objective"]) or Metric(level["objective"], level["objective"])
         bound = "no bound" if level["bound"] is None else f"bound {figure(level['bound'], metric)}"
         rows.append(
             ("then", f"{metric.label} {figure(level['value'], metric)}, {bound}{_away(level)}")
         )
+    if more:
+        settled = [level["status"] for level in more].count("optimal")
+        rest = next((level for level in more if level["status"] != "optimal"), None)
+        away = "optimal" if rest is None else f"{settled} optimal, then {level_gap(rest)}"
+        last = figure(more[-1]["value"], metric)
+        rows.append(("then", f"{len(more)} more levels, the last {last}: {away}"))
     rows.append(("seconds", (result.seconds, f"{result.seconds:.3f}")))
     title = f"{result.method} on {result.instance or result.problem}"
     return Table(slug(title), title, (_NAME, _VALUE), tuple(rows), heading=False)

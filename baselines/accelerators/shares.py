@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.feasible import isolated_shares, within_limits
+from ...instances.accelerators.feasible import isolated_shares, proportional_shares
 from ...instances.accelerators.instance import Accelerators
 from ...instances.problem.option_types import validate_options
 
@@ -54,8 +54,4 @@ def proportional(
     >>> round(result.objective, 6)
     0.5
     """
-    first, second, device, *_ = instance.placements
-    asked = float(instance.count @ instance.workers)
-    part = instance.devices[device] / max(asked, instance.all_devices)
-    share = np.where(second < 0, instance.count[first] * part, 0.0)
-    return within_limits(instance, first, second, device, share)
+    return proportional_shares(instance)

@@ -121,3 +121,14 @@ def isolated_shares(instance: Accelerators) -> TimeShares:
     part = np.minimum(1.0, instance.all_devices / (instance.jobs * instance.workers))
     share = instance.count[first] * part[first] * (instance.devices[device] / instance.all_devices)
     return within_limits(instance, first, second, device, np.where(second < 0, share, 0.0))
+
+
+def proportional_shares(instance: Accelerators) -> TimeShares:
+    """Every job alone for the same part of its time on each kind of device, in proportion to the
+    devices of the kind.
+    """
+    first, second, device, *_ = instance.placements
+    asked = float(instance.count @ instance.workers)
+    part = instance.devices[device] / max(asked, instance.all_devices)
+    share = np.where(second < 0, instance.count[first] * part, 0.0)
+    return within_limits(instance, first, second, device, share)

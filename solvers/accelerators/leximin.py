@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...instances.accelerators.feasible import isolated_shares
 from ...instances.accelerators.instance import Accelerators, Booleans, Floats
 from ...instances.accelerators.measures import (
     entitlements,
@@ -22,13 +23,19 @@ from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices, share_program
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
 from .prices import ROUNDING, most_worth
-from .programs import Optimum, most_ratio, natural_rates, price_lists, solved
+from .programs import (
+    SAME,
+    Optimum,
+    equal_parts,
+    fairer,
+    most_ratio,
+    natural_rates,
+    price_lists,
+    solved,
+)
 
 MAIN = 0.1
 """Types whose multiplier is this fraction of the mean one, or more, are at their most."""
-
-SAME = 1e-9
-"""Levels that differ by no more than this fraction are one."""
 
 
 @validate_options
@@ -142,7 +149,8 @@ class _Filling:
         self.worth: Callable[[Booleans], Floats] = lambda frozen: unit * rates(frozen)
         self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
         self.levels: list[_Level] = []
-        self.best: Optimum | None = None
+        self.solution = isolated_shares(instance)
+        self.unsettled: Optimum | None = None  # what the time ended
         self.stop = Stop.FINISHED
 
     def fill(self, clock: Clock) -> None:
@@ -152,15 +160,13 @@ class _Filling:
             rate = natural_rates(instance, self.worth(self.frozen)) * ~self.frozen
             program = share_program(instance, self.unit, floor=self.base, rate=rate)
             found = solved(instance, program, clock)
-            self.best, self.stop = self.best or found, found.stop
+            self.stop = found.stop
             if found.status is not Status.OPTIMAL:
+                self.unsettled = found
+                self.levels.append(_Level(np.flatnonzero(~self.frozen).tolist(), [found.prices]))
                 break
-            self.best = found
+            self.solution = found.solution
             self._freeze(found, rate)
-        if not self.levels:
-            assert self.best is not None
-            every = np.flatnonzero(instance.count).tolist()
-            self.levels.append(_Level(every, [self.best.prices]))
 
     def _freeze(self, found: Optimum, rate: Floats) -> None:
         """Note the types that multipliers name, and what all have by now."""
@@ -182,9 +188,14 @@ class _Filling:
 
     def outcome(self, objective: str, unit: Floats) -> Outcome:
         """The answer with its levels, in this unit (T,)."""
-        assert self.best is not None
-        instance = self.instance
-        ratio = throughputs(instance, self.best.solution) / unit
+        instance, solution, certificate = self.instance, self.solution, dict[str, Any]()
+        if self.unsettled is not None:
+            certificate["engine"] = self.unsettled.message
+            for each in (self.unsettled.solution, *equal_parts(instance)):
+                kept = (throughputs(instance, each) >= self.base * self.unit * (1 - SAME)).all()
+                if kept and fairer(instance, each, solution, unit):
+                    solution = each
+        ratio = throughputs(instance, solution) / unit
         levels, before = list[dict[str, Any]](), list[int]()
         size = scale(instance, objective)
         for types, prices in self.levels:
@@ -194,17 +205,14 @@ class _Filling:
             least = [float(most[types].max())]
             if not levels:  # the least of all jobs is also bounded by what all of it is worth
                 least += [most_ratio(instance, one, unit) for one in prices]
-            bound = max(value, min(least))
+            bound = max(value, min(least)) if min(least) < np.inf else None
             name = "next_throughput" if levels else objective
-            stated = level(name, value, bound, agree(value, bound, max(size, value)))
+            proved = bound is not None and agree(value, bound, max(size, value))
+            stated = level(name, value, bound, proved)
             stated["types"] = [instance.names[kind] for kind in types]
             levels.append(stated | {"prices": [price_lists(one) for one in prices]})
-        certificate: dict[str, Any] = {"levels": levels}
-        if self.best.status is not Status.OPTIMAL:
-            certificate["engine"] = self.best.message
-        bound, first = levels[0]["bound"], Status(levels[0]["status"])
-        status = first if self.frozen.all() else Status.FEASIBLE
-        return Outcome(self.best.solution, bound, status, self.stop, certificate)
+        certificate["levels"], first = levels, levels[0]
+        return Outcome(solution, first["bound"], Status(first["status"]), self.stop, certificate)
 
     def _most(self, prices: Prices, before: list[int], ratio: Floats, unit: Floats) -> Floats:
         """(T,) what a job of a type can have at most, where the others of the types `before` have

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.feasible import isolated_shares
+from ...instances.accelerators.feasible import isolated_shares, proportional_shares
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import isolated_throughputs, throughputs
 from ...instances.problem.errors import EngineError
@@ -20,6 +21,9 @@ from .prices import ROUNDING, covering, most_worth
 
 LEAST_RATE = 2e-9
 """HiGHS takes coefficients below 1e-9 for 0: a job that is due less is given this much."""
+
+SAME = 1e-9
+"""Levels that differ by no more than this fraction are one."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +74,21 @@ def solved(
     """
     status, stop, message = Status.UNKNOWN, Stop.TIME_LIMIT, "the time was up"
     answer: EngineAnswer | None = None
+    solution, prices = isolated_shares(instance), None
     if not clock.expired:
         try:
             answer = solve_refined(program.program, time_limit=clock.left)
             status, stop, message = answer.status, answer.stop, answer.message
         except EngineError as error:
             stop, message = Stop.FINISHED, str(error)
-    if answer is None or answer.point is None or answer.row_dual is None:
+    if answer is not None and answer.point is not None and answer.row_dual is not None:
+        solution = program.answer(instance, answer.point)
+        prices = program.prices(instance, answer.row_dual)
+    if prices is None or (program.theta is not None and not prices.step.any()):
         share = np.zeros(instance.types)
         if program.theta is not None:
             share = (instance.count > 0) / (program.unit * instance.jobs)
-        none = Prices(share, np.zeros(len(instance.devices)), np.zeros(instance.types))
-        solution, prices = isolated_shares(instance), none
-    else:
-        solution = program.answer(instance, answer.point)
-        prices = program.prices(instance, answer.row_dual)
+        prices = Prices(share, np.zeros(len(instance.devices)), np.zeros(instance.types))
     prices = covering(instance, prices._replace(step=prices.step + step), money)
     return Optimum(solution, prices, status, stop, message)
 
@@ -110,12 +114,35 @@ def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
 
 
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
-    """The optimum of the least ratio, or the isolated shares if better; its value and bound."""
+    """The optimum of the least ratio, or equal parts if better; its value and bound."""
     program = share_program(
         instance, isolated_throughputs(instance), rate=natural_rates(instance, unit)
     )
     best = solved(instance, program, clock)
-    value, alone = least_ratio(instance, best.solution, unit), isolated_shares(instance)
-    if (other := least_ratio(instance, alone, unit)) > value:
-        best, value = replace(best, solution=alone), other
+    answers = (best.solution, *equal_parts(instance))
+    value, solution = max(
+        ((least_ratio(instance, each, unit), each) for each in answers), key=itemgetter(0)
+    )
+    best = replace(best, solution=solution)
     return best, value, max(value, most_ratio(instance, best.prices, unit))
+
+
+def equal_parts(instance: Accelerators) -> tuple[TimeShares, TimeShares]:
+    """What is there at once, to begin with: isolated and proportional shares."""
+    return isolated_shares(instance), proportional_shares(instance)
+
+
+def fairer(instance: Accelerators, one: TimeShares, other: TimeShares, unit: Floats) -> bool:
+    """Whether the worst-off job in units (T,), of those that differ between two answers when the
+    jobs of each are sorted, is better off in the first one.
+    """
+    ratios = [throughputs(instance, each) / unit for each in (one, other)]
+    orders = [np.argsort(ratio, kind="stable") for ratio in ratios]
+    ends = [np.cumsum(instance.count[order]) for order in orders]
+    jobs = np.unique(np.concatenate([[0], *ends]))[:-1]  # the first of each run of equal jobs
+    mine, theirs = (
+        ratio[order][np.searchsorted(end, jobs, side="right")]
+        for ratio, order, end in zip(ratios, orders, ends, strict=True)
+    )
+    differ = np.flatnonzero(abs(mine - theirs) > SAME * np.maximum(mine, theirs))
+    return bool(len(differ) and mine[differ[0]] > theirs[differ[0]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.accelerators import share_program
 from ..outcome import Clock, Outcome, Status, agree
 from .prices import ROUNDING, most_worth
-from .programs import most_ratio, solved
+from .programs import equal_parts, most_ratio, solved
 
 Least = Annotated[float, AtLeast(0, "a normalized throughput")]
 Times = Annotated[float, AtLeast(0, "a multiple of the throughput in 1/n of the cluster")]
@@ -164,22 +164,25 @@ def _least(
     for margin in (MARGIN, 0.0) if asked.any() else (0.0,):
         program = share_program(instance, unit, floor=np.where(asked, 1 + margin, 0.0), cost=each)
         best = solved(instance, program, clock, step=gain, money=money)
-        solution, met = best.solution, _meets(instance, best.solution, floor)
-        if met and best.status is Status.OPTIMAL:
+        answers = [best.solution, *equal_parts(instance)]
+        if best.status is Status.OPTIMAL and _meets(instance, best.solution, floor):
             break
     else:
         program = share_program(instance, unit, rate=np.where(asked, 1.0, 0.0))
         most = solved(instance, program, clock)
         if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
             return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
-        if not met:
-            solution, met = most.solution, _meets(instance, most.solution, floor)
+        answers.append(most.solution)
+    met = [each for each in answers if _meets(instance, each, floor)]
     due = math.fsum((best.prices.step - gain) * instance.count * floor) * (1 - ROUNDING)
     bound = due - most_worth(instance, best.prices)
     bound = max(bound, 0.0) if money else -bound
     if not met:
         return Outcome(None, bound, Status.UNKNOWN, best.stop, best.certificate)
-    value = cost(instance, solution) if money else mean_throughput(instance, solution)
+    measure: Any = cost if money else mean_throughput
+    values = [float(measure(instance, each)) for each in met]
+    value = min(values) if money else max(values)
+    solution = met[values.index(value)]
     bound = min(bound, value) if money else max(bound, value)
     proved = agree(value, bound, scale(instance, "cost" if money else "mean_throughput"))
     status = Status.OPTIMAL if proved else Status.FEASIBLE

@@ -52,6 +52,7 @@ def _say_version(wanted: bool) -> None:
 
 @app.callback()
 def whole(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -60,6 +61,10 @@ def whole(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
+    from ..instances.problem.errors import at_command_line
+
+    mark = at_command_line.set(True)
+    context.call_on_close(lambda: at_command_line.reset(mark))
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

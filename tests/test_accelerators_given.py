@@ -184,3 +184,25 @@ def test_gavels_file_with_a_table_of_the_wrong_type_is_refused(tmp_path: Path, t
     path.write_text(json.dumps({"gpus": {"v100": table}}))
     with refused(InvalidFile):
         gavel(path, devices="v100:1")
+
+
+def test_gavels_trace_beside_its_throughputs_keeps_steps_and_priorities(tmp_path: Path) -> None:
+    rows = [
+        "B\tcd b\tpy\t-n\t0\t{}\t1\t1\t-1.0\t0.0", "A\tpy\t-n\t1\t500\t2\t2.5\t-1.0\t7.5",
+        "B\tpy\t-n\t0\t10\t1\t1\t-1.0\t9", "B\tcd b\tpy\t-n\t0\t10\t1\t1\t-1.0\t11.25",
+    ]  # fmt: skip
+    jobs = put(tmp_path, "jobs.trace", "\n".join(rows).format(30) + "\n")
+    found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3")
+    assert found.names == ("A", "B #1", "B #2")
+    assert found.workers.tolist() == [2, 1, 1]
+    assert found.count.tolist() == [1, 2, 1]
+    assert found.steps is not None
+    assert found.steps.tolist() == [500, 10, 30]
+    assert found.weight.tolist() == [2.5, 1, 1]
+    put(tmp_path, "bad.trace", "\n".join(rows))
+    for wrong in (
+        lambda: gavel(throughputs(tmp_path), jobs=str(tmp_path / "bad.trace"), devices="fast:3"),
+        lambda: gavel(jobs, devices="fast:3"),
+    ):
+        with refused(InvalidFile):
+            wrong()

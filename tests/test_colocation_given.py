@@ -190,7 +190,7 @@ def test_so_many_machines_are_enough_where_jobs_fit_beside_nobody(twos: int) -> 
     count = [twos, 2, 4 - twos % 2]
     with refused(InvalidInstance) as found:
         Colocation(penalty, count)
-    least = float(str(found.value).split("machines=")[1].split(",")[0])
+    least = float(str(found.value).split("machines=")[1].split(")")[0])
     assert cotenant.solve(Colocation(penalty, count, machines=least), "optimal").status == "optimal"
     with refused(InvalidInstance):
         Colocation(penalty, count, machines=least - 1)

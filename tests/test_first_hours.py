@@ -127,5 +127,5 @@ def test_slowdowns_read_as_penalties_are_sent_to_slowdown_csv(tmp_path: Path) ->
     """Also where one of them is below 1."""
     path = tmp_path / "s.csv"
     path.write_text("job,a,b\na,1.5,1.25\nb,0.98,1.5\n")
-    with pytest.raises(InvalidFile, match="slowdown-csv"):
+    with pytest.raises(InvalidFile, match="slowdown_csv"):
         penalty_csv(path)

@@ -87,12 +87,59 @@ def test_lists_are_read_with_ties_and_gaps(name: str, text: str, tmp_path: Path)
     [
         {"a": ["b"]}, {"a": ["a"]}, {"a": ["b", ["b"]], "b": []}, {"a": "bc"}, {}, {"a": 3},
         {"a": [[]], "b": []}, {"a": [["b", ["c"]]], "b": [], "c": []}, {"a": [None], "b": []},
-        {"1": [], 1: []},
+        {"1": [], 1: []}, [["a", ["b"]], ["b", ["a"]]], [[1, 2], [0]], [], "ab",
     ],
 )  # fmt: skip
-def test_lists_that_say_nothing_are_refused_with_the_place(lists: dict[Any, Any]) -> None:
+def test_lists_that_say_nothing_are_refused_with_the_place(lists: Any) -> None:
     with refused(InvalidInstance):
         from_lists(lists)
+
+
+def test_lists_as_rows_series_frames_and_numbers_are_those_of_the_mapping() -> None:
+    import pandas
+
+    lists = {"ann": ["bob", "cat"], "bob": ["cat", "ann"], "cat": ["ann"], "dan": []}
+    series = {who: pandas.Series(liked, dtype=object) for who, liked in lists.items()}
+    place = {who: i for i, who in enumerate(lists)}
+    for given in (
+        [[who, *liked] for who, liked in lists.items()],
+        [tuple([who, *liked]) for who, liked in lists.items()],
+        series,
+        pandas.Series(lists),
+        pandas.DataFrame(series).T,
+        {who: np.array(liked, dtype=object) for who, liked in lists.items()},
+    ):
+        found = from_lists(given)
+        assert found.names == tuple(lists)
+        assert np.array_equal(found.penalty, from_lists(lists).penalty)
+    numbers = [[place[other] for other in liked] for liked in lists.values()]
+    for given in (numbers, [np.array(row, dtype=int) for row in numbers]):
+        found = from_lists(given)
+        assert found.names == ("0", "1", "2", "3")
+        assert np.array_equal(found.penalty, from_lists(lists).penalty)
+    frame = pandas.DataFrame([[1.0, 2.0], [0.0, np.nan], [0.0, 1.0]])
+    assert np.array_equal(
+        from_lists(frame).penalty, from_lists([[1, 2], [0], [0, 1]]).penalty
+    )  # what is missing makes floats of integers
+
+
+def test_perfect_lists_have_the_least_blocking_pairs_of_perfect_matchings() -> None:
+    rng, seen = np.random.default_rng(17), {"refused": 0, "infeasible": 0, "optimal": 0}
+    for _ in range(80):
+        loose = from_lists(lists := drawn_lists(rng, 6))
+        every = Everything(loose)
+        perfect = [partner for partner in every.matchings if -1 not in partner]
+        least = min((len(every.blocking(partner)) for partner in perfect), default=None)
+        try:
+            found = cotenant.solve(from_lists(lists, perfect=True), "stable")
+            status = found.status.value
+            assert found.bound == least
+        except InvalidInstance:
+            status = "refused"
+        seen[status] += 1
+        assert (status == "optimal") == (least is not None)
+        assert (status == "refused") == (loose.agents % 2 or not loose.allowed.any(axis=1).all())
+    assert min(seen.values()) > 2
 
 
 @pytest.mark.parametrize("text", ["a,[b,c\nb\nc\n", "a,b]\nb\n", "a,[b,[c]]\nb\nc\n", "a,b\na,b\n"])

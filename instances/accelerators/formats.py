@@ -13,7 +13,7 @@ import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.gavel import Job, gavel_table, read_gavel
+from ..problem.gavel import gavel_table, is_trace, read_gavel, trace_jobs
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import parse_any_json, read_text
 from ..problem.tables import AMOUNT, CsvTable, PathLike
@@ -45,8 +45,9 @@ def gavel(
     Parameters
     ----------
     path : the project's throughput file.
-    jobs : path of a JSON list of models, one for each job, or of [model, scale factor]; without it
-        every model of scale factor 1.
+    jobs : path of a JSON list of models, one for each job, or of [model, scale factor], or of one
+        of Gavel's traces, whose steps and priorities are kept: all its jobs at once, without their
+        arrivals and SLOs. Without it every model of scale factor 1.
     devices : GPUs and how many there are of each, such as "v100:512,p100:512,k80:512".
     copies : jobs of each entry of the list.
     pairs : whether jobs may share GPUs at all.
@@ -62,31 +63,38 @@ def gavel(
     tables = read_gavel(path)
     found = {gpu: gavel_table(path, tables, gpu) for gpu in number}
     first = next(iter(found.values()))
-    wanted = Counter(
-        [job for job in first.jobs if job[1] == 1] if jobs is None else _listed(Path(jobs))
-    )
+    alike = [(*job, 1.0, np.inf) for job in first.jobs if job[1] == 1]
+    wanted = Counter(alike if jobs is None else _listed(Path(jobs)))
     types = sorted(wanted)
     alone = np.zeros((len(types), len(number)))
     together = np.zeros((len(types), len(types), len(number)))
     for at, (gpu, table) in enumerate(found.items()):
         place = {job: row for row, job in enumerate(table.jobs)}
-        if missing := [job for job in types if job not in place]:
+        if missing := [job for job in types if job[:2] not in place]:
             raise InvalidFile(
                 f"{os.fspath(path)} has no throughputs of {missing[0][0]!r} with scale factor "
                 f"{missing[0][1]} on {gpu}; leave that job out of {jobs}"
             )
-        rows = [place[job] for job in types]
+        rows = [place[job[:2]] for job in types]
         alone[:, at] = table.alone[rows]
         together[:, :, at] = table.together[np.ix_(rows, rows)]
     fits = (together > 0) & (together.transpose(1, 0, 2) > 0)
-    once = {model for model, many in Counter(model for model, _ in types).items() if many == 1}
+    scales = Counter(model for model, _ in {job[:2] for job in types})
+    names = [name if scales[name] == 1 else f"{name} x{scale}" for name, scale, *_ in types]
+    several, seen = Counter(names), Counter[str]()
+    for at, name in enumerate(names):  # those of a trace that differ in steps or priority
+        seen[name] += 1
+        names[at] += f" #{seen[name]}" * (several[name] > 1)
+    steps = [steps for *_, steps in types]
     return Accelerators(
         throughput=alone,
         together=np.where(fits, together, np.inf) if pairs else None,
         count=[copies * wanted[job] for job in types],  # type: ignore[arg-type]
         devices=list(number.values()),  # type: ignore[arg-type]
-        workers=[scale for _, scale in types],  # type: ignore[arg-type]
-        names=tuple(name if name in once else f"{name} x{scale}" for name, scale in types),
+        workers=[scale for _, scale, *_ in types],  # type: ignore[arg-type]
+        weight=[weight for _, _, weight, _ in types],  # type: ignore[arg-type]
+        steps=None if np.inf in steps else steps,  # type: ignore[arg-type]
+        names=tuple(names),
         device_names=tuple(number),
         name=name_of(path if jobs is None else jobs),
         source=f"Gavel's throughputs, {Path(path).name}"
@@ -105,9 +113,12 @@ def _devices(text: str) -> dict[str, int]:
     return found
 
 
-def _listed(path: Path) -> list[Job]:
-    """The jobs of a list."""
-    content = parse_any_json(read_text(path), path, _JOBS)
+def _listed(path: Path) -> list[tuple[str, int, float, float]]:
+    """The model, scale factor, priority and steps of each job of a list or trace."""
+    text = read_text(path)
+    if is_trace(text):
+        return trace_jobs(text, path)
+    content = parse_any_json(text, path, _JOBS)
     jobs = content.get("jobs") if isinstance(content, dict) else content
     if not isinstance(jobs, list) or not jobs:
         raise InvalidFile(f"{path} holds no jobs; expected {_JOBS}")
@@ -116,7 +127,7 @@ def _listed(path: Path) -> list[Job]:
         name, scale = job if isinstance(job, list) and len(job) == 2 else (job, 1)
         if not isinstance(name, str) or type(scale) is not int or scale < 1:
             raise InvalidFile(f"{path}: job {place} is {shortened(job)}; expected {_JOBS}")
-        found.append((name, scale))
+        found.append((name, scale, 1.0, np.inf))
     return found
 
 

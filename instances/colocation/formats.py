@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.csv_headers import name_of
-from ..problem.errors import InvalidFile
+from ..problem.errors import InvalidFile, spelled
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.renamed import old_names
@@ -54,8 +54,8 @@ def penalty_csv(
     if look_like_slowdowns(finite):
         raise InvalidFile(
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
-            "shares of throughput lost, at most 1. Slowdowns are read by slowdown-csv; "
-            "divide percent by 100"
+            "shares of throughput lost, at most 1. Slowdowns are read by "
+            f"{spelled('--from slowdown-csv', 'slowdown_csv')}; divide percent by 100"
         )
     return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
 
@@ -80,13 +80,13 @@ def slowdown_csv(
     missing : what to do with empty cells, see `missing.Missing`.
     """
     names, matrix, _ = _square(path)
-    _all_positive(path, names, matrix, "slowdown", ". Penalties are read by penalty-csv")
+    cure = f". Penalties are read by {spelled('--from penalty-csv', 'penalty_csv')}"
+    _all_positive(path, names, matrix, "slowdown", cure)
     finite = matrix[np.isfinite(matrix)]
     if finite.size and (finite < 1).all():
         raise InvalidFile(
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
-            "slowdowns, run times beside another over those alone. Penalties are read by "
-            "penalty-csv"
+            f"slowdowns, run times beside another over those alone{cure}"
         )
     loss = _loss(1.0, matrix)
     return _typed(path, names, loss, copies, machines, bandwidth, "slowdown matrix", missing)

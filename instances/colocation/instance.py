@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.base import NO_CONTENT_WHEN_ABSENT, Instance, Solution
-from ..problem.errors import InfeasibleSolution, InvalidInstance
+from ..problem.errors import InfeasibleSolution, InvalidInstance, spelled
 from ..problem.fields import (
     WHOLE,
     Axes,
@@ -388,8 +388,7 @@ class Colocation(Instance["Pairing"]):
                 f"inf with every possible partner of type {self.names[place]!r} ({alone} of "
                 f"{self.agents} jobs can run beside nobody)",
                 "a number on both sides for some pair, or a machine for each of these jobs",
-                f"Give at least {least} machines (machines={least}, or -o machines={least} where "
-                "it is made), or inf",
+                f"Give at least {least} machines ({spelled(f'-o machines={least}')}), or inf",
             )
 
 

@@ -33,7 +33,7 @@ _OPENING, _CLOSING = "[({", "])}"
 
 @validate_options
 def from_lists(
-    lists: Mapping[Any, Any], *, name: str = "", source: str = "preference lists"
+    lists: Any, *, perfect: bool = False, name: str = "", source: str = "preference lists"
 ) -> Colocation:
     """Make an instance of preference lists by name, best first; inner lists are ties.
 
@@ -45,7 +45,11 @@ def from_lists(
 
     Parameters
     ----------
-    lists : of each agent its list; an entry is a name, or a list of names that it likes equally.
+    lists : of each agent its list, as a mapping or Series of lists or Series; a frame with a row
+        for each agent of its index; rows that begin with their agent; or lists of numbers, of
+        agent 0 first. An entry is a name, or a list of names that are liked equally.
+    perfect : whether everyone must have a partner, also where lists have gaps; then methods say
+        "infeasible" where no perfect matching exists.
     name, source : of the instance.
 
     Raises
@@ -62,26 +66,64 @@ def from_lists(
     >>> matching(instance, cotenant.solve(instance, "stable").solution)
     {'ann': None, 'bob': 'cat', 'cat': 'bob'}
     """
-    if not isinstance(lists, Mapping) or not lists:
-        raise InvalidInstance("lists", shortened(lists), f"the list of each agent: {_FORM}")
-    names = tuple(map(str, lists))
+    names, rows = _named_rows(lists)
     place = {who: i for i, who in enumerate(names)}
     if len(place) < len(names):
         twice = next(who for who in names if names.count(who) > 1)
         raise InvalidInstance("lists", f"two lists of {twice!r}", "one list for each agent")
     scores = np.full((len(names), len(names)), np.inf)
-    for who, liked in zip(names, lists.values(), strict=True):
+    for who, liked in zip(names, rows, strict=True):
         before = 0
         for position, entry in enumerate(_entries(f"lists[{who!r}]", liked, list | tuple)):
             where = f"lists[{who!r}][{position}]"
-            tied = [entry] if isinstance(entry, str | int) else _entries(where, entry)
+            tied = [entry] if isinstance(entry, str | int | np.integer) else _entries(where, entry)
             for other in map(str, tied):
                 _require_another(where, other, who, place, scores)
                 scores[place[who], place[other]] = before
             before += len(tied)
+    mutual = np.isfinite(scores) & np.isfinite(scores.T)
+    if perfect and (len(names) % 2 or not mutual.any(axis=1).all()):
+        seen, wanted = f"{len(names)} agents, an odd number", "an even one"
+        if not len(names) % 2:
+            who = names[int(np.argmin(mutual.any(axis=1)))]
+            seen, wanted = f"without a possible partner of {who!r}", "one, in both lists"
+        cure = "Leave perfect out, so that agents may stay without partner"
+        raise InvalidInstance("lists", seen, f"{wanted}, so that everyone has a partner", cure)
     listed = np.isfinite(scores).sum()
     gaps = listed < len(names) * (len(names) - 1) or len(names) % 2 == 1
-    return from_scores(scores, name=name, source=source, incomplete=gaps, names=names)
+    return from_scores(
+        scores, name=name, source=source, incomplete=gaps and not perfect, names=names
+    )
+
+
+def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
+    """The agents, and the list of each."""
+    columns = getattr(given, "columns", None)
+    if hasattr(given, "items"):  # a mapping, Series or frame
+        pairs = [*(given.items() if columns is None else given.iterrows())]
+    elif not isinstance(given, list | tuple):
+        pairs = []
+    elif all(isinstance(row, list | tuple) and row and isinstance(row[0], str) for row in given):
+        pairs = [(row[0], row[1:]) for row in given]
+        if pairs and all(len(row) == 1 and isinstance(row[0], list | tuple) for _, row in pairs):
+            cure = "Give dict(rows), where each row is an agent and its list"
+            raise InvalidInstance(
+                "lists", shortened(given), "rows such as ['ann', 'bob', 'cat']", cure
+            )
+    else:
+        pairs = [*enumerate(given)]
+    if not pairs:
+        raise InvalidInstance("lists", shortened(given), f"the list of each agent: {_FORM}")
+    return tuple(str(who) for who, _ in pairs), [_plain(row) for _, row in pairs]
+
+
+def _plain(row: Any) -> Any:
+    """A list as it is; that of an array, or of a Series without what is missing."""
+    row = row.dropna() if hasattr(row, "dropna") else row
+    if not hasattr(row, "tolist"):
+        return row
+    # what is missing made floats of integers
+    return [int(e) if isinstance(e, float) and e.is_integer() else e for e in row.tolist()]
 
 
 def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozenset) -> list[Any]:
@@ -91,7 +133,7 @@ def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozen
         raise InvalidInstance(where, shortened(given), wanted, f"Lists are written as {_FORM}")
     entries = sorted(given, key=str) if isinstance(given, set | frozenset) else list(given)
     if kinds != list | tuple:
-        if odd := [entry for entry in entries if not isinstance(entry, str | int)]:
+        if odd := [entry for entry in entries if not isinstance(entry, str | int | np.integer)]:
             raise InvalidInstance(where, shortened(odd[0]), "a name")
         if not entries:
             raise InvalidInstance(where, "[]", "a name, or a list of names for a tie")
@@ -114,7 +156,7 @@ def _require_another(
 
 
 @validate_options
-def preference_lists(path: PathLike) -> Colocation:
+def preference_lists(path: PathLike, *, perfect: bool = False) -> Colocation:
     """Preference lists in JSON or CSV, by name, with gaps, and ties in brackets.
 
     JSON: {"ann": ["bob", ["cat", "dan"]], ...}, or that object under "preferences". CSV: a row for
@@ -122,6 +164,10 @@ def preference_lists(path: PathLike) -> Colocation:
     "agent" or "name" is passed over. Text: `ann: bob cat` or `ann bob cat`, also with the number of
     agents on a line before. See `from_lists` for the
     instance that is made of them.
+
+    Parameters
+    ----------
+    perfect : see `from_lists`.
     """
     text = read_text(path)
     where = os.fspath(path)
@@ -144,7 +190,7 @@ def preference_lists(path: PathLike) -> Colocation:
         )
     source = f"preference lists of {Path(path).name}, penalty = rank / n"
     try:
-        return from_lists(lists, name=name_of(path), source=source)
+        return from_lists(lists, perfect=perfect, name=name_of(path), source=source)
     except InvalidInstance as error:
         raise InvalidFile(f"{where}: {error}") from None
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.errors import InvalidFile, InvalidInstance
+from ..problem.errors import InvalidFile, InvalidInstance, spelled
 from ..problem.frames import aligned, table
 from .intervals import Floats, Integers
 
@@ -22,6 +22,8 @@ UNKNOWN = {word: np.nan for word in ("", "na", "nan", "null", "none")}
 
 FORBIDDEN = {"forbidden": np.inf, "inf": np.inf}
 """Cells that forbid a pair."""
+
+_FILL = "--fill predict (by a filter, from the others) or --fill forbid", "missing='forbid'"
 
 
 COMPUTED_DECIMALS = 12
@@ -63,8 +65,7 @@ def completed(
         named = ", ".join(f"{names[x]!r} beside {names[y]!r}" for x, y in places[:3].tolist())
         raise InvalidFile(
             f"{path}: {remark} ({named}{', ...' if len(places) > 3 else ''}); expected a number "
-            "for each, or forbidden. Measure them, or say what they are with --fill predict (by a "
-            "filter, from the others) or --fill forbid"
+            f"for each, or inf. Measure them, or say what they are with {spelled(*_FILL)}"
         )
     if missing == "forbid":
         return np.where(lacking, np.inf, known), f"{remark} and forbidden"
@@ -106,9 +107,6 @@ def penalties_of_frame(
     try:
         values, _ = completed("penalty", list(map(str, labels)), values, jobs, missing)
     except InvalidFile as error:
-        words = str(error).removeprefix("penalty: ").partition("; expected")[0]
-        cure = "Measure them, or give missing='forbid'"
-        raise InvalidInstance(
-            "penalty", f"incomplete: {words}", "a number for each, or inf", cure
-        ) from None
+        words, _, expected = str(error).removeprefix("penalty: ").partition("; expected ")
+        raise InvalidInstance("penalty", f"incomplete: {words}", expected) from None
     return type(frame)(values, index=labels, columns=labels)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
-from ..problem.errors import InvalidFile, InvalidOption
+from ..problem.errors import InvalidFile, InvalidOption, spelled
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
 from .instance import Packing
@@ -59,8 +59,8 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
     vms = _table(main)
     if "hosts" not in others:
         raise InvalidOption(
-            f"{main} has VMs only; expected hosts as well: write -o hosts=PATH of a table "
-            "name,cpu,mem[,count]"
+            f"{main} has VMs only; expected hosts as well: write {spelled('-o hosts=PATH')} of a "
+            "table name,cpu,mem[,count]"
         )
     servers = _table(others["hosts"])
     if odd := sorted(set(vms.resources) ^ set(servers.resources)):

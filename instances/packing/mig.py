@@ -14,7 +14,7 @@ from typing import Annotated
 
 from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
-from ..problem.errors import InvalidFile, InvalidOption, UnknownName
+from ..problem.errors import InvalidFile, InvalidOption, UnknownName, spelled
 from ..problem.option_types import Above, AtLeast, validate_options
 from ..problem.reading import read_text
 from ..problem.tables import CsvTable, PathLike, in_a_line
@@ -220,8 +220,9 @@ def _best(
         if profile is None:
             known = in_a_line([*by_size, *gpu.profiles])
             raise row.wrong(
-                "Mig instance", f"a profile of {card}: {known}", "Name another card (-o card=...)"
-            )
+                "Mig instance", f"a profile of {card}: {known}",
+                f"Name another card ({spelled('-o card=...')})",
+            )  # fmt: skip
         if number > processes or any(row[name].lower() in _NOTHING for name in _COLUMNS[3:]):
             continue
         gives, time = row.fraction("Throughput") * number, row.fraction("Latency") * 1000
@@ -232,7 +233,7 @@ def _best(
         raise InvalidFile(
             f"{where} is asked for within {float(latency):g} ms; the quickest slice takes "
             f"{quickest:g} ms of the {share:g} x {float(latency):g} ms that a batch may take. Ask "
-            "for a longer latency, or allow a larger part of it (-o share=...)"
+            f"for a longer latency, or allow a larger part of it ({spelled('-o share=...')})"
         )
     return best
 

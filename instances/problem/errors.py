@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 
 
 class CotenantError(Exception):
@@ -102,6 +103,17 @@ class EngineError(CotenantError):
 
 class ShortOfMemory(CotenantError, MemoryError):
     """The machine gives this process no more memory, threads or processes."""
+
+
+at_command_line = ContextVar("at_command_line", default=False)
+"""Whether a command runs, so that messages name options as they are typed there."""
+
+
+def spelled(typed: str, python: str = "") -> str:
+    """How the cure of a message is written: on the command line as `-o name=value`, say, and in
+    Python as given, or without the `-o`.
+    """
+    return typed if at_command_line.get() else python or typed.replace("-o ", "")
 
 
 def explain(field: str, seen: object, expected: str, cure: str = "") -> str:

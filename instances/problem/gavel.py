@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidFile
+from .errors import InvalidFile, spelled
 from .reading import parse_json, read_text
 from .tables import PathLike
 from .text import shortened
 
 Job = tuple[str, int]
 """A model, and its scale factor, the GPUs that it runs on at once."""
+
+_COLUMNS = (9, 10)
+"""Of a line of Gavel's traces: the working directory came later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,14 @@ class GavelTable:
 def read_gavel(path: PathLike) -> dict[str, Any]:
     """The tables of a file, by GPU, each for `gavel_table`; raises InvalidFile."""
     wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
-    content = parse_json(read_text(path), path, wanted)
+    text = read_text(path)
+    if is_trace(text):
+        jobs = spelled(f"-o jobs={os.fspath(path)}", f"jobs={os.fspath(path)!r}")
+        raise InvalidFile(
+            f"{os.fspath(path)} is a trace of Gavel's jobs; expected its throughputs as JSON. Give "
+            f"those first, and the trace beside them: {jobs}, which makes accelerators"
+        )
+    content = parse_json(text, path, wanted)
     tables = content.get("gpus", content)
     if not isinstance(tables, dict):
         raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: gpus is {tables!r}")
@@ -62,8 +72,13 @@ def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
         )
     try:
         found = _rows(tables[gpu])
-    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error!r}") from None
+    except InvalidFile as error:
+        raise InvalidFile(f"{os.fspath(path)} is not a Gavel throughput table: {error}") from None
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        raise InvalidFile(
+            f"{os.fspath(path)} is not a Gavel throughput table: that of {gpu} is "
+            f"{shortened(tables[gpu])}; expected {_FORM}"
+        ) from None
     size, alone, shared = len(found.jobs), found.alone, found.together
     if shared.shape != (size, size) or alone.shape != (size,):
         raise InvalidFile(
@@ -71,6 +86,38 @@ def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
             f"and {shared.shape}"
         )
     return found
+
+
+_FORM = (
+    """{"('a', 1)": {"null": 5.0, "('b', 1)": [3.0, 2.0]}, ...}: steps a second of each model """
+    "with its scale factor, alone and beside others"
+)
+
+
+def is_trace(text: str) -> bool:
+    """Whether a text is one of Gavel's traces of jobs: by the tabs of its first line."""
+    return text.partition("\n")[0].count("\t") >= min(_COLUMNS) - 1
+
+
+def trace_jobs(text: str, path: PathLike) -> list[tuple[str, int, float, float]]:
+    """Model, scale factor, priority and steps of each job of a trace; raises InvalidFile.
+
+    Its columns, apart by tabs: job type, command, perhaps the working directory, the argument of
+    steps, whether it needs data, steps, scale factor, priority, SLO and time of arrival.
+    """
+    jobs = []
+    for line, cells in enumerate((row.split("\t") for row in text.splitlines()), 1):
+        try:
+            if len(cells) not in _COLUMNS:
+                raise ValueError
+            jobs.append((cells[0], int(cells[-4]), float(cells[-3]), float(cells[-5])))
+        except ValueError:
+            raise InvalidFile(
+                f"{os.fspath(path)}, line {line}: {shortened(cells)}; expected the 9 or 10 columns "
+                "of Gavel's traces, apart by tabs, with steps, scale factor, priority, SLO and "
+                "arrival at the end"
+            ) from None
+    return jobs
 
 
 def _rows(table: dict[str, Any]) -> GavelTable:
@@ -90,8 +137,8 @@ _KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
 
 
 def _job(text: str) -> Job:
-    """A model and its scale factor from "('name', 1)"; ValueError for anything else."""
+    """A model and its scale factor from "('name', 1)"; InvalidFile for anything else."""
     found = _KEY.fullmatch(text)
     if found is None:
-        raise ValueError(f"a job is called {shortened(text)}; expected ('name', 1)")
+        raise InvalidFile(f"a job is called {shortened(text)}; expected ('name', 1)")
     return found[1] or found[2] or "", int(found[3])

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
-from ..problem.errors import InvalidOption
+from ..problem.errors import InvalidOption, spelled
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import CsvTable, PathLike
 from .instance import MOST_MACHINES, Scheduling
@@ -43,8 +43,8 @@ def organizations_csv(
     table = CsvTable(main, "organization", "release", "processing", lower=True)
     if "organizations" not in others:
         raise InvalidOption(
-            f"{main} has jobs only; expected organizations as well: write -o organizations=PATH of "
-            "a table organization,machines"
+            f"{main} has jobs only; expected organizations as well: write "
+            f"{spelled('-o organizations=PATH')} of a table organization,machines"
         )
     lenders = CsvTable(others["organizations"], "organization", "machines", lower=True)
     rows = lenders.by_name("organization")
@@ -62,8 +62,8 @@ def organizations_csv(
     if horizon is None:
         enough = int(release.max()) + sum(processing.tolist())
         raise InvalidOption(
-            f"horizon is not given; expected the end of time, before which work counts: by "
-            f"{enough} all jobs are done whatever the order: write -o horizon={enough}"
+            f"horizon is not given; expected the end of time, before which work counts: write "
+            f"{spelled(f'-o horizon={enough}')}, by which all jobs are done whatever the order"
         )
     remarks = [f"jobs of {main.name}, machines of {others['organizations'].name}", table.written]
     return Scheduling(

@@ -459,10 +459,8 @@ def main() -> None:
             verify(start.content, text.encode(), MOST_WORK)
         except Unreadable:
             counts["unreadable"] += 1
-        except Refused:
-            counts["refused"] += 1
-        except Exception:  # which the program calls malformed, and refuses
-            counts["malformed"] += 1
+        except Refused as reason:
+            counts["malformed" if str(reason).startswith("malformed (") else "refused"] += 1
         else:
             proof = json.loads(text)
             counts["accepted, unchanged" if proof == start.proof else "accepted"] += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.proved import Document, Proved, proved
+from support.proved import REFUSALS, Document, Proved, proved
 from support.small_cases import tiny
 
 import cotenant
@@ -126,6 +127,60 @@ def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None
 
         proof.refuses(forge)
         proof.refuses(lambda document, forge=forge: forge(document, hide=True))
+
+
+def nodes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths to all parts of a document."""
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from nodes(value[key], (*path, key))
+
+
+def spread_over_shapes(paths: Iterator[tuple[Any, ...]], each: int) -> list[tuple[Any, ...]]:
+    """The first and the last paths of those that differ only in indices of lists."""
+    shapes: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for path in paths:
+        shape = tuple("*" if isinstance(key, int) else key for key in path)
+        shapes.setdefault(shape, []).append(path)
+    return [path for same in shapes.values() for path in {*same[:each], *same[-each:]}]
+
+
+def deep(depth: int = 400) -> Any:
+    """Lists in lists."""
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+WRONG = ("x", "1/0", "-1", None, True, -1, 10**30, 1.5, [], {}, [0], deep())
+MISSING = object()
+
+
+@pytest.mark.parametrize(("problem", "name"), METHODS)
+def test_verify_of_any_part_wrong_refuses_or_accepts_the_same_claim(
+    problem: str, name: str
+) -> None:
+    proof = smallest(problem, name)[2]
+    for *above, last in spread_over_shapes(nodes(proof.document), 1):
+        for value in (*WRONG, MISSING):
+            forged = proof.document
+            holder: Any = forged
+            for key in above:
+                holder = holder[key]
+            if value is MISSING:
+                del holder[last]
+            else:
+                holder[last] = value
+            try:
+                says = proof.judge(forged)
+            except REFUSALS:
+                continue
+            # the claim as it was, proved by other hints, or a part of it
+            less = "claim" in above and value is None
+            assert less or proof.sentence.startswith(says), (above, last, value)
 
 
 @pytest.mark.slow

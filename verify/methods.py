@@ -1,7 +1,7 @@
 """Which file judges which method. Only the files of a proof's problem are loaded."""
 
 from .frame import Methods, ProofFile
-from .reading import MOST_WORK
+from .reading import MOST_WORK, Refused, Unreadable
 
 
 def methods_of(problem: str) -> Methods:
@@ -40,5 +40,11 @@ def methods_of(problem: str) -> Methods:
 
 def verify(instance: bytes, proof: bytes, most_work: int = MOST_WORK) -> str:
     """What a proof proves of an instance, in one sentence; raises Refused or Unreadable."""
-    file = ProofFile(instance, proof)
-    return file.judge(methods_of(file.problem), most_work)
+    try:
+        file = ProofFile(instance, proof)
+        return file.judge(methods_of(file.problem), most_work)
+    except (Refused, Unreadable):
+        raise
+    except Exception as error:  # whatever a checker stumbles over in a malformed file
+        what = f"malformed ({type(error).__name__}: {str(error)[:100]!a})"
+    raise Refused(what)  # here, where what filled memory or stack is gone

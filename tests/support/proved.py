@@ -31,16 +31,8 @@ from support.messages import refused
 
 Document = dict[str, Any]
 
-REFUSALS = (
-    Refused,
-    Unreadable,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RecursionError,
-)
-"""The program says "refused", "unreadable", or of the others "malformed"."""
+REFUSALS = (Refused, Unreadable)
+"""All that the verifier raises."""
 
 NOTHING = Outcome(None, None, Status.UNKNOWN)
 

@@ -140,6 +140,18 @@ def test_a_failing_method_is_a_row_with_its_reason_and_stops_nothing() -> None:
     assert {"penalty", "gap_penalty", "seconds", "error"} <= set(comparison.table.columns)
 
 
+def test_a_table_has_its_columns_whether_or_not_there_are_bounds() -> None:
+    bare, bounded = (
+        cotenant.compare([TINY], methods).table for methods in (["GR"], ["GR", "optimal"])
+    )
+    assert list(bare.columns) == list(bounded.columns)
+    missing = bare[["bound", "gap", "gap_penalty", "difference_penalty"]]
+    assert missing.isna().all(axis=None)
+    assert set(missing.dtypes.astype(str)) == {"float64"}
+    assert bounded["gap_penalty"].notna().all()
+    assert bounded["error"].isna().all()
+
+
 def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_done(tmp_path: Path) -> None:
     def stop(instance: Colocation) -> Pairing:
         raise KeyboardInterrupt

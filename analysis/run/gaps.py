@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,30 +87,27 @@ class Comparison:
 
     @property
     def table(self) -> pandas.DataFrame:
-        """One line per run: problem, instance, method, seed, status, seconds, each metric, its gap
-        and its difference to the best proved bound; the gap is NaN where that bound is 0.
+        """One line per run: names, seed, status, the method's objective with its own bound and gap,
+        each metric, and the gap and difference of each objective to the best proved bound.
+
+        The columns do not depend on what was found: NaN is a value that there is not, such as the
+        gap to a bound of 0, None a text.
         """
         import pandas
 
+        texts = "problem instance fingerprint method seed predict status stop objective_name"
+        aims = {row["objective_name"]: 0 for row in self.runs if row.get("objective_name")}
+        missing = {f"{kind}_{aim}": math.nan for kind in ("gap", "difference") for aim in aims}
         flat = []
         for row in with_gaps(self.runs):
-            names = (
-                "problem",
-                "instance",
-                "fingerprint",
-                "method",
-                "seed",
-                "predict",
-                "status",
-                "stop",
-            )
-            base = {name: row.get(name) for name in names}
-            end = {"seconds": row.get("seconds"), "error": row.get("error")}
-            end["broken"] = ", ".join(row.get("broken", {})) or None
-            flat.append({**base, **row["metrics"], **row["gaps"], **row["differences"], **end})
-        return (
-            pandas.DataFrame(flat).dropna(axis="columns", how="all") if flat else pandas.DataFrame()
-        )
+            told = {name: row.get(name) for name in texts.split()}
+            found = {name: row.get(name) for name in ("objective", "bound", "gap")}
+            found |= row["metrics"] | missing | row["gaps"] | row["differences"]
+            found["seconds"] = row.get("seconds")
+            numbers = {name: math.nan if it is None else it for name, it in found.items()}
+            broken = ", ".join(row.get("broken", {})) or None
+            flat.append({**told, **numbers, "error": row.get("error"), "broken": broken})
+        return pandas.DataFrame(flat)
 
     def summary(self) -> list[Line]:
         """One row per problem, instance, method and predicted share: means over the seeds with an

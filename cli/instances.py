@@ -140,7 +140,8 @@ def convert(
         Path,
         typer.Option(
             metavar="FILE",
-            help="Write the instance here (.json or .json.gz); with --parts, a folder.",
+            help="Write the instance here (.json or .json.gz), or the game that FUGA plays on it "
+            "(.efg); with --parts, a folder.",
         ),
     ],
     option: Options = None,
@@ -156,20 +157,22 @@ def convert(
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..advice.reading import known_formats
-    from ..instances.coalitions import read_game
+    from ..analysis.packing.trees import game_in_efg
+    from ..instances.coalitions import game_document
     from ..instances.market.parts import read_parts
-    from ..instances.problem import InvalidFile, UnknownName, read, write
+    from ..instances.problem import UnknownName, read, write
     from ..instances.problem.csv_headers import plain_form, plain_forms, unread
+    from ..instances.problem.files import write_text
     from ..instances.problem.option_types import RESERVED_IN_READERS
     from ..instances.problem.options import accepts, described, parse_options
     from ..instances.problem.registry import resolve
 
     known = known_formats([text.partition("=")[0] for text in option or ()])
-    if form == "game":
+    texts: dict[str, Callable[..., str]] = {"game": game_document, "efg": game_in_efg}
+    if (text := "efg" if (form, out.suffix) == ("json", ".efg") else form) in texts:
+        options = parse_options(texts[text], option or [], f"format {text!r}", {"path"})
         require_writable(out, source)
-        if (game := read_game(source)) is None:
-            raise InvalidFile(f"{source} is no game; expected values or costs of coalitions")
-        typer.echo(f"{game.write(out)}: a game, which `cotenant core` divides")
+        typer.echo(f"{write_text(out, texts[text](source, **options))}: the game")
         return
     if form == "csv":
         form = plain_form(source)

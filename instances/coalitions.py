@@ -15,8 +15,8 @@ from typing import Any
 
 from .problem.csv_headers import name_of
 from .problem.documents import shortened
-from .problem.errors import InvalidInstance
-from .problem.files import document, write_text
+from .problem.errors import InvalidFile, InvalidInstance
+from .problem.files import document
 from .problem.reading import parse_any_json, read_text
 from .problem.tables import FINITE, CsvTable, PathLike, in_a_line
 
@@ -32,28 +32,20 @@ class Game:
     ----------
     kind : "values", more is better, or "costs", less is better.
     numbers : (2^k,) of all coalitions by bit mask, bit i for player i, as they are written.
-    names : of the k players, if they have any.
+    names : of the k players, or empty.
     judged : whether the file is one that the verifier reads.
     """
 
     kind: str
-    numbers: list[Any]
-    names: tuple[str, ...] | None
+    numbers: Any
+    names: list[str]
     name: str
     judged: bool
-
-    def write(self, path: PathLike) -> Path:
-        """Write the JSON document, which the verifier reads."""
-        head = {"cotenant": 1, "problem": "game", "name": self.name}
-        if self.names is not None:
-            head["names"] = list(self.names)
-        numbers = ", ".join(map(str, self.numbers))  # decimals as they are written
-        return write_text(path, f'{json.dumps(head)[:-1]}, "{self.kind}": [{numbers}]}}\n')
 
 
 def by_mask(
     given: Iterable[tuple[Any, Any]], names: Iterable[str] = (), where: str = "values"
-) -> tuple[tuple[str, ...], list[Any]]:
+) -> tuple[list[str], list[Any]]:
     """The players and the values by bit mask of pairs of a coalition and its value.
 
     Parameters
@@ -67,10 +59,7 @@ def by_mask(
     InvalidInstance
         A coalition is missing, is given twice, or has a player twice or one of another name.
     """
-    pairs = [
-        (unicodedata.normalize("NFC", key) if isinstance(key, str) else key, value)
-        for key, value in given
-    ]
+    pairs = list(given)
     marked = any(isinstance(key, str) and _BETWEEN.search(key) for key, _ in pairs)
     place = {name: number for number, name in enumerate(names)}
     fixed, table = bool(place), dict[int, Any]()
@@ -91,7 +80,7 @@ def by_mask(
             raise InvalidInstance(what, "given twice", "each coalition once", "Remove one of them")
         table[mask] = value
     table.setdefault(0, 0)
-    players = tuple(place)
+    players = [*place]
     if len(table) < 1 << len(players):
         every = (c for k in range(len(players)) for c in combinations(players, k + 1))
         missing = next(c for c in every if sum(1 << place[name] for name in c) not in table)
@@ -117,32 +106,37 @@ def read_game(path: PathLike, text: str | None = None) -> Game | None:
     text, where = read_text(path) if text is None else text, os.fspath(path)
     if text.lstrip()[:1] not in ("{", "["):
         table = CsvTable(path, lower=True, text=text)
-        column = "cost" if "value" not in table.places and "cost" in table.places else "value"
-        table.require("coalition", column)
-        pairs = [(row["coalition"], row.exact(column, FINITE)) for row in table]
-        names, numbers = by_mask(pairs, (), f"{where}: {column}")
-        return Game(f"{column}s", numbers, names, name_of(path), False)
+        kind = "cost" if "cost" in table.places else "value"
+        table.require("coalition", kind)
+        if "value" in table.places and kind == "cost":
+            raise InvalidFile(f"{where} has the columns value and cost; leave out one of them")
+        pairs = [(row["coalition"], row.exact(kind, FINITE)) for row in table]
+        names, numbers = by_mask(pairs, (), f"{where}: {kind}")
+        return Game(f"{kind}s", numbers, names, name_of(path), False)
     content = parse_any_json(text, path)
     alone = content.values() if isinstance(content, dict) else content
-    if alone and all(isinstance(value, int | float) for value in alone):
-        content = {"values": json.loads(text, parse_float=Decimal)}
-    elif document(text, Path(path)).get("problem") != "game":
+    bare = alone and all(isinstance(value, int | float) for value in alone)
+    if not bare and document(text, Path(path)).get("problem") != "game":
         return None
-    else:
-        content = json.loads(text, parse_float=Decimal)
-    kind = "costs" if "values" not in content and "costs" in content else "values"
-    numbers, names = content.get(kind, "missing"), content.get("names")
-    judged = "cotenant" in content and isinstance(numbers, list)
+    content = json.loads(unicodedata.normalize("NFC", text), parse_float=Decimal)
+    content = {"values": content} if bare else content
+    kind = "costs" if "costs" in content else "values"
+    if "values" in content and kind == "costs":
+        raise InvalidFile(f"{where} has the fields values and costs; leave out one of them")
+    numbers, names = content.get(kind), content.get("names", [])
     different = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if names is not None and (not different or len({*names}) < len(names)):
+    if not different or len({*names}) < len(names):
         raise InvalidInstance(f"{where}: names", shortened(names), "a list of different texts")
+    judged = not bare and isinstance(numbers, list)
     if isinstance(numbers, dict):
-        names, numbers = by_mask(numbers.items(), names or (), f"{where}: {kind}")
-    if not isinstance(numbers, list):
-        expected = "a list by bit mask, or an object with a number for each coalition"
-        raise InvalidInstance(f"{where}: {kind}", shortened(numbers), expected)
-    if names is not None and len(numbers) != 1 << len(names):
-        expected = f"2^{len(names)}, one for each coalition of the players named"
-        raise InvalidInstance(f"{where}: {kind}", f"{len(numbers)} numbers", expected)
-    named = None if names is None else tuple(names)
-    return Game(kind, numbers, named, str(content.get("name", "")), judged)
+        names, numbers = by_mask(numbers.items(), names, f"{where}: {kind}")
+    return Game(kind, numbers, names, str(content.get("name", "")), judged)
+
+
+def game_document(path: PathLike) -> str:
+    """The JSON document, with a list by bit mask, of the game in a file; see `read_game`."""
+    if (game := read_game(path)) is None:
+        raise InvalidFile(f"{os.fspath(path)} is no game; expected values or costs of coalitions")
+    head = {"cotenant": 1, "problem": "game", "name": game.name, "names": game.names}
+    numbers = ", ".join(map(str, game.numbers))  # decimals as they are written
+    return f'{json.dumps(head)[:-1]}, "{game.kind}": [{numbers}]}}\n'

@@ -7,15 +7,18 @@ Algorithm 1, the joint optimum.
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from support.messages import refused
+from support.terminal import run as terminal
 
+from cotenant.analysis.packing.trees import game_in_efg
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare, min_utilization, skewness, utility
 from cotenant.instances.packing.generators import paper_example, vm_types
-from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.instances.problem import InvalidInstance, InvalidOption, write
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.fixed_servers import UNCAPPED
 from cotenant.solvers.packing.game import joint
@@ -339,3 +342,63 @@ def test_roots_of_small_sums_leave_nothing_open() -> None:
     found = joint_optimum(instance, eta=3, alpha=5)
     counted = joint_optimum(instance, eta=3, alpha=5, engine="counts")
     assert (found.status, found.bound) == (Status.OPTIMAL, counted.bound)
+
+
+def payoffs_of_efg(text: str) -> tuple[list[str], list[float]]:
+    """The players of a file of Gambit, and their payoffs by backward induction, ties to the first
+    action; read by the format's grammar, apart from what writes it.
+    """
+    token = re.compile(r'"[^"]*"|[^\s,"]+')
+    first, comment, *nodes = [token.findall(line) for line in text.splitlines() if line]
+    assert (first[:3], comment) == (["EFG", "2", "R"], ['""'])
+    players = first[first.index("{") + 1 : -1]
+    rest, sets, outcomes = iter(nodes), set(), set()
+
+    def payoffs() -> list[float]:
+        kind, label, *others = next(rest)
+        assert label == '""'
+        if kind == "t":
+            number, name, opening, *values, closing = others
+            assert (name, opening, closing, len(values)) == ('""', "{", "}", len(players))
+            assert number not in outcomes
+            outcomes.add(number)
+            return list(map(float, values))
+        assert kind == "p"
+        player, number, name, opening, *actions, closing, outcome = others
+        assert (name, opening, closing, outcome) == ('""', "{", "}", "0")
+        assert (player, number) not in sets
+        sets.add((player, number))
+        assert len({*actions}) == len(actions)
+        return max([payoffs() for _ in actions], key=lambda worth: worth[int(player) - 1])
+
+    found = payoffs()
+    assert next(rest, None) is None
+    return players, found
+
+
+@pytest.mark.parametrize("eta", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "instance",
+    [
+        EXAMPLE,
+        THREE,
+        THREE.replace(request=[4, 3], partial=True),
+        vm_types(machines=4, rng=np.random.default_rng(3)),
+    ],
+    ids=["paper", "three", "capped", "four"],
+)
+def test_game_in_efg_has_the_payoffs_of_fuga(instance: Packing, eta: int, tmp_path) -> None:
+    path = write(instance, tmp_path / "game.json")
+    players, payoffs = payoffs_of_efg(game_in_efg(path, eta=eta))
+    certificate = fuga(instance, eta=eta).certificate
+    assert players == [f'"server {server}"' for server in certificate["order"]]
+    assert payoffs == pytest.approx(certificate["utilities"], abs=1e-11)
+
+
+def test_convert_writes_the_game_for_gambit(tmp_path) -> None:
+    out = tmp_path / "game.efg"
+    done = terminal(
+        "convert", "packing/paper-example", "--from", "json", "--out", str(out), "-o", "eta=2"
+    )
+    assert done.returncode == 0, done.stderr
+    assert out.read_text() == game_in_efg("packing/paper-example", eta=2)

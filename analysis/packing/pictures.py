@@ -29,7 +29,7 @@ from ..report.picture_data import (
 )
 from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
-from .trees import play_of, tree_from_lists, tree_lists, tree_table
+from .trees import play_of, tree_table
 
 MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
 """More servers are drawn by this many quantiles; of more users or resources the first are drawn."""
@@ -52,7 +52,7 @@ def record(
     `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the
     fullest first; of all servers when their number is fixed, else of those used; 100 quantiles of
     them when there are more, of `servers`. `vms`, `wanted` (null when elastic) and, with fixed
-    servers, `shares` (dominant): of the first 40 users. `tree`: the extensive game as nested lists,
+    servers, `shares` (dominant): of the first 40 users. `tree`: the game as nodes and links,
     where the placement is its equilibrium play and it has at most 200 leaves.
 
     Parameters
@@ -149,8 +149,10 @@ def _played_tree(
         return None
     if game.leaves > MOST_LEAVES:
         return None
+    from networkx import node_link_data
+
     tree = play_of(game, placement)
-    return None if tree is None else tree_lists(tree)
+    return None if tree is None else node_link_data(tree, edges="links")
 
 
 def _most_combinations(instance: Packing) -> float:
@@ -260,16 +262,20 @@ def _user_map(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Draws a tree of nested lists; equal where they are."""
+    """Draws a tree of nodes and links; equal where they are."""
 
-    lists: Any
+    links: Any
 
     def __call__(self) -> Any:
-        return draw_tree(tree_from_lists(self.lists))
+        from networkx import node_link_graph
+
+        return draw_tree(node_link_graph(self.links, edges="links"))
 
 
-def _tree_drawing(method: str, lists: Any) -> Drawing:
-    tree = tree_from_lists(lists)
+def _tree_drawing(method: str, links: Any) -> Drawing:
+    from networkx import node_link_graph
+
+    tree = node_link_graph(links, edges="links")
     table = tree_table(tree)
     leaves = sum(1 for node in tree if tree.out_degree(node) == 0)
     payoffs = ", ".join(f"{value:.4f}" for value in tree.nodes[0]["payoffs"])
@@ -277,7 +283,7 @@ def _tree_drawing(method: str, lists: Any) -> Drawing:
     return Drawing(
         "game-tree",
         "The servers' game, and how it is played",
-        _Drawn(lists),
+        _Drawn(links),
         f"The extensive game of {players} servers with {leaves} outcomes, solved by backward "
         f"induction. The equilibrium path, which {method} plays, is drawn red; it gives the "
         f"servers, in the order of their moves, the utilities {payoffs}.",

@@ -1,13 +1,19 @@
-"""Game trees as nested lists: small enough to keep with a run, enough to draw again."""
+"""Game trees: kept with a run, as a table, and as files of Gambit."""
 
 from __future__ import annotations
 
+import json
+import os
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from ...instances.packing import Placement
-from ...solvers.packing.game.strategies import Game
+from ...instances.packing.game import Alpha
+from ...instances.problem.files import read
+from ...instances.problem.option_types import validate_options
+from ...solvers.packing.game.strategies import Eta, Game, Overload, game_of
 from ...solvers.packing.game.tree import game_tree
 from ..report.table import Column, Table
 from .drawing import equilibrium_path
@@ -21,52 +27,35 @@ def play_of(game: Game, placement: Placement) -> Any:
     return tree if play == placement else None
 
 
-def tree_lists(tree: Any, node: int = 0) -> list[Any]:
-    """The tree below a node: [action, payoffs] at a leaf, else [action, player, place of the child
-    that is played, children].
+@validate_options
+def game_in_efg(
+    path: str | os.PathLike[str],
+    *,
+    alpha: Alpha = 2.0,
+    eta: Eta = 5,
+    overload: Overload | None = None,
+) -> str:
+    """The game that `FUGA` plays on a packing instance, in Gambit's extensive form (EFG 2 R).
 
-    Payoffs keep six significant digits. `tree_from_lists` is the inverse up to that and `total`.
+    Players stand in the order of moves; each sees all moves before it. Payoffs have 12 decimals, at
+    which equal utilities are equal, and ties go to the first action. Options as for `FUGA`; raises
+    as `read` and `game_tree` do.
     """
-    data = tree.nodes[node]
-    action = None if data["action"] is None else list(data["action"])
-    children = list(tree.successors(node))
-    if not children:
-        return [action, [float(f"{payoff:.6g}") for payoff in data["payoffs"]]]
-    played = next(
-        place for place, child in enumerate(children) if tree.edges[node, child]["played"]
-    )
-    return [action, data["player"], played, [tree_lists(tree, child) for child in children]]
+    import networkx as nx
 
-
-def tree_from_lists(lists: list[Any]) -> Any:
-    """The `networkx.DiGraph` that `drawing.draw_tree` takes; nodes are numbered level by level."""
-    import networkx
-
-    tree = networkx.DiGraph()
-    level: list[tuple[int | None, bool, list[Any]]] = [(None, False, lists)]
-    depth = 0
-    while level:
-        following: list[tuple[int | None, bool, list[Any]]] = []
-        for parent, chosen, entry in level:
-            node = tree.number_of_nodes()
-            action = None if entry[0] is None else tuple(entry[0])
-            tree.add_node(
-                node, depth=depth, action=action, player=entry[1] if len(entry) == 4 else None
-            )
-            if parent is not None:
-                tree.add_edge(parent, node, played=chosen)
-            if len(entry) == 4:
-                following += [
-                    (node, place == entry[2], child) for place, child in enumerate(entry[3])
-                ]
-            else:
-                tree.nodes[node]["payoffs"] = tuple(entry[1])
-        level, depth = following, depth + 1
-    for node in sorted(tree.nodes, reverse=True):
-        for child in tree.successors(node):
-            if tree.edges[node, child]["played"]:
-                tree.nodes[node]["payoffs"] = tree.nodes[child]["payoffs"]
-    return tree
+    instance = read(path, "packing")
+    game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
+    tree, seen = game_tree(game), Counter[int]()
+    players = " ".join(f'"server {server}"' for server in game.player.tolist())
+    lines = [f"EFG 2 R {json.dumps(instance.name)} {{ {players} }}", '""', ""]
+    for node in nx.dfs_preorder_nodes(tree, 0):
+        data, place = tree.nodes[node], tree.nodes[node]["depth"]
+        seen[place] += 1
+        actions = " ".join(f'"{tree.nodes[child]["action"]}"' for child in tree.successors(node))
+        payoffs = ", ".join(f"{payoff:.12f}" for payoff in data["payoffs"])
+        moves = f'p "" {place + 1} {seen[place]} "" {{ {actions} }} 0'
+        lines.append(moves if actions else f't "" {seen[place]} "" {{ {payoffs} }}')
+    return "\n".join([*lines, ""])
 
 
 def tree_table(tree: Any) -> Table:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ...instances.coalitions import read_game
 from ...instances.problem.emitted import file_word
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import document, instance_of, locate
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.proof import Level, Proof, multipliers
@@ -121,8 +122,14 @@ def core(
         sign = -1 if game.kind == "costs" else 1
         values = values * sign
         numbers = [str(player) for player in range(len(values).bit_length() - 1)]
-        players, name, options = list(game.names or numbers), game.name, {}
-        if game.names is None:
+        players, name, options = game.names or numbers, game.name, {}
+        if len(players) != len(numbers):
+            raise InvalidInstance(
+                f"{file}: names",
+                f"{len(players)} names",
+                f"{len(numbers)}, for {len(values)} values",
+            )
+        if not game.names:
             note = f"{game.kind} are taken in the order of bit masks: nobody, 0, 1, 0 + 1, 2, ..."
         if not game.judged:
             unproved = (

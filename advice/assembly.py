@@ -111,11 +111,12 @@ class Assembly:
     ) -> None:
         self.kinds, self.eligible, self.room = kinds, eligible, room
         self.state, self.nodes = kinds.state, kinds.state.nodes
+        self.drained = drained
         self.rows = self._rows({} if kinds.for_bound else pinned)
         self.types: dict[int, list[int]] = {}
         for row, (kind, *_) in enumerate(self.rows):
             self.types.setdefault(kind, []).append(row)
-        self.allowed = self._allowed(drained)
+        self.allowed = self._allowed()
         self.kept = [
             n
             for n, node in enumerate(self.nodes)
@@ -136,7 +137,7 @@ class Assembly:
             else:
                 own = self.kinds.place[pod.node]
                 stays = pod.role is Role.FIXED or number in pinned
-                past = not self.eligible[kind, own]
+                past = pod.node not in self.drained and not self.eligible[kind, own]
                 key = (kind, own if stays or past else _ANYWHERE, stays)
             table.setdefault(key, []).append(number)
         if not table:
@@ -147,10 +148,10 @@ class Assembly:
         self.pods = tuple(map(tuple, table.values()))
         return list(table)
 
-    def _allowed(self, drained: frozenset[str]) -> npt.NDArray[np.bool_]:
+    def _allowed(self) -> npt.NDArray[np.bool_]:
         """(rows, nodes) whether a pod of the row may be there."""
         allowed = np.zeros((len(self.rows), len(self.nodes)), dtype=bool)
-        closed = np.array([node.name in drained for node in self.nodes])
+        closed = np.array([node.name in self.drained for node in self.nodes])
         for row, (kind, where, stays) in enumerate(self.rows):
             if not stays and where != _WAITS:
                 allowed[row] = self.eligible[kind]
@@ -291,7 +292,9 @@ class Assembly:
         spreads: list[ZoneSpread] = []
         for rule in rules:
             rows = tuple(row for kind in rule.kinds for row in self.types[kind])
-            zoned = rule.topology == self.kinds.zone_key and bool(rule.topology)
+            # each node is a zone of its own where the zone is the hostname
+            single = rule.topology in self.kinds.hostnames and rule.sort == "limit"
+            zoned = rule.topology == self.kinds.zone_key and bool(rule.topology) and not single
             if zoned and not any(zones):
                 continue  # no server is in any domain of it
             domains = [each or '""' for each in rule.domains]

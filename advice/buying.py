@@ -123,15 +123,15 @@ def buy(
     market = _Market(free, types, every, {node.name for node in before.nodes})
     relaxed = market.translated(for_bound=True)
     final, arrivals, of = state, dict[int, str](), dict[str, int]()
-    # rules that no instance has may allow what the bound does
+    # rules that no instance has, or has tighter, may allow what the bound does
     for words, plan in (
         ("the cheapest nodes", market.translated(for_bound=False)),
         ("other nodes", relaxed),
     ):
         bought = market.checked(plan, work.search(words, 2, market.cheapest, None, plan))
-        if not of or len(bought[1]) > len(arrivals):
+        if not of or _rank(bought) < _rank((final, arrivals, of)):
             final, arrivals, of = bought
-        if len(arrivals) == len(asked):
+        if len(arrivals) == len(asked) and not plan.tightened:
             break
     else:
         final, arrivals, of = market.with_more(final, arrivals, of)
@@ -139,7 +139,7 @@ def buy(
     outside = sum(not state.pods[n].schedulable for n in asked)
     least, bound = market.bounds(relaxed, len(waiting) - outside, work)
     new = [node for node in final.nodes if node.name in of]
-    price = sum((node.price or Fraction(0) for node in new), Fraction(0))
+    _, price = _rank((final, arrivals, of))
     of_each = Counter(types[of[node.name]].node.name for node in new)
     moves = None
     if instead:
@@ -149,6 +149,13 @@ def buy(
         final, dict(sorted(of_each.items())), price, min(bound, price), arrivals, waiting,
         least + outside, work.interrupted, stays, moves,
     )  # fmt: skip
+
+
+def _rank(bought: tuple[ClusterState, dict[int, str], dict[str, int]]) -> tuple[int, Fraction]:
+    """Fewer than none pods that arrive, and the price of the new nodes."""
+    final, arrivals, of = bought
+    prices = (node.price or Fraction(0) for node in final.nodes if node.name in of)
+    return -len(arrivals), sum(prices, Fraction(0))
 
 
 class _Market:
@@ -183,9 +190,9 @@ class _Market:
         if for_bound:  # the own pods of a node that is not bought forbid nothing
             state = change_pods(state, beside)
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
-        grown, _ = with_nodes(state, self.copies, self.types, every, self.names)
+        grown, new = with_nodes(state, self.copies, self.types, every, self.names)
         # a server class for each node and type, of which there are all that an answer needs
-        plan = translate(grown, for_bound=for_bound, pending=True)
+        plan = translate(grown, for_bound=for_bound, pending=True, nodes_stay=True, new_nodes=new)
         instance, costs = plan.instance, node_costs(grown, self.number)
         number = np.zeros(instance.classes)
         cost = np.full(instance.classes, costs.waiting, dtype=np.int64)

@@ -17,7 +17,7 @@ from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds, unmoved
 from .safety import with_spares
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import ClusterState, Node, Role, change_nodes
+from .state import CORDONED, ClusterState, Node, Pod, Role, change_nodes, change_pods
 from .to_packing import translate
 
 
@@ -75,6 +75,12 @@ def drain(
     require_kinds(released)
     state = unpriced(state)
     work = SolveBudget(time_limit, say)
+    if state.platform == "kubernetes":  # a node is cordoned before it is drained
+        state = change_nodes(
+            state,
+            lambda one: replace(one, taints=(*dict.fromkeys((*one.taints, CORDONED)),))
+            if one.name in nodes else one,
+        )  # fmt: skip
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node in nodes)
     scheduler = Scheduler(state)
     refused = {
@@ -86,7 +92,7 @@ def drain(
         return Draining(nodes, pods, {}, {}, {}, unmoved(state))
     open_to = {n: tuple(name for name, why in by.items() if not why) for n, by in refused.items()}
     try:
-        plans = plans_of(state, released, nodes, pending=False)
+        plans = plans_of(state, released, nodes, pending=False, nodes_stay=True)
     except InvalidInstance:
         plans = []
         if not refused:
@@ -102,8 +108,12 @@ def drain(
         n: tuple(words for _, words in pins[n]) for n in pods if n in pins
     }
     if best is None or best.count is None:
-        settings: dict[str, Any] = {"drained_nodes": nodes, "ignored_pin_reasons": released}
+        settings: dict[str, Any] = {
+            "drained_nodes": nodes, "ignored_pin_reasons": released, "nodes_stay": True,
+        }  # fmt: skip
         impossible = impossibility(state, work, tries, **settings)
+        if impossible:
+            impossible += work.part("what would let them go", lambda: _let_go(state, settings), "")
         return Draining(nodes, pods, blocked, open_to, refused, None, impossible)
     advice = plan_advice(state, released, best, work, pending=None)
     return Draining(nodes, pods, blocked, open_to, refused, advice)
@@ -217,3 +227,18 @@ def impossibility(
         return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"
 
     return work.part("a proof", proof, "") if all(one.infeasible for one in tries) else ""
+
+
+def _let_go(state: ClusterState, settings: Mapping[str, Any]) -> str:
+    """What would let nodes be emptied: that no spread counts a node that is cordoned."""
+
+    def honoring(pod: Pod) -> Pod:
+        return replace(pod, spread=tuple(replace(one, honor_taints=True) for one in pod.spread))
+
+    other = change_pods(state, honoring)
+    try:
+        free = other != state and fewest_moves(translate(other, **settings), None).count is not None
+    except InvalidInstance:
+        free = False
+    words = "the cordoned node counts with 0 in a spread; nodeTaintsPolicy: Honor would let it go"
+    return f": {words}" * free

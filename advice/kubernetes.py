@@ -33,6 +33,7 @@ from .gpu_shares import with_shares
 from .selectors import admits, selects
 from .state import (
     AFFINITY,
+    CORDONED,
     EMPTY_DIR,
     GATES,
     HOST_PATH,
@@ -82,7 +83,6 @@ _KEPT = {
 _OWNERS = {"ReplicaSet", "ReplicationController", "StatefulSet", "Job"}
 _GROUPS = {"", "apps", "batch", "extensions"}
 """Kinds of owners that start an evicted pod again anywhere, and groups of the API of theirs."""
-_UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _PASSING = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure",
             "unschedulable")  # fmt: skip
 """Taints that every pod of a DaemonSet tolerates."""
@@ -228,8 +228,8 @@ def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
         for taint in spec.many("taints")
     ]
     hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
-    if spec.flag("unschedulable") and _UNSCHEDULABLE not in hard:
-        hard.append(_UNSCHEDULABLE)
+    if spec.flag("unschedulable") and CORDONED not in hard:
+        hard.append(CORDONED)
     given = status.of("allocatable")
     if not given.content:
         raise status.wrong("allocatable", None, "what pods may take, such as cpu, memory and pods")

@@ -68,7 +68,9 @@ def repair(
     broken = tuple({frozenset(one.split()): one for one in Scheduler(state).broken()}.values())
     if not broken:
         return Repair(state, (), None, ())
-    settings: dict[str, Any] = {"repair": True, "ignored_pin_reasons": released}
+    settings: dict[str, Any] = {
+        "repair": True, "ignored_pin_reasons": released, "nodes_stay": True,
+    }  # fmt: skip
     try:
         relaxed = translate(state, for_bound=True, **settings)
         free = work.find("a bound on the moves", 3, fewest_moves, relaxed, None)

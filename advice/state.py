@@ -131,6 +131,10 @@ class Taint:
     effect: str
 
 
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""Of a node that takes no new pods, as before it is drained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Toleration:
     """What taints a pod tolerates; an empty key (with Exists) or effect stands for all."""

@@ -9,12 +9,14 @@ bound that knows fewer rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ..instances.problem.tables import LARGEST
 from .assembly import Assembly, Reason, Rule, Translation
 from .kinds import Kinds
+from .scheduler_filters import Scheduler
 from .selectors import meets_terms, ports_clash, refers_to, selects, tolerates
 from .state import Budget, ClusterState, Health, PodTerm, Role, Spread, limitless
 
@@ -32,6 +34,8 @@ def translate(
     ignored_pin_reasons: Iterable[str] = (),
     drained_nodes: Iterable[str] = (),
     pending: bool = False,
+    nodes_stay: bool = False,
+    new_nodes: Collection[str] = (),
 ) -> Translation:
     """A state as an instance: for the plan, or `for_bound` for the bound.
 
@@ -43,6 +47,8 @@ def translate(
     drained_nodes : names of nodes that take no pod any more, and keep only those that must stay.
     pending : whether pending pods are placed too, each on a node or on a server where it waits,
         which costs more than all nodes together.
+    nodes_stay : whether no node is let go, after which no spread would count it.
+    new_nodes : nodes that a spread counts only if they are bought.
 
     Raises
     ------
@@ -56,6 +62,8 @@ def translate(
         frozenset(ignored_pin_reasons),
         frozenset(drained_nodes),
         pending,
+        nodes_stay,
+        new_nodes,
     ).built()
 
 
@@ -70,17 +78,18 @@ class _Builder(Kinds):
         ignored_pin_reasons: frozenset[str],
         drained_nodes: frozenset[str],
         pending: bool,
+        nodes_stay: bool,
+        new_nodes: Collection[str],
     ) -> None:
         super().__init__(state, for_bound, pending)
-        self.repair = repair
+        self.repair, self.nodes_stay, self.new_nodes = repair, nodes_stay, new_nodes
         self.ignored_pin_reasons, self.drained_nodes = ignored_pin_reasons, drained_nodes
         self.reasons: dict[int, dict[Reason, None]] = {number: {} for number in self.counted}
         self.dropped: dict[str, None] = {}
         self.broken: dict[str, None] = {}
 
     def built(self) -> Translation:
-        room = self._rooms()
-        eligible = self.eligible()
+        self.room, self.may_be = room, eligible = self._rooms(), self.eligible()
         rules = [rule for rule in self._rules() if self._usable(rule)]
         self._pin_by_state()
         pinned = {number: tuple(why) for number, why in self.reasons.items() if why}
@@ -175,8 +184,12 @@ class _Builder(Kinds):
         carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
             for spread in dict.fromkeys(pod.spread):
-                keys = tuple(each.topology for each in pod.spread)
-                key = (pod.namespace, spread, (keys, pod.affinity, pod.tolerations))
+                where = (
+                    tuple(each.topology for each in pod.spread),
+                    pod.affinity if spread.honor_affinity else (),
+                    pod.tolerations if spread.honor_taints else (),
+                )
+                key = (pod.namespace, spread, where)
                 carriers.setdefault(key, []).append(kind)
         found = []
         for (namespace, spread, _), who in carriers.items():
@@ -199,34 +212,81 @@ class _Builder(Kinds):
                 "spread", tuple(who), spread.most, spread.topology, words, "spread", domains,
                 others=tuple(meant - set(who)),
             )  # fmt: skip
-            outside = any(number not in counting for kind in who for number in self.there[kind])
+            # pods in a domain that counts, on a node that does not; those on drained ones leave
+            outside = {
+                self.state.nodes[n].name
+                for kind in who
+                for n in self.there[kind]
+                if n not in counting and self.state.nodes[n].labels.get(spread.topology) in domains
+            }
             if meant != set(who):
                 rule.why = "it counts other pods too, or not its own"
             elif spread.domains > 1:
                 rule.why = "minDomains"
-            elif outside or any(
+            elif outside - self.drained_nodes or any(
                 pod.namespace == namespace and selects(spread.selector, pod.labels)
                 for pod in self.residents
             ):
                 rule.why = "some of the pods it counts are not in the plan"
             elif spread.topology in self.hostnames:
-                # No more than the skew on any node is enough. It is more than is asked for where
-                # all nodes have one pod; a node that is cordoned under Honor needs none.
-                pods = sum(len(self.kinds[kind]) for kind in who)
-                least = 1 if spread.honor_taints else len(domains)
-                rule.sort, rule.bounds = "limit", False
-                rule.tightened = pods >= least + spread.most
-            # a domain that loses its last node counts no longer, once the node is deleted
-            elif any(
-                all(
-                    node.can_be_drained
+                self._over_nodes(rule, counting, spread.honor_taints)
+            else:
+                # a domain that loses its last node counts no longer, once the node is deleted
+                stay = {
+                    node.labels.get(spread.topology)
                     for node in self.state.nodes
-                    if node.labels.get(spread.topology) == d
-                )
-                for d in domains
-            ):
-                rule.bounds = False
+                    if self.nodes_stay or not node.can_be_drained
+                }
+                rule.bounds = stay.issuperset(domains) and not outside
+                rule.tightened = bool(outside) or (spread.honor_taints and not rule.bounds)
             found.append(rule)
+        return found
+
+    def _number(self, rule: Rule) -> int:
+        return sum(len(self.kinds[kind]) for kind in rule.kinds)
+
+    def _over_nodes(self, rule: Rule, counting: Sequence[int], honor: bool) -> None:
+        """A spread over single nodes: each is a zone where the instance has no other zones; a limit
+        on each where one surely has none of the pods, or as near as a limit comes to the spread.
+        """
+        # 1. nodes that count now; that always do; and until nodes are deleted, or only cordoned
+        old = [n for n in counting if self.state.nodes[n].name not in self.new_nodes]
+        sure = [n for n in old if self.nodes_stay or not self.state.nodes[n].can_be_drained]
+        until = sure if honor else old
+        rule.bounds = bool(sure)
+        rule.tightened = self._number(rule) > rule.most and self._least(rule, until) > 0
+        there = sum((self.there[kind] for kind in rule.kinds), Counter[int]())
+        elsewhere = max((there[n] for n in {*there} - {*old}), default=0)
+        limit = self._least(rule, old) == 0 and elsewhere <= rule.most
+        limit |= bool(self.new_nodes) or self.zone_key not in ("", rule.topology)
+        # 2. zones, which a bound has only where no node that counts is let go
+        if not limit and (not self.for_bound or len(sure) == len(counting)):
+            self.zone_key = rule.topology
+            rule.tightened &= len(until) < len(counting)
+            return
+        # 3. a limit: no node has more than the skew above what the emptiest can have
+        rule.sort = "limit"
+        rule.most += self._least(rule, sure) * self.for_bound
+        if rule.tightened and not self.for_bound:
+            elsewhere = max(there.values(), default=0)
+        if elsewhere > rule.most and not self._broken(rule):
+            rule.why = "a node has more than the skew, and zones are kept besides"
+
+    def _least(self, rule: Rule, nodes: Sequence[int]) -> int:
+        """No more pods of a spread than these can be on the node that has the fewest of them."""
+        kinds = [*rule.kinds]
+        pods = [self.state.pods[n] for kind in kinds for n in self.kinds[kind]]
+        found = len(pods) // max(1, len(nodes))
+        may_stay = Counter(p.node for p in pods if p.role is Role.FIXED or not self.for_bound)
+        for n in nodes:
+            name = self.state.nodes[n].name
+            if name in self.drained_nodes or not self.may_be[kinds, n].any():
+                found = min(found, may_stay[name])
+                continue
+            for name in pods[0].requests:
+                each = min(self.asks(self.sample[kind], name) for kind in kinds)
+                if each:
+                    found = min(found, max(0, self.room[n].get(name, 0)) // each)
         return found
 
     def _usable(self, rule: Rule) -> bool:
@@ -250,7 +310,10 @@ class _Builder(Kinds):
         return not (self.for_bound and any(map(self.free_scheduler, rule.kinds)))
 
     def _broken(self, rule: Rule) -> bool:
-        """Whether what runs now breaks a rule."""
+        """Whether what runs now breaks a rule; of a spread the judge says so."""
+        if rule.kind == "spread":
+            titles = (self.state.pods[n].title for kind in rule.kinds for n in self.kinds[kind])
+            return any(f"spread of {each} over {rule.topology}" in self.judged for each in titles)
         counts: list[Counter[object]] = []
         for kind in rule.kinds:
             count: Counter[object] = Counter()
@@ -262,11 +325,11 @@ class _Builder(Kinds):
             counts.append(count)
         if rule.sort == "apart":
             return bool(set(counts[0]) & set(counts[1]))
-        total = sum(counts, Counter())
-        if rule.sort == "limit":
-            return max(total.values(), default=0) > rule.most
-        numbers = [total[domain] for domain in rule.domains]
-        return max(numbers) - min(numbers) > rule.most
+        return max(sum(counts, Counter()).values(), default=0) > rule.most
+
+    @cached_property
+    def judged(self) -> dict[str, int]:
+        return Scheduler(self.state).broken()
 
     # what nodes have room for, and who is pinned
 

@@ -96,7 +96,7 @@ def assignment_model(
             if load:
                 model.add(sum(load) <= (room if fixed else room * used[m]))
     if rules is not None:
-        _keep(model, count, demand, capacity, kind, rules)
+        _keep(model, count, demand, request, capacity, kind, rules)
     # symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
         if kind[m] == kind[m - 1] and not named:
@@ -144,8 +144,8 @@ def _on_cards(
 
 
 def _keep(
-    model: cp_model.CpModel, count: list[list[Any]], demand: Integers, capacity: Integers,
-    kind: Integers, rules: RulesOnServers,
+    model: cp_model.CpModel, count: list[list[Any]], demand: Integers, request: Integers,
+    capacity: Integers, kind: Integers, rules: RulesOnServers,
 ) -> None:  # fmt: skip
     """The rules on where VMs may run."""
     servers = range(len(kind))
@@ -176,7 +176,7 @@ def _keep(
             model.add(sum(members(group, where)) <= most)
     for group, skew, zones in rules.spreads:
         totals = [sum(members(group, within[z])) for z in zones]
-        for one in totals:
-            for another in totals:
-                if one is not another:
-                    model.add(one - another <= skew)
+        fewest = model.new_int_var(0, int(request[list(group)].sum()), "fewest")
+        for total in totals:
+            model.add(total >= fewest)
+            model.add(total <= fewest + skew)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -148,8 +147,10 @@ def _cheaper(
             model.add(within(group, zone) <= most)
     for group, skew, counting in problem.spreads:
         totals = [within(group, zone) for zone in counting]
-        for one, another in permutations(totals, 2):
-            model.add(one - another <= skew)
+        fewest = model.new_int_var(0, int(problem.request[list(group)].sum()), "fewest")
+        for total in totals:
+            model.add(total >= fewest)
+            model.add(total <= fewest + skew)
     answer = solve_cp_sat(model, time_limit=seconds)
     raise_if_interrupted(answer.stop)
     if answer.values is not None:

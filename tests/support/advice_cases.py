@@ -119,7 +119,7 @@ def _repairing(state: ClusterState) -> Iterator[Claim]:
     found, anywhere = repair(state), len(state.nodes)
     broken = Scheduler(state).broken()
     yield "what is broken", bool(found.broken) == bool(broken), (found.broken, broken)
-    if not broken or _spread_by_node(state):
+    if not broken:
         return
     free = best_placement(state, set(), whole=True, within=anywhere)
     if found.impossible.startswith("whatever"):
@@ -169,11 +169,10 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         (advice.moves_lower_bound, moved),
     )
     found = (advice.nodes_found, len(advice.targets))
-    narrow = _spread_by_node(state)
     left = translate(state)
+    narrow = left.tightened  # the plan keeps more than is asked for
     best = best_placement(state, set(left.pinned), reached=True)
     if not left.violated_rules:
-        # of a spread over nodes the plan keeps more than is asked for
         yield (
             "fewest nodes, fewest moves",
             found == best or (narrow and found > best),
@@ -240,7 +239,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
             (advice.moves_lower_bound, moved),
         )
         left = translate(given, pending=True)
-        if left.violated_rules or _spread_by_node(given):
+        if left.violated_rules or left.tightened:
             continue
         # what the filters place besides the model may be more than the model's best
         only = [~row[:-1].any() for row in left.instance.allowed] if left.waiting_servers else []
@@ -306,7 +305,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         left = translate(state, pending=True)
         # what is not modelled keeps a pod waiting in a plan, and not in the placements below
         vague = any(pod.schedulable and pod.unsupported_constraints for pod in state.pods)
-        if not left.violated_rules and not _spread_by_node(state) and not vague:
+        if not left.violated_rules and not left.tightened and not vague:
             plans = joint_placements(state, set(left.pinned), set(), reached=True)
             best = min((one[2] for one in plans if one[0] <= len(advice.waiting)), default=99)
             yield (
@@ -389,14 +388,6 @@ def _counts_others(state: ClusterState) -> bool:
     )
 
 
-def _spread_by_node(state: ClusterState) -> bool:
-    """Whether a spread is over a label that no two nodes share: the plan keeps more than it asks."""
-    return any(
-        len({node.labels[key] for node in state.nodes if key in node.labels}) == len(state.nodes)
-        for key in {each.topology for pod in state.pods for each in pod.spread}
-    )
-
-
 def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
     """Whether nodes can be emptied, and with how few moves, against every placement."""
     found, anywhere = drain(state, *names), len(state.nodes)
@@ -404,10 +395,10 @@ def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
         free = best_placement(state, set(), within=anywhere, emptied=names)
         yield "a node that cannot be emptied", free is None, free
     try:
-        left = translate(state, drained_nodes=names)
+        left = translate(state, drained_nodes=names, nodes_stay=True)
     except InvalidInstance:
         return
-    if left.violated_rules or _spread_by_node(state):
+    if left.violated_rules or left.tightened:
         return
     best = best_placement(state, set(left.pinned), within=anywhere, emptied=names, reached=True)
     moves = None if found.advice is None else len(found.advice.targets)

@@ -19,7 +19,7 @@ from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.solve_budget import SolveBudget
 from cotenant.advice.state import ClusterState, Role
 from cotenant.advice.to_packing import translate
-from support.advice_cases import Claim, _counts_others, _spread_by_node
+from support.advice_cases import Claim, _counts_others
 from support.advice_states import listed, node, pod, random_list
 from support.oracles.advice import Goals, joint_placements
 
@@ -140,7 +140,7 @@ def _admitted(
         yield "a bound of each domain", held, (value, bound, least)
     left = translate(alone(state), pending=True)
     vague = bool(found.unmodelled)
-    plain = not left.violated_rules and not _spread_by_node(state) and not vague
+    plain = not left.violated_rules and not left.tightened and not vague
     stay = {alone(state).pods[n].title for n in left.pinned}
     plans = _placements(content, topology, stay, reached=True) or []
     best = min((one[2] for one in plans if not one[0]), default=None)

@@ -81,8 +81,9 @@ class Divisions:
 
 
 def _text(value: str) -> str:
-    """A fraction as people read it."""
-    return f"{float(Fraction(value)):.6g}"
+    """A fraction as people read it: six digits, or as many as leave two decimals."""
+    number = float(Fraction(value))
+    return f"{number:.{max(6, len(str(int(abs(number)))) + 2)}g}"
 
 
 @validate_options

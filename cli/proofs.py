@@ -33,12 +33,19 @@ Patience = Annotated[
 def check(
     file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
     result_file: Annotated[
-        str, typer.Argument(metavar="RESULT.json", help="Result written by `cotenant solve --out`.")
+        str,
+        typer.Argument(
+            metavar="RESULT",
+            help="Result of `cotenant solve --out`, a solution or CSV of anybody's, or a proof.",
+        ),
     ],
     rule: Rules = None,
     as_json: Json = False,
 ) -> None:
     """Check a stored answer and compute again what it claims.
+
+    Of another solver: {"solution": {...}} as results have it, or for colocation and packing a CSV,
+    job,beside[,machines] or server,VM[,count][,class].
 
     Exit 0: borne out; 1: not; 3: a proof made now reaches less than the bound that is claimed.
     """
@@ -49,29 +56,38 @@ def check(
         if not parts.check_folder(file, result_file, as_json):
             raise typer.Exit(NO_ANSWER)
         return
+    from ..analysis.run.given_answer import read_answer, recheck_solution
     from ..analysis.run.result import Result
     from ..analysis.run.verify_result import recheck
     from ..instances.problem import read
     from ..instances.problem.text import sanitize_for_terminal
 
     instance = read(file)
-    result = Result.read(result_file)
-    found = recheck(instance, result)
-    broken = broken_of(instance, result.solution, rules)
-    found = replace(found, broken=(*found.broken, *broken))
-    places = (re.sub(r"levels\[(\d\d+|[2-9])\]", "levels[2+]", it) for it in found.not_looked_at)
-    unseen = ", ".join(dict.fromkeys(places)) or "nothing"
-    if result.solution is None:
-        good = f"claims {result.status.value}: there is no answer to check"
-        good += (
-            "; that there is none is proved again"
-            if found.bound == "none" and "status" not in found.not_looked_at
-            else ""
-        )
+    result = read_answer(instance, result_file)
+    if result is None:
+        verify(file, result_file)
+        return
+    if isinstance(result, Result):
+        found, good, solution = recheck(instance, result), "", result.solution
     else:
-        obeyed = " and obeys your rules, which the bound does not ask for" if rules else ""
+        (found, good), solution = recheck_solution(instance, result), result
+    if good or isinstance(result, Result):
+        broken = broken_of(instance, solution, rules)
+        found = replace(found, broken=(*found.broken, *broken))
+    obeyed = " and obeys your rules, which the bound does not ask for" if rules else ""
+    if not isinstance(result, Result):
+        good = good.replace("feasible", f"feasible{obeyed}", 1)
+    else:
+        places = (
+            re.sub(r"levels\[(\d\d+|[2-9])\]", "levels[2+]", it) for it in found.not_looked_at
+        )
+        unseen = ", ".join(dict.fromkeys(places)) or "nothing"
         good = f"feasible{obeyed}; objective, metrics and levels are as claimed"
-    good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
+        if solution is None:
+            again = found.bound == "none" and "status" not in found.not_looked_at
+            good = f"claims {result.status.value}: there is no answer to check"
+            good += "; that there is none is proved again" * again
+        good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
     if as_json:
         sentence = "" if found.broken else good
         rest = {

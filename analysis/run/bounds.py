@@ -35,11 +35,12 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepted
 from ...instances.problem.reading import parse_json, read_text
 from ...instances.problem.registry import check as check_answer
-from ...instances.problem.registry import problem_named, resolve
+from ...instances.problem.registry import resolve
 from ...solvers.outcome import agree
 from ...solvers.proofs.rounding import option
 from ...verify import methods_of
 from ..registry import analysis_of
+from .given_answer import solution_in
 from .lock import locked
 from .proving import judge
 from .result import LOOSEST, fingerprint, versions
@@ -225,10 +226,9 @@ def _measured(
     try:
         stated = dict(result.get("result", {}))
         options = dict(stated.get("options", {}))
-        kind = problem_named(instance.problem).solution_named(result.get("answer"))
-        solution = kind.from_document(result["solution"])
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InvalidFile(f"{where} holds no {instance.problem} answer: {error}") from None
+    except (TypeError, ValueError):
+        raise InvalidFile(f"{where}: result or its options is no object; expected one") from None
+    solution = solution_in(instance, result, where)
     if stated.get("fingerprint", "") not in ("", fingerprint(instance)):
         raise NotAdded(f"{where} is of another instance, {stated.get('instance')!r}")
     check_answer(instance, solution)

@@ -11,6 +11,7 @@ PROBLEM = Problem(
     solution=Pairing,
     check=check,
     answer_table="instances.colocation.answer_table:answer_table",
+    answer_columns="job,beside[,machines]",
     generators={
         "population": "instances.colocation.generators:population",
         "preferences": "instances.colocation.generators:random_preferences",

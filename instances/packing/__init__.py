@@ -10,6 +10,7 @@ PROBLEM = Problem(
     solution=Placement,
     check=check,
     answer_table="instances.packing.answer_table:answer_table",
+    answer_columns="server,VM[,count][,class]",
     generators={
         "vm-types": "instances.packing.generators:vm_types",
         "caprara-toth": "instances.packing.generators:caprara_toth",

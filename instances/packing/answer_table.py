@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
+from ..problem.tables import CsvTable
 from .cards import card_numbers
-from .instance import Packing, Placement
+from .instance import Integers, Packing, Placement
 
 
 def answer_table(instance: Packing, placement: Placement, most: int | None = None) -> AnswerTable:
@@ -46,3 +47,20 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
         parts.append(f"{' + '.join([*texts, *more])} on server {number} ({where})")
     sentence = f"put {join_first(parts, placement.servers, 'servers')}" if parts else "put nothing"
     return AnswerTable(sentence, columns, rows, len(server))
+
+
+def read_table(instance: Packing, table: CsvTable) -> Placement:
+    """The placement in a CSV: a row for each type of VM on a server, perhaps with its `count`, and
+    the server's `class` where there are several; servers are told apart by their column.
+    """
+    names = labels("VM", instance.names, instance.types)
+    classes = labels("class", instance.class_names, instance.classes)
+    count, of_class = dict[str, Integers](), dict[str, int]()
+    for row in table:
+        server = row.word("server")
+        kind = row.place("class", classes) if row["class"] or len(classes) > 1 else 0
+        if of_class.setdefault(server, kind) != kind:
+            raise row.wrong("class", f"that of server {server!r} in the rows before")
+        loads = count.setdefault(server, np.zeros(instance.types, dtype=np.int64))
+        loads[row.place("VM", names)] += row.whole("count") if row["count"] else 1
+    return Placement(np.array(list(count.values())), np.array(list(of_class.values())))

@@ -211,8 +211,9 @@ def parse_json(
     content = parse_any_json(text, path, wanted, arrays)
     if not isinstance(content, dict):
         known = hint(content)
+        words = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
         raise InvalidFile(
-            f"{os.fspath(path)} holds a {type(content).__name__}; "
+            f"{os.fspath(path)} holds {words.get(type(content), 'a number')}; "
             f"{known or 'expected a JSON object'}"
         )
     return content
@@ -240,6 +241,8 @@ def parse_any_json(
     nesting and millions of lists are errors, with their line where there is one.
     """
     where = os.fspath(path)
+    if not text.strip():
+        raise InvalidFile(f"{where} is empty; expected {wanted or 'JSON'}")
     require_few(text, "[{", "lists and objects", where)
     try:
         return _ordinary(text, {} if arrays is None else arrays)

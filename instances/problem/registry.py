@@ -56,6 +56,9 @@ class Problem:
     """foreign format -> function(path, **options) -> Instance."""
     answer_table: str | None = None
     """function(instance, solution, most) -> AnswerTable; None where fields will do."""
+    answer_columns: str = ""
+    """of a CSV that `read_table` beside `answer_table` reads as an answer; brackets for what may be
+    missing."""
     csv_form: CsvForm | None = None
     scale: str | None = None
     """function(instance, objective, **options) -> float, see `scale`; None for 1."""

@@ -159,6 +159,14 @@ class CsvRow:
             raise self.wrong(column, "a name")
         return self[column]
 
+    def place(self, column: str, names: Sequence[str]) -> int:
+        """The index of a cell among names, in which "3" stands for "VM 3" too."""
+        word = self.word(column)
+        for place, name in enumerate(names):
+            if name == word or (word.isdecimal() and name.endswith(f" {word}")):
+                return place
+        raise self.wrong(column, f"a name of the instance: {in_a_line(names)}")
+
     def number(
         self, column: str, limits: Range | None = FINITE,
         blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",

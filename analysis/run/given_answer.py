@@ -1,0 +1,71 @@
+"""Answers in anybody's files: a result, a solution in JSON, a CSV of pairs or placements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ...instances.problem.base import Instance, Solution
+from ...instances.problem.errors import CotenantError, InfeasibleSolution, InvalidFile
+from ...instances.problem.reading import parse_json, read_text
+from ...instances.problem.registry import check, problem_named, resolve
+from ...instances.problem.tables import CsvTable
+from ...instances.problem.text import shortened
+from ..registry import analysis_of
+from .result import Result
+from .verify_result import Recheck
+
+
+def read_answer(instance: Instance, path: str) -> Result | Solution | None:
+    """A result as `cotenant solve --out` writes it, or the answer of another solver: the solution
+    of such a result alone, or for colocation and packing a CSV; None for a proof.
+
+    Raises
+    ------
+    InvalidFile : it holds none of these, or names what the instance has not.
+    """
+    text, problem = read_text(path), problem_named(instance.problem)
+    form = problem.answer_columns
+    if form and text.strip() and not text.lstrip().startswith(("{", "[")):
+        table = CsvTable(path, *form.partition("[")[0].split(","), text=text)
+        found: Solution = resolve(f"instances.{problem.name}.answer_table:read_table")(
+            instance, table
+        )
+        return found
+    wanted = f"a result or solution in JSON{f', or CSV: {form}' * bool(form)}"
+    content = parse_json(text, path, wanted)
+    if "cotenant_proof" in content:
+        return None
+    if "solution" in content and "result" not in content:
+        return solution_in(instance, content, path)
+    return Result.read(path)
+
+
+def recheck_solution(instance: Instance, solution: Solution) -> tuple[Recheck, str]:
+    """Whether an answer is feasible, and what it is worth, in a sentence."""
+    try:
+        check(instance, solution)
+    except InfeasibleSolution as error:
+        return Recheck((str(error),), (), "none"), ""
+    values = analysis_of(instance.problem).metrics(instance, solution)
+    worth = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+    return Recheck((), (), "none"), f"feasible; nothing else is claimed: {worth}"
+
+
+def solution_in(instance: Instance, content: Mapping[str, Any], where: str) -> Solution:
+    """The solution in a document; raises InvalidFile for what is no answer to such an instance."""
+    kind = problem_named(instance.problem).solution_named(content.get("answer"))
+    given = content["solution"]
+    try:
+        if isinstance(given, dict):
+            return kind.from_document(given)
+    except CotenantError as error:
+        raise InvalidFile(f"{where} holds no {instance.problem} answer: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        pass  # something in it is not of its type
+    names = ", ".join(field.name for field in fields(kind))
+    raise InvalidFile(
+        f"{where} holds no {instance.problem} answer: solution is {shortened(given)}; expected an "
+        f"object with {names}, as `cotenant solve --out` writes it"
+    )

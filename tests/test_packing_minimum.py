@@ -256,13 +256,27 @@ def test_an_engine_that_says_impossible_raises_it_by_one(engines: Callable[..., 
     assert (search.bound, search.value) == (6, 6)
 
 
-@pytest.mark.parametrize(("bound", "servers"), [(9.0, 9), (9.0 + 1e-9, 9), (8.4, 9), (9.01, 10)])
-def test_a_bound_of_arc_flow_is_rounded_up_and_no_further(
-    bound: float, servers: int, engines: Callable[..., None]
+@pytest.mark.parametrize(
+    ("said", "servers"),
+    [({"bound": 4.0}, None), ({"bound": 4.01}, 5), ({"bound": 9.0}, 5),
+     ({"status": Status.INFEASIBLE}, 5)],
+)  # fmt: skip
+def test_bound_of_arc_flow_is_that_of_integers_whatever_highs_says(
+    said: dict[str, Any], servers: int | None, engines: Callable[..., None]
 ) -> None:
-    engines(solve_in_subprocess=lambda *_, **__: replace(CUT_SHORT, bound=bound))
+    engines(solve_in_subprocess=lambda *_, **__: replace(CUT_SHORT, **said))
     problem = middling().problem
-    assert solve_graph(problem, flow_graph(problem, most=1000), time_limit=1.0) == (None, servers)
+    graph = flow_graph(problem, most=1000)
+    assert solve_graph(problem, graph, Clock(), above=4) == (None, servers)
+
+
+def test_false_infeasible_of_highs_raises_no_bound(engines: Callable[..., None]) -> None:
+    said = replace(CUT_SHORT, status=Status.INFEASIBLE, stop=Stop.FINISHED)
+    problem = presolve(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
+    search = searching(problem, Prices(np.array([10, 6]), 10, (0,), Fraction(16, 10)), 2)
+    engines(solve_program=lambda *_, **__: said)
+    gap_closing.by_enumeration(search, 1.0)
+    assert (search.bound, search.best) == (2, None)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ from cotenant.instances.problem import (
     UnknownName,
 )
 from cotenant.papers.registry import experiment_named
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
@@ -93,6 +96,22 @@ def test_both_engines_agree() -> None:
         instance = random_services(np.random.default_rng(seed))
         highs, other = min_servers(instance), min_servers(instance, master="cp-sat")
         assert (highs.status, highs.bound) == (other.status, other.bound), seed
+
+
+@pytest.mark.parametrize(
+    "said", [{"status": Status.INFEASIBLE, "point": None}, {"bound": 1e3, "point": None}]
+)
+def test_no_bound_for_services_rests_on_what_highs_says(
+    said: dict[str, Any], engines: Callable[..., None]
+) -> None:
+    instance = random_services(np.random.default_rng(10_008))
+    best = fewest_for_rates(instance, costs=True)
+    engines(solve_program=lambda *given, **more: replace(solve_program(*given, **more), **said))
+    found = min_cost(instance)
+    assert found.solution is not None
+    assert found.bound is not None
+    assert found.bound <= (best or 0)
+    assert found.status is not Status.INFEASIBLE
 
 
 def test_covers_are_the_mixes_that_do_without_no_vm() -> None:

@@ -200,7 +200,9 @@ def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended
     outcome = method(MANY, time_limit=60.0)
     assert apart.called
     check(MANY, outcome.solution)
-    assert outcome.stop is Stop.TIME_LIMIT
+    # the answer in hand is the best there is, which a tree of cases shows
+    proved = method is max_utilization
+    assert outcome.stop is (Stop.FINISHED if proved else Stop.TIME_LIMIT)
 
 
 @pytest.mark.parametrize("policy", ["first-fit", "best-fit", "random-fit", "DRF", "fair-slots"])
@@ -221,19 +223,23 @@ def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy:
 
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])
-def test_shares_cut_short_rest_on_the_engines_bound(
-    method: Any, engines: Callable[..., None]
+@pytest.mark.parametrize("factor", [0.5, 2.0, None])
+def test_no_bound_on_shares_rests_on_what_highs_says(
+    factor: float | None, method: Any, engines: Callable[..., None]
 ) -> None:
     instance = Packing(capacity=[[5, 9]], demand=[[3, 3], [3, 1]], servers=[3])
     best = method(instance)
     assert best.status is Status.OPTIMAL
 
-    def cut(program: Any, **given: Any) -> Any:  # twice the truth
+    def wrong(program: Any, **given: Any) -> Any:  # a bound of half or twice the truth, or none
         found = solve_program(program, **given)
-        bound = None if found.bound is None else 2.0 * found.bound
-        return replace(found, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT, bound=bound)
+        if given.get("engine") == "cp-sat":
+            return found
+        if factor is None:
+            return EngineAnswer(Status.INFEASIBLE, Stop.FINISHED)
+        return replace(found, bound=None if found.bound is None else factor * found.bound)
 
-    engines(solve_program=cut)
+    engines(solve_program=wrong)
     outcome = method(instance)
-    assert best.bound < outcome.bound <= 2.0 * best.bound + 1e-9
-    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert outcome.bound >= best.bound
+    assert outcome.status is not Status.OPTIMAL or outcome.bound == best.bound

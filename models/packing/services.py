@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ..program import LinearProgram, ProgramBuilder
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -19,7 +18,8 @@ def service_program(
     servers: Integers,
     price: Integers,
     mixes: Sequence[Integers],
-    parts: Sequence[Floats],
+    gives: Sequence[Integers],
+    rates: Sequence[int],
     owed: Integers,
     *,
     integer: bool,
@@ -30,8 +30,8 @@ def service_program(
     ----------
     patterns, kind : (n, d) VMs of each size that a server holds, and (n,) the class it is of.
     servers, price : (p,) servers of each class, and their cost.
-    mixes, parts : of each service, (m, d) VMs of each size in a mix, and (m,) the part of the
-        service's rate that it gives.
+    mixes, gives, rates : of each service, (m, d) VMs of each size in a mix, (m,) what a mix gives,
+        and the rate that is asked for.
     owed : (d,) VMs of each size that are requested besides.
     integer : whole servers and mixes; otherwise the relaxation.
 
@@ -40,7 +40,9 @@ def service_program(
     """
     builder = ProgramBuilder()
     table = np.concatenate(mixes)
-    most = -(-1.0 // np.concatenate(parts))  # mixes beyond which more are of no use
+    of = np.repeat(np.arange(len(mixes)), [len(each) for each in mixes])
+    given = np.concatenate(gives)
+    most = -(-np.array(rates)[of] // given)  # mixes beyond which more are of no use
     limit = servers.astype(float)
     limit[servers >= 2**40] = float(owed.sum() + most @ table.sum(axis=1))
     taken = builder.columns(
@@ -51,7 +53,6 @@ def service_program(
     mix, place = np.nonzero(table)
     holds = (size, taken[server], patterns[server, size])
     builder.sums(len(owed), holds, (place, chosen[mix], -table[mix, place]), lower=owed)
-    of = np.repeat(np.arange(len(mixes)), [len(each) for each in mixes])
-    builder.sums(len(mixes), (of, chosen, np.concatenate(parts)), lower=1.0)
+    builder.sums(len(mixes), (of, chosen, given), lower=np.array(rates, dtype=float))
     builder.sums(len(servers), (kind, taken, 1.0), upper=limit)
     return builder.build()

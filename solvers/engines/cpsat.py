@@ -36,6 +36,8 @@ BY_CORES = ("core", "lb_tree_search")
 
 # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
 _ROOM = 2**60
+# floats below it are less than a tenth apart
+_EXACT = 2.0**48
 # float noise of a row's bounds, beside 1 and beside the bound
 _NOISE = 1e-9
 # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
@@ -62,6 +64,15 @@ class CpSatAnswer:
     bound: float | None
     message: str
     trace: tuple[tuple[float, float | None, float | None], ...] = ()
+
+    @property
+    def integer_bound(self) -> int | None:
+        """The bound on an objective in integers, exactly; None without one.
+
+        CP-SAT proves it in 64-bit integers and tells it as a float, off by a unit or two in the
+        last place: below `_EXACT` the nearest integer is it, beyond there is none.
+        """
+        return None if self.bound is None or abs(self.bound) >= _EXACT else round(self.bound)
 
 
 @validate_options

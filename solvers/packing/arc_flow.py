@@ -15,6 +15,7 @@ from ...models.packing.arc_flow import arc_flow_program
 from ..engines import solve_in_subprocess
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
+from ..proofs.tree import integer_bound
 from .bounds import best_bound
 from .fitting import trimmed
 from .presolve import Counts, Reduced, presolve
@@ -100,7 +101,7 @@ def arc_flow(
         )
     # the program on the graph
     try:
-        counts, bound = solve_graph(problem, graph, time_limit=clock.time_slice())
+        counts, bound = solve_graph(problem, graph, clock, above=floor)
     except KeyboardInterrupt:
         return _given(start, floor, Stop.INTERRUPTED, certificate)
     # the better of its answer and the start, with the better bound
@@ -218,10 +219,10 @@ class _GraphBuilder:
 
 
 def solve_graph(
-    problem: Reduced, graph: FlowGraph, *, time_limit: float | None
+    problem: Reduced, graph: FlowGraph, clock: Clock, *, above: int, most: float | None = None
 ) -> tuple[Counts | None, int | None]:
-    """An answer and a bound, either of them None without one; a bound above all servers' cost says
-    there is no answer.
+    """An answer and a bound that is better than `above`, either of them None without one; a bound
+    above all servers' cost says there is no answer. `most`: seconds, besides the clock's.
     """
     program = arc_flow_program(
         graph.tail,
@@ -233,11 +234,10 @@ def solve_graph(
         problem.servers,
         problem.price,
     )
-    answer = solve_in_subprocess(program, time_limit=time_limit)
+    answer = solve_in_subprocess(program, time_limit=clock.time_slice(2, most=most))
     raise_if_interrupted(answer.stop)
-    if answer.status is Status.INFEASIBLE:
-        return None, problem.budget + 1
-    bound = None if answer.bound is None else int(np.ceil(answer.bound - 1e-6))
+    proved = integer_bound(program, answer, clock, most, above=above)
+    bound = None if proved is None else int(min(proved, problem.budget + 1))
     if answer.point is None:
         return None, bound
     flow = np.round(answer.point).astype(np.int64)

@@ -116,7 +116,7 @@ def cp_sat(
     if not candidates:
         return Outcome(None, None, Status.UNKNOWN, answer.stop, certificate, answer.trace)
     best = min(candidates, key=lambda placement: placement.servers)
-    bound = float(max(floor, np.ceil((answer.bound or 0.0) - 1e-6)))
+    bound = float(max(floor, answer.integer_bound or 0))
     clock.trace.extend(answer.trace)
     return conclude(best, float(best.servers), bound, answer.stop, certificate, clock)
 

@@ -182,8 +182,8 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
         search.raise_bound(search.value, "CP-SAT")
     if answer.values is not None:
         search.offer(trimmed(built.counts(answer.values), kind, problem.request), "CP-SAT")
-    if answer.bound is not None and answer.values is not None:
-        search.raise_bound(min(math.ceil(answer.bound - 1e-6), search.value), "CP-SAT")
+    if answer.integer_bound is not None and answer.values is not None:
+        search.raise_bound(min(answer.integer_bound, search.value), "CP-SAT")
 
 
 def _servers(search: PortfolioState) -> np.ndarray:

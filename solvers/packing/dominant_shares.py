@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.packing.game import FairShare, scale
+from ...instances.packing.game import FairShare
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.dominant_shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_in_subprocess, solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree
+from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..proofs.tree import EXACT, integer_bound, nothing_below
 from .fixed_servers import Cluster, evenly_filled, fixed_cluster
 
 
@@ -32,8 +33,7 @@ class SharesLimits:
     keeps_time : columns up to which HiGHS keeps its time limit.
     steps, steps_between : steps that the listing of one class's combinations may take, a few
         seconds, and those between two looks at the clock.
-    seconds : for CP-SAT to decide between utilizations that differ by less than `PRECISION`, where
-        time is not limited.
+    seconds : to prove in integers what is the best, where time is not limited.
     """
 
     columns: int = 50_000
@@ -57,13 +57,8 @@ LIMITS = SharesLimits()
 Share = Annotated[float, AtLeast(0, "a dominant share")]
 
 TOLERANCE = 1e-6
-"""Sums of shares that an engine reports may be wrong by this part of themselves and of the least
-share of one VM.
-"""
-
-PRECISION = 1e-9
-"""The utilization that HiGHS reports may be wrong by this part of itself and of what one VM adds at
-most.
+"""Sums of shares of the levels before may be missed by this part of themselves and of the least
+share of one VM, in the program in floats.
 """
 
 
@@ -117,39 +112,28 @@ def max_utilization(
         tables = Stop.INTERRUPTED
     if isinstance(tables, Stop):
         return search.outcome(top, Status.UNKNOWN, tables, limits.not_listed)
-    # 3. the program in floats
+    # 3. a placement by the program in floats, whose bound counts for nothing
     answer = search.solved(tables, lambda program: _solved(program, clock, report, limits))
-    status, stop, trace = answer.status, answer.stop, answer.trace
-    if search.best is None and status is Status.INFEASIBLE:
-        return search.outcome(None, status, stop, answer.message, trace)
-    if search.best is None or answer.bound is None:
-        near = top if answer.bound is None else Fraction(-answer.bound) * search.unit
-        known = Status.UNKNOWN if search.best is None else Status.FEASIBLE
-        return search.outcome(near, known, stop, answer.message, trace)
-    # 4. its bound, rounded down to whole steps: VMs are worth whole steps
-    near = Fraction(-answer.bound) * search.unit
-    error = Fraction(PRECISION * (1 + abs(answer.bound))) * search.unit
-    highest = (near + error) // search.step * search.step
-    # 5. too near for floats: once more in whole numbers
-    below = search.worth(search.best) < highest
-    if below and stop is Stop.FINISHED and search.whole_fits(tables):
+    stop, trace = answer.stop, answer.trace
+    # 4. that none is better, or a better one, by the program in whole steps
+    if stop is not Stop.INTERRUPTED and search.whole_fits(tables):
         limit = clock.time_slice() or limits.seconds
-        again = search.solved(
-            tables, partial(solve_program, engine="cp-sat", time_limit=limit), whole=True
-        )
-        stop = again.stop
-        if again.bound is not None:
-            most = math.floor(-again.bound + 0.5) * search.step
-            near, highest = min(near, most), min(highest, most)
-    # 6. what is proved
-    value = search.worth(search.best)
-    bound = value if highest <= value else max(near, value)
-    unit = scale(instance, "utilization")
-    met = agree(float(search.begin + value), float(search.begin + bound), unit)
-    proved = highest <= value or (status is Status.OPTIMAL and met)
-    stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
-    known = Status.OPTIMAL if proved else Status.FEASIBLE
-    return search.outcome(bound, known, stop, answer.message, trace)
+        if search.nothing_better(tables, Clock(limit)):
+            top = search.worth(search.best)
+        else:
+            engine = partial(solve_program, engine="cp-sat", time_limit=limit)
+            again = search.solved(tables, engine, whole=True)
+            if search.best is None and again.status is Status.INFEASIBLE:
+                return search.outcome(None, again.status, again.stop, again.message, trace)
+            stop = again.stop
+            if again.bound is not None:
+                top = min(top, round(-again.bound) * search.step)
+    # 5. what is proved
+    known = Status.UNKNOWN
+    if search.best is not None and search.worth(search.best) == top:
+        known = Status.OPTIMAL
+        stop = stop if stop is Stop.INTERRUPTED else Stop.FINISHED
+    return search.outcome(top, known, stop, answer.message, trace)
 
 
 class _Utilization:
@@ -216,10 +200,10 @@ class _Utilization:
         return self._mean([min(pair) for pair in zip(self._free, asked, strict=True)])
 
     def whole_fits(self, tables: list[Integers]) -> bool:
-        """Whether the program in whole steps has no number that a float would not hold."""
+        """Whether the program in whole steps has no number that floats are not exact at."""
         row = np.concatenate(tables).max(axis=0, initial=0).tolist()
         most = sum(n * vms for n, vms in zip(self._whole, row, strict=True))
-        return bool(most * int(self.servers.sum()) < 2**53)
+        return bool(most * int(self.servers.sum()) < EXACT)
 
     def solved(
         self,
@@ -231,15 +215,28 @@ class _Utilization:
         """What an engine makes of the program over maximal combinations, in whole steps or in
         floats; the better placement of its own and that in hand is kept.
         """
+        program, number = self._program(tables, whole=whole)
+        answer = engine(program)
+        found = _placement(self.instance, tables, number, answer, self.cluster)
+        self.offer(found, ties=not whole)
+        return answer
+
+    def nothing_better(self, tables: list[Integers], clock: Clock) -> bool:
+        """Whether a tree of cases shows that no placement is worth more than that in hand."""
+        if self.best is None:
+            return False
+        program = self._program(tables, whole=True)[0]
+        return nothing_below(program, -int(self.worth(self.best) / self.step), clock)
+
+    def _program(
+        self, tables: list[Integers], *, whole: bool
+    ) -> tuple[LinearProgram, list[Integers]]:
         shares = self._whole if whole else [float(part / self.unit) for part in self.weight]
         cap = self.instance.requested.astype(float)
         program, number, _ = utilization_program(
             tables, self.servers, cap, np.array(shares, dtype=float), self.owed, whole=whole
         )
-        answer = engine(program)
-        found = _placement(self.instance, tables, number, answer, self.cluster)
-        self.offer(found, ties=not whole)
-        return answer
+        return program, number
 
     def outcome(
         self,
@@ -384,8 +381,7 @@ class _Leximin:
         highest = self._simple(level)
         if isinstance(self.tables, Stop) or self.shares[level] >= highest:
             return highest
-        estimate = self._estimate(self.tables, self.shares[:level])
-        highest = highest if estimate is None else min(highest, estimate)
+        self._estimate(self.tables, self.shares[:level])
         while self.shares[level] < highest and not self.clock.expired:
             if self.stop is Stop.INTERRUPTED:
                 break
@@ -394,6 +390,9 @@ class _Leximin:
             )
             answer = self._solved(program)
             if answer.status is Status.INFEASIBLE:
+                seconds = self.limits.seconds
+                if integer_bound(program, answer, self.clock, seconds) != math.inf:
+                    break
                 highest = self.shares[level]
             elif not self._offer(
                 _placement(self.instance, self.tables, number, answer, self.cluster)
@@ -428,10 +427,8 @@ class _Leximin:
             best = max(best, low * self.unit[user])
         return best
 
-    def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> Fraction | None:
-        """A placement by the program over sums of shares; returns the most its bound leaves for the
-        next share.
-        """
+    def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> None:
+        """A placement by the program over sums of shares, in floats."""
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
         sums = [
@@ -442,14 +439,6 @@ class _Leximin:
         program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
         answer = self._solved(program)
         self._offer(_placement(self.instance, tables, number, answer, self.cluster))
-        if answer.bound is None:
-            return None
-        most = Fraction(-answer.bound + TOLERANCE * (1 + abs(answer.bound))) * self.smallest - sum(
-            reached, Fraction(0)
-        )
-        return max(
-            math.floor(most / self.unit[user]) * self.unit[user] for user in self.users
-        )  # shares are of whole VMs
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
         """What users must have for shares as large as these in order, and a larger one in the place

@@ -4,7 +4,9 @@ fixed servers in CP-SAT.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from ...models.program import LinearProgram
 from ..engines import EngineName, solve_cp_sat, solve_in_subprocess, solve_program
 from ..engines.answer import EngineAnswer
 from ..outcome import Clock, Status, raise_if_interrupted
+from ..proofs.tree import integer_bound
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import trimmed
 from .generation import Prices
@@ -100,11 +103,11 @@ def by_arc_flow(search: PortfolioState, effort: float) -> None:
     except GraphTooLarge:
         return
     counts, bound = solve_graph(
-        problem, graph, time_limit=search.clock.time_slice(most=10.0 * effort)
+        problem, graph, search.clock, above=search.bound, most=10.0 * effort
     )
     search.offer(counts, "arc-flow")
     if bound is not None:
-        search.raise_bound(min(bound, search.problem.budget + 1), "arc-flow")
+        search.raise_bound(bound, "arc-flow")
 
 
 def by_assignment(search: PortfolioState, effort: float) -> None:
@@ -165,13 +168,19 @@ def pattern_solver(
     clock: Clock, seconds: float, engine: EngineName = "highs", columns: int = LIMITS.master_columns
 ) -> Solve:
     """An engine for programs over patterns: HiGHS in a process of its own where they are more than
-    so many columns, since it overruns its time limit on some.
+    so many columns, since it overruns its time limit on some. That one is infeasible is proved in
+    integers, or not known.
     """
     limit = clock.time_slice(most=seconds)
 
     def solve(program: LinearProgram) -> EngineAnswer:
         if engine == "highs" and len(program.cost) > columns:
-            return solve_in_subprocess(program, time_limit=limit)
-        return solve_program(program, engine=engine, time_limit=limit)
+            answer = solve_in_subprocess(program, time_limit=limit)
+        else:
+            answer = solve_program(program, engine=engine, time_limit=limit)
+        infeasible = answer.status is Status.INFEASIBLE
+        if infeasible and integer_bound(program, answer, clock, seconds) != math.inf:
+            return replace(answer, status=Status.UNKNOWN)
+        return answer
 
     return solve

@@ -502,8 +502,8 @@ class MovesSearch(Incumbent[Placement, int]):
             return
         if answer.values is not None:
             self._offer_rows(counts(answer.values), np.arange(len(self.kind)))
-        if answer.bound is not None:
-            self.raise_bound(math.ceil(answer.bound - 1e-6), "CP-SAT")
+        if answer.integer_bound is not None:
+            self.raise_bound(answer.integer_bound, "CP-SAT")
 
     def _offer_rows(self, count: Integers, server: Integers) -> None:
         """Offer VMs of the reduction's types on these servers."""

@@ -17,6 +17,7 @@ from ...verify.packing_prices import least_price
 from ..engines import EngineName, WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
+from ..proofs.tree import integer_bound
 from .fitting import decreasing, fit
 from .generation import Prices, prices_of
 from .patterns import all_patterns, price_patterns
@@ -48,18 +49,18 @@ class Demand:
         prices = profit[self.sizes].tolist()
         return least_price(list(zip(prices, self.rates, strict=True)), self.rate)
 
-    def mixes(self, sizes: int, most: int) -> tuple[Integers, Floats]:
-        """(m, d) all mixes that give the rate, and (m,) the part of it that each gives, 1; where
-        there are more than `most`, single VMs and their parts.
+    def mixes(self, sizes: int, most: int) -> tuple[Integers, Integers]:
+        """(m, d) all mixes that give the rate, and (m,) what each gives of it, all; where there are
+        more than `most`, single VMs and theirs.
         """
         listed = np.array([*islice(covers(self.rates, self.rate), most + 1)], dtype=np.int64)
-        parts = np.ones(len(listed))
+        gives = np.full(len(listed), self.rate, dtype=np.int64)
         if len(listed) > most:
             listed = np.eye(len(self.sizes), dtype=np.int64)
-            parts = np.array(self.rates) / self.rate
+            gives = np.array(self.rates, dtype=np.int64)
         table = np.zeros((len(listed), sizes), dtype=np.int64)
         table[:, self.sizes] = listed
-        return table, parts
+        return table, gives
 
 
 class ServiceCover:
@@ -72,7 +73,7 @@ class ServiceCover:
     owed : (d,) VMs of each size that are requested besides.
     table, kind : (n, d) all maximal fillings of a server, and (n,) its class; None where there are
         too many.
-    mixes, parts : see `Demand.mixes`.
+    mixes, gives : see `Demand.mixes`.
     """
 
     def __init__(self, instance: Packing, *, costs: bool, limits: PortfolioLimits = LIMITS) -> None:
@@ -93,7 +94,7 @@ class ServiceCover:
                 self.owed[size[i]] += int(number)
         each = limits.listed_mixes // len(self.demands)
         pairs = [demand.mixes(self.problem.types, each) for demand in self.demands]
-        self.mixes, self.parts = [table for table, _ in pairs], [parts for _, parts in pairs]
+        self.mixes, self.gives = [table for table, _ in pairs], [gives for _, gives in pairs]
         ones = np.ones(self.problem.types, dtype=np.int64)
         tables = [
             all_patterns(self.problem, c, ones, 1, most=limits.listed_patterns)
@@ -108,8 +109,8 @@ class ServiceCover:
         """The program over fillings and mixes."""
         assert self.table is not None
         return service_program(
-            self.table, self.kind, self.problem.servers, self.problem.price, self.mixes, self.parts,
-            self.owed, integer=integer,
+            self.table, self.kind, self.problem.servers, self.problem.price, self.mixes, self.gives,
+            [demand.rate for demand in self.demands], self.owed, integer=integer,
         )  # fmt: skip
 
     def prices(self, clock: Clock) -> Iterator[Floats]:
@@ -190,14 +191,15 @@ def serve(
             value = cover.proved(profit, GRID).value
             search.raise_bound(-(-value.numerator // value.denominator), "prices of sizes")
         if cover.table is not None and search.open:
-            answer = solve_program(
-                cover.program(integer=True), engine=master, time_limit=clock.time_slice()
-            )
+            program = cover.program(integer=True)
+            answer = solve_program(program, engine=master, time_limit=clock.time_slice(2))
             if answer.point is not None:
                 search.offer(cover.placement(answer.point), "program over mixes")
-            if answer.bound is not None:
-                search.raise_bound(int(np.ceil(answer.bound - 1e-6)), "program over mixes")
-            search.stop, infeasible = answer.stop, answer.status is Status.INFEASIBLE
+            bound = integer_bound(program, answer, clock, above=search.bound)
+            infeasible = bound == np.inf
+            if bound is not None and not infeasible:
+                search.raise_bound(int(bound), "program over mixes")
+            search.stop = answer.stop
             facts["fillings"] = len(cover.table)
     if infeasible and search.best is None:
         return Outcome(None, None, Status.INFEASIBLE, Stop.FINISHED, facts, tuple(clock.trace))

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ...models.program import LinearProgram
 from ...verify.program import Program
 from ...verify.reading import MOST_WORK, Refused, charge
-from ..engines import WarmStartedProgram
-from ..outcome import Clock, Status
+from ..engines import EngineAnswer, WarmStartedProgram, solve_with_cp_sat
+from ..outcome import Clock, Status, raise_if_interrupted
 from . import patience
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +47,12 @@ PROBING = 0.4
 
 AT_ONCE = 20_000_000
 """Terms that are looked at between two looks at the clock."""
+
+FEW = 100
+"""Cases of a tree after which CP-SAT is asked instead."""
+
+EXACT = 2.0**48
+"""Integers below it are far from each other as floats."""
 
 MOST_TRIED = 50
 """Columns that are compared where a case is split."""
@@ -108,6 +114,43 @@ def propagation_steps(
     """The step with such a tree and these fields of its own; none where there is no tree."""
     tree = tree_step(program, objective, clock, at, nodes)
     return [] if tree is None else [{"kind": "propagation", **fields, **tree}]
+
+
+def integer_bound(
+    program: LinearProgram, hint: EngineAnswer, clock: Clock, most: float | None = None,
+    above: float = -math.inf,
+) -> float | None:  # fmt: skip
+    """What no point of a program of integers costs less than, proved in integers: by a tree of
+    cases, or else by CP-SAT; inf where there is no point, None where nothing above `above` is.
+
+    Parameters
+    ----------
+    program : columns, coefficients and costs are integers.
+    hint : what an engine in floats says, which says only what is tried.
+    most : seconds, besides those of the clock.
+    """
+    bound = -math.inf if hint.bound is None else math.ceil(hint.bound - WHOLE)
+    bound = math.inf if hint.status is Status.INFEASIBLE else bound
+    if bound <= above:
+        return None
+    clock = Clock(clock.time_slice(most=most))
+    if nothing_below(program, bound, clock):
+        return bound
+    answer = solve_with_cp_sat(program, time_limit=clock.time_slice(), start=hint.point)
+    raise_if_interrupted(answer.stop)
+    if answer.status is Status.INFEASIBLE:
+        return math.inf
+    exact = answer.bound is not None and above < answer.bound < EXACT
+    return float(round(answer.bound or 0.0)) if exact else None
+
+
+def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:
+    """Whether a tree of few cases shows that no point of a program of integers costs less than a
+    bound; with inf, that there is no point.
+    """
+    cost = [(j, int(c)) for j, c in enumerate(program.cost.tolist()) if c]
+    objective = (cost, int(bound) - 1) if bound < math.inf else None
+    return tree_step(whole_program(program), objective, clock, nodes=FEW) is not None
 
 
 def relaxed_bound(program: Program, cost: Terms, clock: Clock) -> int | None:

@@ -13,7 +13,7 @@ import pytest
 from support.messages import refused
 from support.oracles.packing import most_cards, on_some_cards, random_cards
 from support.oracles.placement import best, state, with_cards
-from support.proved import proved
+from support.proved import case_of, has_point, proved
 from support.seeds import ranges, seeds
 
 import cotenant
@@ -32,6 +32,8 @@ from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.cards import CardLimits, card_packing, max_gpus, valid_prices
+from cotenant.verify.packing import Packing as CheckedPacking
+from cotenant.verify.packing_cards import cards_program as cards_tree_program
 
 TWO = Packing(
     capacity=[[16, 64], [32, 128]], demand=[[4, 8], [2, 4], [1, 1], [3, 3]], request=[3, 6, 4, 2],
@@ -232,7 +234,7 @@ def _doubled(proof: Any) -> None:
 
 
 def test_a_forged_price_of_a_card_proves_nothing():
-    made = proved(WASTE, "max-gpus")
+    made = proved(WASTE, "max-gpus", max_gpus(WASTE, limits=CardLimits(columns=0)))
     [level] = made.proof.levels
     assert level.value < level.bound < 100
     assert level.bound == Fraction(100 * 1150, 1200)
@@ -363,14 +365,38 @@ def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
         assert result.objective == pytest.approx(float(most), abs=1e-9)
 
 
-def test_bound_of_max_gpus_stronger_than_its_proof_file_is_named_with_both(tmp_path):
+def test_bound_of_max_gpus_beyond_its_prices_is_proved_by_a_tree_in_the_proof_file(tmp_path):
     instance = _on_one_resource(
         79_999_999_999, 3, 4, [10**10, *[3 * 10**10] * 3], [2, 3, 2, 3], [1, 0, 0, 0],
         [0, 41, 9, 70],
     )  # fmt: skip
     result = cotenant.solve(instance, "max-gpus", time_limit=10)
+    assert cotenant.prove(instance, result, tmp_path).proof_status == "certified"
+    assert recheck(instance, result).bound == "re-proved"
+    made = proved(instance, "max-gpus")
+    [level] = made.proof.levels
+    assert (level.value, level.bound) == (Fraction(533, 12), Fraction(533, 12))
+    made.refuses(lambda p: p["steps"][1].update(above=532))
+    made.refuses(lambda p: p["steps"][1]["tree"].pop())
+    made.refuses(lambda p: p["steps"].pop())
+    # without the tree in its certificate the claim is the stronger one
+    bare = {name: value for name, value in result.certificate.items() if name != "card_tree"}
+    result = replace(result, outcome=replace(result.outcome, certificate=bare))
     words = "bound 44.41666667 claimed, 45.91666667 proved"
     assert cotenant.prove(instance, result, tmp_path).weaker == words
     assert recheck(instance, result).sentence == f"NOT PROVED: {words}"
-    [row] = cotenant.compare([instance], ["max-gpus"], prove=tmp_path, time_limit=10).rows
-    assert row["proof"]["weaker"] == words
+
+
+@pytest.mark.parametrize("drawn", ranges(24_000, 10, 300), ids=str)
+def test_tree_program_of_cards_has_a_point_up_to_the_optimum_and_none_beyond(drawn):
+    for seed in drawn:
+        try:
+            given = random_cards(np.random.default_rng(seed))
+        except InvalidInstance:
+            continue
+        if given.types > 3:
+            continue
+        best = int(most_cards(given) * units_there(given) / 100)
+        checked = CheckedPacking(case_of(given), ruled=True)
+        points = [has_point(cards_tree_program(checked, above)) for above in (best - 1, best)]
+        assert points == [True, False], seed

@@ -70,16 +70,19 @@ def claims(instance: Packing, checks: ClaimChecks) -> None:
 
 
 def _cards(instance: Packing, checks: ClaimChecks) -> None:
-    """The fillings of a card, and that the prices are such, as the checker of proofs sees it."""
-    prices = checks.certificate.get("card_prices")
+    """The fillings of a card, and that prices and tree are such, as the checker of proofs sees
+    it.
+    """
     checks.compare({"fillings": len(card_packing(instance)[0].fillings)}, ())
-    if prices is not None:
+    for name, kind in (("card_prices", "prices"), ("card_tree", "propagation")):
+        if (step := checks.certificate.get(name)) is None:
+            continue
         document = parse(json.dumps(instance.document()).encode(), decimals=True)
         try:
-            packing_cards(ProofCase(document, {}, None, [[{"kind": "prices", **prices}]]))
-            checks.record("card_prices")
+            packing_cards(ProofCase(document, {}, None, [[{"kind": kind, **step}]]))
+            checks.record(name)
         except (Refused, TypeError) as why:
-            checks.record("card_prices", f"prove nothing: {why}")
+            checks.record(name, f"prove nothing: {why}")
 
 
 def _moves(instance: Packing, placement: Placement, checks: ClaimChecks) -> None:

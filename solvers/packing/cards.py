@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +15,15 @@ from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...models.packing.cards import CardPacking, CardsProgram, cards_program
+from ...verify.frame import ProofCase
+from ...verify.packing import Packing as CheckedPacking
+from ...verify.packing_cards import cards_program as cards_tree_program
+from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, raise_if_interrupted
-from ..proofs.tree import tree_step, whole_program
+from ..proofs import patience
+from ..proofs.tree import tree_step
 
 MOST_UNITS = 5_000
 """Units of a card of which fillings are listed; beyond them shares are rounded down."""
@@ -90,7 +96,8 @@ def max_gpus(
     Outcome
         `bound` in percent of all cards there are. `certificate`: `found_by`, `bound_by`, `fillings`
         of one card that are listed, and the prices that prove the bound, `card_prices`: `over`,
-        `prices` of VMs, and by class the `rates` of resources, of a `card` and of `shares` by size.
+        `prices` of VMs, and by class the `rates` of resources, of a `card` and of `shares` by size;
+        `card_tree`, the tree of cases that proves more, where there is one.
 
     Raises
     ------
@@ -409,10 +416,22 @@ class CardSearch(Incumbent[Placement, int]):
             self._offer(np.round(count.T).astype(np.int64), "the program by servers")
         if answer.bound is not None:
             most = max(math.floor(-answer.bound + 1e-6), self.value)
-            weight = [(j, int(-c)) for j, c in enumerate(built.program.cost.tolist()) if c]
-            above = [(j, -a) for j, a in weight], -most - 1
-            if most < self.bound and tree_step(whole_program(built.program), above, self.clock):
+            if most < self.bound and (tree := self._tree(most)) is not None:
+                self.certificate["card_tree"] = {"above": most, **tree}
                 self.raise_bound(most, "the program by servers, proved by a tree of cases")
+
+    def _tree(self, most: int) -> dict[str, Any] | None:
+        """The tree of cases that shows that no answer allocates more units, as a proof holds it;
+        None where there is none, or the verifier would not list the program.
+        """
+        text = json.dumps(self.instance.document()).encode()
+        case = ProofCase(parse(text, decimals=True), {}, None, [])
+        try:
+            with patience():
+                program = cards_tree_program(CheckedPacking(case, ruled=True), most)
+        except Refused:
+            return None
+        return tree_step(program, program.rows.pop(), self.clock)
 
 
 def in_least_units(problem: CardPacking) -> CardPacking:

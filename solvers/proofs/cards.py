@@ -1,4 +1,4 @@
-"""Proofs of the most cards allocated: the prices of the bound."""
+"""Proofs of the most cards allocated: the prices of the bound, or a tree beyond them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from . import Task, checked_proof, claimed_if_refused
 
 
 def max_gpus(task: Task) -> Proof:
-    """Of `max-gpus`: prices of VMs, and of resources, cards and shares by class."""
+    """Of `max-gpus`: prices of VMs, and of resources, cards and shares by class; and the tree of
+    cases that shows more than these, where the method found one.
+    """
     step = task.outcome.certificate.get("card_prices")
     if step is None:
         search = CardSearch(task.instance, task.clock, np.random.default_rng(0))
         step = search.shown(search.relaxed()[1])
+    steps = [{"kind": "prices", **step}]
+    if (tree := task.outcome.certificate.get("card_tree")) is not None:
+        steps.append({"kind": "propagation", **tree})
     with claimed_if_refused():
-        return checked_proof(task, [{"kind": "prices", **step}])
+        return checked_proof(task, steps)

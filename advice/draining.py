@@ -17,7 +17,7 @@ from .plan import SECONDS, Advice, plan_advice, plans_of, require_kinds, unmoved
 from .safety import with_spares
 from .scheduler_filters import Scheduler
 from .solve_budget import Say, SolveBudget
-from .state import CORDONED, ClusterState, Node, Pod, Role, change_nodes, change_pods
+from .state import ClusterState, Node, Pod, Role, change_nodes, change_pods, cordoned
 from .to_packing import translate
 
 
@@ -73,14 +73,8 @@ def drain(
         if node not in names:
             raise UnknownName(state.host_noun, node, names)
     require_kinds(released)
-    state = unpriced(state)
+    state = cordoned(unpriced(state), nodes)
     work = SolveBudget(time_limit, say)
-    if state.platform == "kubernetes":  # a node is cordoned before it is drained
-        state = change_nodes(
-            state,
-            lambda one: replace(one, taints=(*dict.fromkeys((*one.taints, CORDONED)),))
-            if one.name in nodes else one,
-        )  # fmt: skip
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node in nodes)
     scheduler = Scheduler(state)
     refused = {

@@ -7,7 +7,7 @@ Nothing here decides anything: `to_packing` translates a state for the solvers, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -409,3 +409,12 @@ def change_pods(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterSta
 def change_nodes(state: ClusterState, change: Callable[[Node], Node]) -> ClusterState:
     """The state with what a function makes of each node."""
     return replace(state, nodes=tuple(map(change, state.nodes)))
+
+
+def cordoned(state: ClusterState, names: Collection[str]) -> ClusterState:
+    """The state where some nodes take no new pods, as `kubectl drain` begins with."""
+
+    def closed(node: Node) -> Node:
+        return replace(node, taints=(*dict.fromkeys((*node.taints, CORDONED)),))
+
+    return change_nodes(state, lambda node: closed(node) if node.name in names else node)

@@ -256,8 +256,8 @@ class _Builder(Kinds):
         rule.bounds = bool(sure)
         rule.tightened = self._number(rule) > rule.most and self._least(rule, until) > 0
         there = sum((self.there[kind] for kind in rule.kinds), Counter[int]())
-        elsewhere = max((there[n] for n in {*there} - {*old}), default=0)
-        limit = self._least(rule, old) == 0 and elsewhere <= rule.most
+        elsewhere = {n for n in {*there} - {*old} if there[n] > rule.most}
+        limit = self._least(rule, old) == 0 and not elsewhere
         limit |= bool(self.new_nodes) or self.zone_key not in ("", rule.topology)
         # 2. zones, which a bound has only where no node that counts is let go
         if not limit and (not self.for_bound or len(sure) == len(counting)):
@@ -267,17 +267,36 @@ class _Builder(Kinds):
         # 3. a limit: no node has more than the skew above what the emptiest can have
         rule.sort = "limit"
         rule.most += self._least(rule, sure) * self.for_bound
-        if rule.tightened and not self.for_bound:
-            elsewhere = max(there.values(), default=0)
-        if elsewhere > rule.most and not self._broken(rule):
-            rule.why = "a node has more than the skew, and zones are kept besides"
+        if (
+            elsewhere
+        ):  # a limit would count there too: where all that move leave, that proves nothing
+            rule.bounds, rule.tightened = False, True
+        if not {self.state.nodes[n].name for n in elsewhere} <= self.drained_nodes:
+            rule.why = "a node that it does not count has more than the skew"
+        elif rule.tightened and not self.for_bound and not self._broken(rule):
+            self._keep_fewest(rule, [self.state.nodes[n].name for n in old])
+
+    def _keep_fewest(self, rule: Rule, names: Sequence[str]) -> None:
+        """Pin on each node as many pods as the emptiest has: each may have so many more then."""
+        on: dict[str, list[int]] = {name: [] for name in names}
+        for number in (n for kind in rule.kinds for n in self.kinds[kind]):
+            on.get(self.state.pods[number].node, []).append(number)
+        least = min((len(on[name]) * (name not in self.drained_nodes) for name in names), default=0)
+        rule.most += least
+        words = f"{rule.words}: each node keeps {least}, as zones are kept besides"
+        for pods in on.values():
+            pods.sort(key=lambda n: self.state.pods[n].role is not Role.FIXED)
+            self.reasons.update(
+                {n: self.reasons[n] | {("spread", words): None} for n in pods[:least]}
+            )
 
     def _least(self, rule: Rule, nodes: Sequence[int]) -> int:
         """No more pods of a spread than these can be on the node that has the fewest of them."""
         kinds = [*rule.kinds]
         pods = [self.state.pods[n] for kind in kinds for n in self.kinds[kind]]
         found = len(pods) // max(1, len(nodes))
-        may_stay = Counter(p.node for p in pods if p.role is Role.FIXED or not self.for_bound)
+        leave = self.drained_nodes if self.for_bound else ()
+        may_stay = Counter(p.node for p in pods if p.role is Role.FIXED or p.node not in leave)
         for n in nodes:
             name = self.state.nodes[n].name
             if name in self.drained_nodes or not self.may_be[kinds, n].any():

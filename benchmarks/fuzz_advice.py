@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import numpy as np
-from support.advice_cases import Claim, claims
+from support.advice_cases import Claim, claims, spreads_over_nodes
 from support.advice_states import random_list
 from support.gpu_cases import gpu_claims, random_gpu_list, share_claims
 
@@ -34,6 +34,7 @@ def tried_out(seed: int, all_routes: bool, gpus: bool) -> Iterator[Claim]:
             yield from share_claims(seed)
         else:
             yield from claims(seed, all_routes=all_routes)
+            yield from spreads_over_nodes(seed)
     except Exception as error:
         yield "no error", False, repr(error)
 

@@ -25,10 +25,10 @@ from cotenant.advice.repairing import repair
 from cotenant.advice.safety import safe, with_spares, without
 from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
 from cotenant.advice.selectors import selects
-from cotenant.advice.state import ClusterState, Growth, Node, Pod, Role
+from cotenant.advice.state import ClusterState, Growth, Node, Pod, Role, cordoned
 from cotenant.advice.to_packing import translate
 from cotenant.instances.problem.errors import InvalidInstance
-from support.advice_states import HOST, ZONE, random_list
+from support.advice_states import HOST, ZONE, random_list, random_spread
 from support.oracles.advice import best_placement, fewest_reached, joint_placements
 from support.oracles.advice_filters import Cluster
 from support.oracles.advice_program import fewest_moves, fewest_servers
@@ -79,6 +79,15 @@ def resilience(seed: int) -> Iterator[Claim]:
     yield from _repairing(state)
     yield from _losing(state)
     yield from _draining(state, *(node.name for node in state.nodes[:2]))
+
+
+def spreads_over_nodes(seed: int) -> Iterator[Claim]:
+    """Nodes, repairs and drains of a state whose pods are spread over single nodes."""
+    state = kubernetes_state({"state.json": random_spread(np.random.default_rng(seed))})
+    yield from _against_placements(state, advise(state, pending=False))
+    yield from _repairing(state)
+    yield from _draining(state, "n0")
+    yield from _draining(state, "n0", "n1")
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
@@ -391,6 +400,7 @@ def _counts_others(state: ClusterState) -> bool:
 def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
     """Whether nodes can be emptied, and with how few moves, against every placement."""
     found, anywhere = drain(state, *names), len(state.nodes)
+    state = cordoned(state, names)
     if found.impossible.startswith("whatever else moves"):
         free = best_placement(state, set(), within=anywhere, emptied=names)
         yield "a node that cannot be emptied", free is None, free

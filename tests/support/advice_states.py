@@ -194,6 +194,34 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
     return content
 
 
+def random_spread(rng: np.random.Generator) -> dict[str, Any]:
+    """A List of two to four nodes and up to six pods of one spread over single nodes, as it comes;
+    some with a control-plane node, a cordoned one, pods that stay, or a spread over zones besides.
+    """
+    n = int(rng.integers(2, 5))
+    counts = rng.multinomial(rng.integers(1, 7), np.ones(n) / n).tolist()
+    policy = str(rng.choice(["Ignore", "Honor"]))
+    rule = spread("a", int(rng.integers(1, 4)), HOST, nodeTaintsPolicy=policy)
+    further = int(rng.integers(8))  # in half of the states nothing
+    if further == 0:
+        rule += spread("a", int(rng.integers(1, 3)))
+    nodes = [
+        node(f"n{k}", int(max(rng.integers(2, 7), counts[k])), zone=f"z{k % 2}") for k in range(n)
+    ]
+    if further == 1:
+        nodes[-1]["metadata"]["labels"]["node-role.kubernetes.io/control-plane"] = ""
+        nodes[-1]["spec"]["taints"] = [{"key": "control-plane", "effect": "NoSchedule"}]
+    if further == 2:
+        nodes[-1]["spec"]["unschedulable"] = True
+    places = [f"n{k}" for k, number in enumerate(counts) for _ in range(number)]
+    owners = [rng.choice(["", "ReplicaSet"]) if further == 3 else "ReplicaSet" for _ in places]
+    pods = [
+        pod(f"a-{k}", on, labels={"app": "a"}, owner=str(owner), topologySpreadConstraints=rule)
+        for k, (on, owner) in enumerate(zip(places, owners, strict=True))
+    ]
+    return listed(*nodes, *pods)
+
+
 def _placed(rng: np.random.Generator, content: dict[str, Any], *, broken: bool) -> None:
     """Put each pod that is nowhere on a node that takes it, or (broken) on any."""
     names = [item["metadata"]["name"] for item in content["items"] if item["kind"] == "Node"]

@@ -129,7 +129,7 @@ def out_of_range(field: FieldType) -> Iterator[float]:
     if not field.infinite:
         yield np.inf
     if field.whole or field.hint is int or (field.axes and field.dtype is np.int64):
-        yield 1.5
+        yield 4 / 3  # 1.5 is taken in tenths, where amounts are
 
 
 def invalid_values(instance: Any, field: FieldType) -> Iterator[Any]:

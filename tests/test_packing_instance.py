@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import refused
 
+from cotenant import solve
+from cotenant.analysis.run.proving import prove_file
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
@@ -350,15 +354,32 @@ def test_servers_are_sorted_as_by_a_stable_sort() -> None:
         assert (room.tolist(), slack[:found].tolist()) == expected
 
 
-@pytest.mark.parametrize("field", ["capacity", "demand"])
-@pytest.mark.parametrize("form", ["arrays", "json"])
-def test_an_amount_with_decimals_is_refused_with_the_cure(tmp_path, field, form) -> None:
-    fields = {"capacity": [[4, 8]], "demand": [[1, 2]], "request": [1], field: [[1.5, 2]]}
-    with refused(InvalidInstance) as caught:
-        if form == "arrays":
-            Packing(**fields)
-        else:
-            path = tmp_path / "a.json"
-            path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
-            read(path)
-    assert "smaller unit" in str(caught.value)
+def test_amounts_with_decimals_are_scaled_alike_in_arrays_frames_json_and_tables(tmp_path) -> None:
+    import pandas
+
+    capacity, demand = [[4, 8.5]], [[0.1, 2], [1.25, 0.5]]
+    given: dict[str, Any] = {"request": [3, 1], "names": ("a", "b"), "resources": ("cpu", "mem")}
+    path = tmp_path / "a.json"
+    fields = {"capacity": capacity, "demand": demand, **given}
+    path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
+    (tmp_path / "vms.csv").write_text("name,cpu,mem,count\na,.1,2,3\nb,1.250,.5,1\n")
+    (tmp_path / "hosts.csv").write_text("name,cpu,mem,count\nh,4,8.50,inf\n")
+    frame = pandas.DataFrame(demand, ["a", "b"], ["cpu", "mem"])
+    room = pandas.DataFrame(capacity, ["h"], ["cpu", "mem"])
+    for found in (
+        Packing(**fields),
+        read(path, Packing),
+        Packing.from_frame(frame, capacity=room, request=[3, 1]),
+        vms_csv(tmp_path / "vms.csv", hosts=str(tmp_path / "hosts.csv")),
+    ):
+        assert found.capacity.tolist() == found.initial_capacity.tolist() == [[400, 85]]
+        assert found.demand.tolist() == [[10, 20], [125, 5]]
+        assert found.resources == ("cpu [1/100]", "mem [1/10]")
+    with refused(InvalidFile):  # the verifier reads integers only
+        prove_file(found, path, solve(found, "min-servers"), tmp_path / "p.json")
+
+
+@pytest.mark.parametrize("amount", [1 / 3, 1.0000001, -0.5, math.nan, math.inf, 1e300, "x", None])
+def test_amount_that_is_no_decimal_of_few_digits_is_refused_with_the_cure(amount) -> None:
+    with refused(InvalidInstance):
+        Packing(capacity=[[4, 8]], demand=[[amount, 2]], request=[1])

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from ... import catalog
 from ...instances.problem.base import Instance
-from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.errors import InvalidFile, InvalidInstance
 from ...instances.problem.files import locate, write, write_bytes, write_text
 from ...instances.problem.option_types import Range, validate_options
 from ...instances.problem.proof import Level, Proof
@@ -23,6 +23,7 @@ from ...solvers.engines.interpreter import isolated
 from ...solvers.outcome import Clock, implies
 from ...solvers.proofs import Claimed, Task
 from ...solvers.proofs.vipr import certificates
+from ...verify import Refused
 from ..registry import analysis_of
 from .result import LOOSEST, Result
 
@@ -154,6 +155,11 @@ def prove_file(
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why), basis=replayed)
+    except Refused as why:
+        raise InvalidFile(
+            f"{path}: {why}; expected numbers as the verifier reads them. Write the instance anew: "
+            f"cotenant.write(cotenant.read({str(path)!r}), 'new.json')"
+        ) from None
     proof.write(out, instance.name, sha256(content).hexdigest())
     seconds, clock = clock.seconds, Clock()
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption, spelled
+from ..problem.fields import MOST_DECIMALS, decimals
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.tables import AMOUNT, LARGEST, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .instance import Packing
 
 _ELASTIC = {"inf": np.inf}
@@ -21,9 +21,6 @@ _UNLIMITED = {"inf": np.inf, "": np.inf}
 _CARDS = ("cards", "card_model", "card_demand", "card_share", "card_models")
 _RULES = ("zone", "allowed", "most_per_server", "apart", "skew", "server", *_CARDS)
 _NOT_RESOURCES = ("name", "count", "cost", *_RULES)
-
-MOST_DECIMALS = 6
-"""Of an amount: more would be a matter of units."""
 
 
 @validate_options
@@ -68,14 +65,6 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
             f"{main} and {others['hosts']} do not have the same resources: {', '.join(odd)} "
             f"{'is' if len(odd) == 1 else 'are'} in only one of them"
         )
-    scale = [
-        10 ** max(_decimals(table.amounts[name]) for table in (vms, servers))
-        for name in vms.resources
-    ]
-    resources = [
-        name if times == 1 else f"{name} [1/{times}]"
-        for name, times in zip(vms.resources, scale, strict=True)
-    ]
     remarks = [f"VMs of {main.name} on hosts of {others['hosts'].name}", vms.written]
     if not servers.counted:
         remarks.append(
@@ -83,12 +72,12 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
             "many as needed)"
         )
     return Packing(
-        capacity=servers.whole(vms.resources, scale),  # type: ignore[arg-type]
-        demand=vms.whole(vms.resources, scale),  # type: ignore[arg-type]
+        capacity=servers.amounts(vms.resources),  # type: ignore[arg-type]
+        demand=vms.amounts(vms.resources),  # type: ignore[arg-type]
         request=vms.count,  # type: ignore[arg-type]
         servers=servers.count,  # type: ignore[arg-type]
         cost=servers.cost,  # type: ignore[arg-type]
-        resources=tuple(resources),
+        resources=tuple(vms.resources),
         names=vms.names,
         class_names=servers.names,
         name=name_of(path),
@@ -185,7 +174,6 @@ class _Things:
                 "a whole number for each host"
             )
         self.resources = [name for name in table.columns if name not in _NOT_RESOURCES]
-        self.amounts = {name: [_amount(row, name) for row in rows] for name in self.resources}
         self.counted = "count" in table.places
         self.count = (
             [_whole(row, "count", _ELASTIC) for row in rows] if self.counted else [1.0] * len(rows)
@@ -193,15 +181,9 @@ class _Things:
         self.cost = [row.whole("cost") for row in rows] if "cost" in table.places else None
         self.written = table.written
 
-    def whole(self, resources: list[str], scale: list[int]) -> list[list[int]]:
-        """One row for each thing, one amount for each resource, in whole units."""
-        columns = [
-            [int(amount * times) for amount in self.amounts[name]]
-            for name, times in zip(resources, scale, strict=True)
-        ]
-        if any(amount >= LARGEST for column in columns for amount in column):
-            raise InvalidFile(f"{self.path} has an amount of 2**53 or more; choose a larger unit")
-        return [list(row) for row in zip(*columns, strict=True)]
+    def amounts(self, resources: list[str]) -> list[list[float]]:
+        """One row for each thing, one amount for each resource."""
+        return [[_amount(row, name) for name in resources] for row in self.rows]
 
 
 def _table(path: Path) -> _Things:
@@ -214,9 +196,9 @@ def _table(path: Path) -> _Things:
     return _Things(table)
 
 
-def _amount(row: CsvRow, column: str) -> Decimal:
-    value = Decimal(repr(row.number(column, AMOUNT))).normalize()
-    if _decimals([value]) > MOST_DECIMALS:
+def _amount(row: CsvRow, column: str) -> float:
+    value = row.number(column, AMOUNT)
+    if decimals(value) > MOST_DECIMALS:
         raise row.wrong(column, f"at most {MOST_DECIMALS} decimals", "Choose a smaller unit")
     return value
 
@@ -227,8 +209,3 @@ def _whole(row: CsvRow, column: str, blank: dict[str, float]) -> float:
     if value % 1 and value != np.inf:
         raise row.wrong(column, "a whole number, 0 or more, or inf for as many as there can be")
     return value
-
-
-def _decimals(values: list[Decimal]) -> int:
-    """The most digits behind the point."""
-    return max([0, *(-int(value.as_tuple().exponent) for value in values)])

@@ -12,8 +12,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
@@ -49,7 +51,8 @@ class Axes:
     also : an axis that the array may have in front of the others.
     fill : every entry where the field is not given.
     where : a method of the instance that says which entries are looked at; all when "".
-    parts : what to do about an entry that should be whole and is not.
+    parts : what to do about an entry with more than `MOST_DECIMALS`; where it is given, entries
+        with fewer are taken in smaller units, see `in_smaller_units`.
     """
 
     names: str
@@ -194,6 +197,8 @@ def set_fields(instance: Any) -> dict[str, int]:
     """
     lengths: dict[str, int] = {}
     types, counted = field_types(type(instance)), type(instance).counted
+    for name, value in in_smaller_units(types, vars(instance)).items():
+        set_field(instance, name, value)
     for field in types:
         value = getattr(instance, field.name)
         if field.axes is not None:
@@ -218,6 +223,58 @@ def set_fields(instance: Any) -> dict[str, int]:
             else:
                 check_range(field, value)
     return lengths
+
+
+MOST_DECIMALS = 6
+"""Of an amount: more would be a matter of units."""
+
+
+def decimals(value: float) -> int:
+    """How many digits a finite number has behind the point, as it is written shortest."""
+    return max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
+
+
+def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that change where amounts have decimals: for each entry of their last axis all are
+    multiplied by the same power of ten, exactly, and its name says so, as in "cpu [1/10]".
+
+    Nothing changes where one is negative or no finite number, or has too many decimals.
+    """
+    marked = [field for field in types if field.axes is not None and field.axes.parts]
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for field in marked:
+        with suppress(ValueError, TypeError, OverflowError):  # refused where it is looked at
+            raw = np.asarray(given.get(field.name))
+            if raw.ndim == 2:
+                arrays[field.name] = raw if raw.dtype.kind in "iu" else raw.astype(float)
+    parts = {name: raw for name, raw in arrays.items() if raw.dtype.kind == "f"}
+    if len({raw.shape[1] for raw in arrays.values()}) != 1 or not (
+        all(((raw >= 0) & (raw < 2**53)).all() for raw in parts.values())
+        and any((raw % 1).any() for raw in parts.values())
+    ):
+        return {}
+    width = next(iter(arrays.values())).shape[1]
+    most = [
+        max(decimals(x) for raw in parts.values() for x in np.unique(raw[:, j]).tolist())
+        for j in range(width)
+    ]
+    if max(most) > MOST_DECIMALS:
+        return {}
+    found: dict[str, Any] = {
+        name: [[int(Decimal(repr(x)) * 10**d) for x, d in zip(row, most, strict=True)]
+               for row in raw.tolist()]
+        for name, raw in arrays.items()
+    }  # fmt: skip
+    axis = marked[0].axes.names.split()[-1]  # type: ignore[union-attr]
+    for field in types:
+        if field.names is not None and field.names.axis == axis:
+            names = given.get(field.name) or [str(place) for place in range(width)]
+            if len(names) == width:
+                found[field.name] = [
+                    f"{name} [1/{10**d}]" if d else name
+                    for name, d in zip(names, most, strict=True)
+                ]
+    return found
 
 
 def _array(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from .base import Instance
 from .documents import in_words, shortened, to_json_value, whole_json_numbers, wrong_field
 from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
-from .fields import field_types
+from .fields import field_types, in_smaller_units
 from .json_detection import document_kind, hint
 from .option_types import validate_options
 from .reading import is_standard_input, is_version, parse_json, read_text
@@ -288,7 +288,9 @@ def _validated(
         document = kind.model_validate(_shortened(content, first, found), strict=True)
     except pydantic.ValidationError as error:
         if any(entry["type"] == "int_type" for entry in error.errors()):
-            plain = whole_json_numbers(content)  # 4.0 is 4, as other programs write it
+            # 4.0 is 4, as other programs write it, and 4.5 cores are 45 tenths
+            types = field_types(kind.instance_type)
+            plain = whole_json_numbers(content | in_smaller_units(types, content))
             if json.dumps(plain) != json.dumps(content):
                 return _validated(name, plain, text, path, {})  # each entry by itself
         place, seen, expected = wrong_field(error)

@@ -137,6 +137,9 @@ def game_document(path: PathLike) -> str:
     """The JSON document, with a list by bit mask, of the game in a file; see `read_game`."""
     if (game := read_game(path)) is None:
         raise InvalidFile(f"{os.fspath(path)} is no game; expected values or costs of coalitions")
+    if not isinstance(game.numbers, list) or {*map(type, game.numbers)} - {int, Decimal}:
+        seen = f"{os.fspath(path)}: {game.kind} is {shortened(game.numbers)}"
+        raise InvalidFile(f"{seen}; expected numbers, as a list by bit mask or an object")
     head = {"cotenant": 1, "problem": "game", "name": game.name, "names": game.names}
     numbers = ", ".join(map(str, game.numbers))  # decimals as they are written
     return f'{json.dumps(head)[:-1]}, "{game.kind}": [{numbers}]}}\n'

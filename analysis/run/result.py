@@ -23,7 +23,12 @@ from ...instances.problem.base import (
     Solution,
 )
 from ...instances.problem.documents import shortened, to_json_value
-from ...instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidOption
+from ...instances.problem.errors import (
+    CotenantError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidOption,
+)
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.json_detection import document_kind
 from ...instances.problem.option_types import validate_options
@@ -209,8 +214,11 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             return cls._rebuilt(content)
         except KeyError as error:
             raise InvalidFile(f"not a whole result: {error} is missing") from None
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (CotenantError, ValueError) as error:
             raise InvalidFile(f"not a whole result: {error}") from None
+        except (LookupError, TypeError, AttributeError, OverflowError):
+            expected = "fields of the types that `cotenant solve --out` writes"
+            raise InvalidFile(f"not a whole result: expected {expected}") from None
 
     @classmethod
     def _rebuilt(cls, content: Mapping[str, Any]) -> Result:

@@ -29,6 +29,9 @@ CONFIDENCE = 0.95
 LEAST_SLOWDOWN = 1 / (1 - LEAST_PENALTY)
 """Below it a penalty would be less than any that an instance holds."""
 
+_LARGEST = 1e12
+"""Of a slowdown or penalty: squares of its differences are finite."""
+
 Intervals = Literal["together", "pooled", "each", "none"]
 
 
@@ -271,6 +274,8 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
                 raise row.wrong(column, "a service of the table of services")
             pair.append(place.setdefault(name, len(place)))
         value = row.number(what, None, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair")
+        if _LARGEST < abs(value) < np.inf:
+            raise row.wrong(what, f"a number of at most {_LARGEST:g}")
         if what == "slowdown" and value <= 0:
             raise row.wrong(what, "a number above 0: run time beside it over run time alone")
         if what == "slowdown" and value < LEAST_SLOWDOWN:

@@ -123,6 +123,8 @@ def trace_jobs(text: str, path: PathLike) -> list[tuple[str, int, float, float]]
 def _rows(table: dict[str, Any]) -> GavelTable:
     if "jobs" in table:
         jobs = tuple((name, 1) for name in table["jobs"])
+        if not all(isinstance(name, str) for name, _ in jobs):
+            raise TypeError
         alone = np.array(table["isolated_throughput"], dtype=float)
         rows = table["corun_throughput_of_row"]
         shared = [[np.nan if value is None else value for value in row] for row in rows]

@@ -82,7 +82,9 @@ class CsvTable:
         self.delimiter, text = (delimiter, text) if delimiter else separator(text)
         self.marks: set[str] = set()
         self._rows = csv_rows(text, path, self.delimiter)
-        header = [name.strip() for name in next(self._rows, (1, []))[1]]
+        if (first := next(self._rows, None)) is None:
+            raise InvalidFile(f"{self.path} is empty; expected {','.join(needed) or 'a header'}")
+        header = [name.strip() for name in first[1]]
         self.columns = list(columns) or ([name.lower() for name in header] if lower else header)
         self.places = {name: place for place, name in reversed(list(enumerate(self.columns)))}
         twice = None if alike else repeated(name for name in self.columns if name)

@@ -1,0 +1,178 @@
+"""Files that hold nothing, and JSON with values of wrong types in every place: refused in our words,
+or read as an instance of which nothing is said to be proved.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cotenant
+from cotenant.advice.reading import known_formats
+from cotenant.analysis.run.result import Result
+from cotenant.instances.coalitions import game_document
+from cotenant.instances.problem import PROBLEM_NAMES, CotenantError
+from cotenant.instances.problem.registry import problem_named, resolve
+
+ROOT = Path(cotenant.__file__).parent
+HEADERS = {
+    "penalty-csv": "job,a", "slowdown-csv": "job,a", "fair-co2": "job,a,alone",
+    "pairs-csv": "service,beside,slowdown", "jobs-csv": "user,server,seconds@1,budget,work",
+    "vms-csv": "name,cpu,mem,count", "azure-vm": "vm,cpu_cores,mem_gb,start_s,end_s_lo",
+    "alibaba-openb": "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time",
+    "mig": "Mig instance,Batch size,Workload Number,Throughput,Latency",
+    "admission-csv": "vm,fast,slow", "organizations-csv": "organization,release,processing",
+    "swf": "; MaxProcs: 4", "accounting-csv": "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS",
+    "sacct": "JobID|Account|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|State|JobName",
+    "classes-csv": "class,share,service_mean,ht1,pcie,bandwidth",
+    "groups-csv": "group,job,penalty", "curves-csv": "job,pressure,penalty",
+    "accelerators-csv": "job,device,throughput", "quanta-csv": "user,mon",
+    "preferences": "agent,list", "vbp": "2\n10 20\n0",
+}  # fmt: skip
+BESIDE = {
+    "nodes": "cpu_milli,memory_mib,gpu\n32000,65536,4\n", "hosts": "name,cpu,mem,count\nh,8,16,2\n",
+    "organizations": "organization,machines\nA,1\n", "devices": "device,count\nV100,1\n",
+    "jobs": "job,count,threads,length,pressure\nx,3,2,5,1\n", "speed": "job,fast,slow\nx,2,1\n",
+}  # fmt: skip
+OPTIONS: dict[str, dict[str, Any]] = {
+    "organizations-csv": {"horizon": 20}, "classes-csv": {"rate": 1000}, "quanta-csv": {"share": 2},
+}  # fmt: skip
+EMPTY = ("", "\n \n", "{}", "[]", "null", '{"items": []}', '{"kind": "List", "items": []}')
+
+
+READERS: dict[str, Callable[..., Any]] = {
+    **{f"{problem} {form}": resolve(place) for problem in PROBLEM_NAMES
+       for form, place in problem_named(problem).formats.items()},
+    **{form: resolve(known_formats()[form]) for form in ("kubernetes", "proxmox", "openstack")},
+    "json": cotenant.read, "game": game_document, "result": Result.read,
+}  # fmt: skip
+"""Of every format of every problem, and of documents."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_file_of_nothing_is_refused_in_our_words(tmp_path: Path, name: str) -> None:
+    form = name.rpartition(" ")[2]
+    given = dict(OPTIONS.get(form, {}))
+    for option, text in BESIDE.items():
+        (tmp_path / f"{option}.csv").write_text(text)
+        if option in signature(READERS[name]).parameters:
+            given[option] = str(tmp_path / f"{option}.csv")
+    path = tmp_path / ("bert.csv" if form == "mig" else "file")
+    for text in (*EMPTY, HEADERS.get(form, "a,b") + "\n"):
+        path.write_text(text)
+        with pytest.raises(CotenantError) as caught:
+            READERS[name](tmp_path if form == "mig" else path, **given)
+        require_own_words(caught.value)
+
+
+def test_every_reader_has_a_header_or_is_of_json() -> None:
+    assert {name.rpartition(" ")[2] for name in READERS} == {
+        *HEADERS, "gavel", "colocation", "kubernetes", "proxmox", "openstack", "json", "game",
+        "result",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("problem", PROBLEM_NAMES)
+def test_instance_of_empty_lists_is_refused_in_our_words(tmp_path: Path, problem: str) -> None:
+    path, head = tmp_path / "a.json", {"cotenant": 1, "problem": problem}
+    fields = cotenant.read(f"{problem}/tiny").document()
+    for content in ({}, {name: [] if isinstance(value, list) else value
+                         for name, value in fields.items()}):  # fmt: skip
+        path.write_text(json.dumps(head | content))
+        with pytest.raises(CotenantError) as caught:
+            cotenant.read(path)
+        require_own_words(caught.value)
+
+
+PYTHON = re.compile(
+    r"NoneType|Error\b|Traceback|not iterable|not subscriptable|'(int|str|list|dict|float|bool)'"
+    r"|attribute|unhashable|positional argument|ufunc|numpy\.|<class|__"
+)
+"""Words of Python and its libraries, which no message has."""
+
+
+def require_own_words(error: CotenantError) -> None:
+    assert not PYTHON.search(str(error)), str(error)
+    assert str(error).strip()
+
+
+WRONG: tuple[Any, ...] = (None, "x", "", [], [[]], {}, {"a": [1]}, True, -1, 0.5, 10**400, 1e308)
+
+
+def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of a document, of long lists the first and the last."""
+    if before:
+        yield before
+    if isinstance(value, dict):
+        for key in value:
+            yield from places(value[key], (*before, key))
+    elif isinstance(value, list):
+        for index in sorted({0, len(value) - 1} & {*range(len(value))}):
+            yield from places(value[index], (*before, index))
+
+
+GAVEL = {
+    "v100": {"jobs": ["a", "b"], "isolated_throughput": [10.0, 20.0],
+             "corun_throughput_of_row": [[5.0, 6.0], [7.0, 0.0]]},
+}  # fmt: skip
+DOCUMENTS: dict[str, tuple[str, Callable[[], Any]]] = {
+    **{problem: ("json", partial(lambda name: cotenant.read(f"{name}/tiny").document()
+                                 | {"cotenant": 1, "problem": name}, problem))
+       for problem in PROBLEM_NAMES},
+    "gavel of rows": ("accelerators gavel", lambda: GAVEL),
+    "gavel": ("colocation gavel", lambda: {
+        "v100": {"('a', 1)": {"null": 3.0, "('b', 1)": [2.0, 1.0]}, "('b', 1)": {"null": 2.0}}}),
+    "preferences": ("colocation preferences", lambda: {"a": ["b", ["c"]], "b": ["a"], "c": ["b"]}),
+    "game": ("game", lambda: {
+        "cotenant": 1, "problem": "game", "name": "g", "names": ["a", "b"], "values": [0, 1, 2, 4]}),
+    "game by name": ("game", lambda: {"values": {"a": 1, "a,b": 4, "b": 2.5}}),
+    "kubernetes": (
+        "kubernetes", lambda: json.loads((ROOT / "advice" / "data" / "shop.json").read_text())),
+    "result": ("result", lambda: cotenant.solve(cotenant.read("quanta/tiny"), "horizon").document()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 7])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_json_of_a_wrong_type_in_any_place_is_taken_or_refused_in_our_words(
+    tmp_path: Path, name: str, step: int
+) -> None:
+    form, make = DOCUMENTS[name]
+    good, path = make(), tmp_path / "a.json"
+    options = {"devices": "v100:1"} if form == "accelerators gavel" else {}
+    tried = [(place, wrong) for place in places(good) for wrong in WRONG]
+    for place, wrong in tried[::step]:
+        content = copy.deepcopy(good)
+        inner = content
+        for part in place[:-1]:
+            inner = inner[part]
+        inner[place[-1]] = wrong
+        path.write_text(json.dumps(content))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                READERS[form](path, **options)
+        except CotenantError as error:
+            require_own_words(error)
+
+
+@pytest.mark.parametrize("seen", ["1e308", "1e200", "-1e308"])
+def test_runs_of_a_pair_beyond_every_measurement_are_refused_without_overflow(
+    tmp_path: Path, seen: str
+) -> None:
+    path = tmp_path / "pairs.csv"
+    for column in ("slowdown", "penalty"):
+        path.write_text(f"service,beside,{column}\nx,x,0.9\nx,x,{seen}\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(CotenantError):
+                READERS["colocation pairs-csv"](path)

@@ -195,6 +195,8 @@ def _steps(
     result: run.Result, place: int, end: float
 ) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
     """Seconds and values of a line that holds until the end of the run."""
-    known = [(row[0], row[place]) for row in result.trace if row[place] is not None]
+    traced = [(row[0], row[place]) for row in result.trace]
+    # no axis is made of rounding
+    known = [(at, float(f"{value:.10g}")) for at, value in traced if value is not None]
     seconds, values = zip(*known, (end, known[-1][1]), strict=True)
     return seconds, values

@@ -52,14 +52,14 @@ MOST_LINES = 8
 it."""
 _MOST_LABELS = 60
 """Names beside points; the others are in the picture's table."""
-_SHORT_NAMES = 45
-"""Letters of all categories up to which they stand side by side under bars."""
+_LETTERS = 12.4
+"""Letters of a legend in an inch of a figure's width."""
+_SHORT_NAMES = 7.8
+"""Letters of all categories up to which they stand side by side under bars, in an inch."""
 
 _ROW_NAME = 32
-"""Letters of a category beside its row; the picture's table has the whole name."""
+"""Letters of a category beside its row at most."""
 
-_LEGEND = 70
-"""Letters of a name in a legend: more would not fit; the picture's table has the whole."""
 _APART = 3.0
 """Pixels between the labels of two ticks."""
 _LETTER = 5.4
@@ -72,37 +72,34 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     """A chart, `width` inches wide: series over two axes, the legend above, names of points."""
     from matplotlib.figure import Figure
 
-    if _many(chart):
-        return _frames(chart, width or _SIZE[0])
     across = width or _SIZE[0]
+    letters = _LETTERS * across
+    room = (letters - 12) / _frames_across(across) - 2 if _many(chart) else letters - 6
+    named = tuple(replace(each, name=_cut(each.name, room)) for each in chart.series)
+    chart = replace(chart, series=named)
+    if _many(chart):
+        return _frames(chart, across)
     names = list(
         dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str))
     )
-    lying = bool(names) and (_dots(chart) or sum(map(len, names)) > _SHORT_NAMES)
+    lying = bool(names) and (_dots(chart) or sum(map(len, names)) > _SHORT_NAMES * across)
     tall = _SIZE[1] * max(min(across / _SIZE[0], 1.2), 0.7)
     if lying:
         rows = len(names) * (1 if _dots(chart) else max(1.0, 0.45 * len(chart.series)))
         tall = max(2.4, 0.9 + 0.24 * rows)
     longest = max((len(_named(series)) for series in chart.series), default=0)
-    columns = max(1, min(4, len(chart.series), int(72 * across / _SIZE[0]) // (longest + 6)))
+    columns = max(1, min(4, len(chart.series), int(letters) // (longest + 7)))
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
     drawn = Figure(figsize=(across, tall + 0.2 * max(deep - 1, 0)), layout="constrained")
     axes = drawn.add_subplot()
     if names:
-        _categories(axes, chart, names, lying)
+        _categories(axes, chart, names, lying, letters)
     else:
         for place, series in enumerate(chart.series):
             _points(axes, series, _places(chart, series), _color(series, place), place)
         _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
     values: Literal["x", "y"] = "x" if lying else "y"
-    labels = {"x": _in_lines(chart.x_label, across * 10), "y": _in_lines(chart.y_label, tall * 10)}
-    if lying:
-        labels = {
-            "x": _in_lines(chart.y_label, across * 10),
-            "y": _in_lines(chart.x_label, tall * 10),
-        }
-    axes.set_xlabel(labels["x"])
-    axes.set_ylabel(labels["y"])
+    _label(axes, *((chart.y_label, chart.x_label) if lying else (chart.x_label, chart.y_label)))
     _scale(axes, values, chart.y_scale, [value for series in chart.series for value in series.y])
     if len(chart.series) > 1:
         drawn.legend(loc="outside upper center", ncols=columns)
@@ -117,7 +114,9 @@ def _dots(chart: Chart) -> bool:
     return any(series.style != "bars" for series in chart.series)
 
 
-def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> None:
+def _categories(
+    axes: Axes, chart: Chart, names: Sequence[str], lying: bool, letters: float
+) -> None:
     """Bars or points over categories; where they lie, each category is a row, the first on top."""
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
@@ -144,11 +143,7 @@ def _categories(axes: Axes, chart: Chart, names: Sequence[str], lying: bool) -> 
                 shown.set_gid(f"tips-{place}")
         _intervals(axes, series, at, lying)
     axis, ticks = (axes.yaxis, axes.set_yticks) if lying else (axes.xaxis, axes.set_xticks)
-    texts = map(_said, names)
-    ticks(
-        range(len(names)),
-        [text if len(text) <= _ROW_NAME else f"{text[: _ROW_NAME - 3]}..." for text in texts],
-    )
+    ticks(range(len(names)), [_said(_cut(name, min(_ROW_NAME, letters / 2.2))) for name in names])
     axis.grid(lying and _dots(chart))  # rows to follow with the eye; bars need none
     if lying:
         axes.invert_yaxis()
@@ -187,7 +182,7 @@ def _frames(chart: Chart, width: float) -> Figure:
     """A chart of many lines: a frame for each, on the same axes, with the others gray behind it."""
     from matplotlib.figure import Figure
 
-    across = 3 if width > 4 else 2
+    across = _frames_across(width)
     down = -(-len(chart.series) // across)
     drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
     grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
@@ -204,8 +199,12 @@ def _frames(chart: Chart, width: float) -> Figure:
     for axes in grid:
         axes.minorticks_off()
     drawn.supxlabel(_in_lines(chart.x_label, drawn.get_figwidth() * 10))
-    drawn.supylabel(_in_lines(chart.y_label, drawn.get_figheight() * 12))
+    drawn.supylabel(_in_lines(chart.y_label, drawn.get_figheight() * 12, _beside(drawn)))
     return drawn
+
+
+def _frames_across(width: float) -> int:
+    return 3 if width > 4 else 2 if width > 3 else 1
 
 
 def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
@@ -331,8 +330,9 @@ def _name_points(
                 (named if label and len(named) < _MOST_LABELS else bare).append((label, at))
     points = [axes.transData.transform(at) * to_page for _, at in [*named, *bare]]
     renderer = drawn._get_renderer()  # type: ignore[attr-defined]
+    room = drawn.get_figwidth() * _LETTERS / 2.5
     texts = [
-        axes.annotate(_said(label), at, xytext=(0, 0), textcoords="offset points")
+        axes.annotate(_said(_cut(label, room)), at, xytext=(0, 0), textcoords="offset points")
         for label, at in named
     ]
     boxes = [text.get_window_extent(renderer) for text in texts]
@@ -348,6 +348,8 @@ def _name_points(
     places = label_places([(float(x), float(y)) for x, y in points], sizes, frame_box, lines)
     for text, place, (_, at), point in zip(texts, places, named, points, strict=False):
         text.remove()
+        if place[0] < 0 or place[2] > drawn.get_figwidth() * 72:
+            continue  # there is no room for it: it is in the picture's table
         left, low = float(place[0] - point[0]), float(place[1] - point[1])
         far = (
             math.dist(point, ((place[0] + place[2]) / 2, (place[1] + place[3]) / 2))
@@ -400,7 +402,13 @@ def _number(value: Any) -> float:
 
 def _named(series: Series) -> str:
     """A series as its legend calls it."""
-    return _said(series.name if len(series.name) <= _LEGEND else f"{series.name[: _LEGEND - 3]}...")
+    return _said(series.name)
+
+
+def _cut(text: str, room: float) -> str:
+    """A name in so many letters; the picture's table has the whole."""
+    most = max(int(room), 8)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _said(text: str) -> str:
@@ -410,9 +418,29 @@ def _said(text: str) -> str:
     )
 
 
-def _in_lines(text: str, letters: float) -> str:
-    """The label of an axis, in lines of at most so many letters where words allow it."""
-    return "\n".join(textwrap.wrap(_said(text), int(letters), break_long_words=False))
+def _in_lines(text: str, letters: float, most: int = 3) -> str:
+    """The label of an axis, in so many lines at most of so many letters."""
+    lines = textwrap.wrap(_said(text), int(letters), max_lines=most, placeholder=" ...")
+    return "\n".join(lines)
+
+
+def _label(axes: Axes, x_label: str, y_label: str) -> None:
+    """Label the axes; a label that may be longer than its axis stands amid the whole figure."""
+    drawn: Any = axes.figure
+    wide, tall = drawn.get_size_inches() * 10
+    for text, most, short, long, lines in (
+        (x_label, wide, axes.set_xlabel, drawn.supxlabel, 3),
+        (y_label, tall, axes.set_ylabel, drawn.supylabel, _beside(drawn)),
+    ):
+        if len(text) <= most * 0.6:
+            short(_said(text))
+        else:
+            long(_in_lines(text, most, lines), size="medium")
+
+
+def _beside(drawn: Figure) -> int:
+    """Lines that a label beside an axis may take of a figure's width."""
+    return max(1, min(3, int(drawn.get_figwidth() / 1.5)))
 
 
 def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
@@ -453,19 +481,23 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         aspect="auto",
         interpolation="nearest",
     )
-    flat = _fit_across(drawn, axes, columns, max(map(len, chart.x_names), default=0))
+    wide, tall = drawn.get_size_inches()
+    below = [_said(_cut(name, min(_ROW_NAME, tall * 6, wide * 8))) for name in chart.x_names]
+    beside = [_said(_cut(name, min(_ROW_NAME, wide * _LETTERS / 3))) for name in chart.y_names]
+    flat = _fit_across(drawn, axes, columns, max(map(len, below), default=0))
     axes.set_xticks(
-        range(len(chart.x_names)),
-        list(map(_said, chart.x_names)),
+        range(len(below)),
+        below,
         rotation=0 if flat else 60,
         ha="center" if flat else "right",
     )
-    axes.set_yticks(range(len(chart.y_names)), map(_said, chart.y_names))
-    axes.set_xlabel(_in_lines(chart.x_label, drawn.get_figwidth() * 9))
-    room = drawn.get_figheight() * 8  # the names below, on their slant, take a good part
-    axes.set_ylabel(_in_lines(chart.y_label, room))
+    axes.set_yticks(range(len(beside)), beside)
+    _label(axes, chart.x_label, chart.y_label)
     darker = f"{chart.value_label}; darker is worse" if chart.worse else chart.value_label
-    drawn.colorbar(shown, ax=axes, label=_in_lines(darker, room))
+    bar = drawn.colorbar(shown, ax=axes)
+    drawn.draw_without_rendering()  # how tall it is depends on the names below
+    high = axes.get_window_extent().height / drawn.dpi
+    bar.set_label(_in_lines(darker, max(high * 12, 8), _beside(drawn)))
     texts = {
         place: f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
         for place, value in np.ndenumerate(values)
@@ -499,19 +531,20 @@ def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     across = width or _SIZE[0]
+    letters = across * _LETTERS
     rows = list(dict.fromkeys(each.row for each in chart.blocks))
     kinds = list(dict.fromkeys(each.kind or each.label for each in chart.blocks))
     named = 1 < len(kinds) <= len(COLOURS)
-    columns = max(1, int(72 * across / _SIZE[0]) // (max(map(len, kinds), default=0) + 6))
+    columns = max(1, int(letters) // (max(map(len, kinds), default=0) + 7))
     deep = -(-len(kinds) // columns) if named else 0
     drawn = Figure(figsize=(across, 1.0 + 0.26 * len(rows) + 0.2 * deep), layout="constrained")
     axes = drawn.add_subplot()
     end = max((each.end for each in chart.blocks), default=1.0)
     axes.set(xlim=(0, end or 1.0), ylim=(len(rows) - 0.4, -0.6))
-    axes.set_yticks(range(len(rows)), list(map(_said, rows)))
+    beside = [_said(_cut(row, min(_ROW_NAME, letters / 2.2))) for row in rows]
+    axes.set_yticks(range(len(rows)), beside)
     axes.yaxis.grid(False)
-    axes.set_xlabel(_in_lines(chart.x_label, across * 10))
-    axes.set_ylabel(_in_lines(chart.y_label, drawn.get_figheight() * 10))
+    _label(axes, chart.x_label, chart.y_label)
     drawn.draw_without_rendering()
     letter = _LETTER * drawn.dpi / 72
     for place, kind in enumerate(kinds):
@@ -519,7 +552,7 @@ def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
         axes.barh(
             [rows.index(each.row) for each in mine], [each.end - each.begin for each in mine],
             0.8, [each.begin for each in mine], color=COLOURS[place % len(COLOURS)], alpha=0.5,
-            edgecolor=INK, linewidth=0.4, label=_said(kind),
+            edgecolor=INK, linewidth=0.4, label=_said(_cut(kind, letters - 6)),
         )  # fmt: skip
     room = axes.get_window_extent().width / (end or 1.0)
     for each in chart.blocks:

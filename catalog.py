@@ -111,6 +111,17 @@ class Method:
         policies = [one for one in methods(self.problem) if one.kind == "heuristic" and one.quick]
         return tuple(sorted(policies, key=lambda one: -one.quick))
 
+    @property
+    def bound_source(self) -> str:
+        """Where its bounds come from, in words; "" where it claims none."""
+        if self.kind in ("heuristic", "simulation"):
+            return ""
+        if self.kind == "equilibrium":
+            return "0, to within the tolerance that its certificate names"
+        if self.proof_producer:
+            return "proved by a file that the verifier judges"
+        return CLAIMED_BOUNDS.get((self.problem, self.name), "")
+
     def resolve(self) -> Callable[..., Any]:
         """The function itself."""
         function: Callable[..., Any] = resolve(self.function)
@@ -155,6 +166,8 @@ _listed = partial(Method, precondition="instances.colocation.lists:has_lists",
                   precondition_text="preference lists: one agent of each type, none content "
                                     "without partner")
 _WIDE = "parallel jobs, and machines of different speeds"
+_BEYOND_PRICES = "what a search shows beyond prices of jobs"
+_SEARCHED = f"what a solver shows beyond prices of machines' time; {_WIDE}"
 _FAIR = "Skowron and Rzadca"
 _NUMA = "Llull (thesis 2017)"
 _KARMA = "Karma (OSDI 2023)"
@@ -224,10 +237,10 @@ METHODS: tuple[Method, ...] = (
     Method("optimal", "admission", "solvers.admission.optimal:optimal", "exact", "total_speed",
            f"{_HINES} III.A, as a MIP", ("assigned",),
            proof_producer="solvers.proofs.job_prices:optimal",
-           unproved="the second objective, which the option then asks for"),
+           unproved=f"the second objective, which the option then asks for, and {_BEYOND_PRICES}"),
     Method("most-jobs", "admission", "solvers.admission.optimal:most_jobs", "exact", "assigned",
            f"{_HINES} III.A, as a MIP", ("total_speed",),
-           proof_producer="solvers.proofs.job_prices:most_jobs"),
+           proof_producer="solvers.proofs.job_prices:most_jobs", unproved=_BEYOND_PRICES),
     Method("local-search", "admission", "solvers.admission.local_search:local_search", "heuristic",
            "total_speed", "this package", quick=19_000_000),
     Method("SM", "admission", "baselines.admission:simple_matching", "heuristic", "total_speed",
@@ -365,10 +378,10 @@ METHODS: tuple[Method, ...] = (
            "unfairness", "the floor"),
     Method("max-utilization", "scheduling", "solvers.scheduling.optimum:max_utilization", "exact",
            "utilization", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:most",
-           replayed=_FLUID, unproved=_WIDE),
+           replayed=_FLUID, unproved=_SEARCHED),
     Method("max-utility", "scheduling", "solvers.scheduling.optimum:max_utility", "exact",
            "utility", f"{_FAIR} 6", proof_producer="solvers.proofs.recompute:most",
-           replayed=_FLUID, unproved=_WIDE),
+           replayed=_FLUID, unproved=_SEARCHED),
     Method("fluid", "numa", "solvers.numa.fluid:fluid", "exact", "served_rate",
            f"{_NUMA} 4.5.1, as an LP", no_starts=_FLOWS,
            proof_producer="solvers.proofs.processor_prices:fluid"),
@@ -453,6 +466,18 @@ METHODS: tuple[Method, ...] = (
            f"{_KARMA} 2"),
 )
 # fmt: on
+
+_BY_CODE = "what our own code says, in integers"
+_BY_ENGINE = "what a solver says, in floats"
+CLAIMED_BOUNDS = {
+    ("colocation", "sex-equal"): _BY_CODE,
+    ("colocation", "rank-maximal"): _BY_CODE,
+    ("colocation", "pareto"): _BY_CODE,
+    ("colocation", "popular"): _BY_ENGINE,
+    ("groups", "core"): _BY_ENGINE,
+    ("groups", "least-alpha"): _BY_ENGINE,
+}
+"""Where bounds come from of exact methods that have no `proof_producer`."""
 
 ANALYSES: dict[str, dict[str, str]] = {
     "colocation": {

@@ -161,7 +161,9 @@ def prove(
     takers = (entry.resolve(), analysis_of(instance.problem).metrics)
     options = parse_options(takers, option or [], f"method {entry.name!r}")
     if not entry.proof_producer:
-        typer.echo(f"proof: claimed; {proving.CLAIMED.format(name=entry.name)}")
+        typer.echo(
+            f"proof: claimed; {proving.CLAIMED.format(name=entry.name, source=entry.bound_source)}"
+        )
         raise typer.Exit(NO_ANSWER)
     share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
     if given is not None:
@@ -189,6 +191,8 @@ def prove(
         files = proving.write_certificates(path, out, vipr)
         listed = ", ".join(map(str, files)) or "none: this proof has no tree over a program"
         typer.echo(f"VIPR certificates: {listed}")
+    if proved.weaker:
+        raise typer.Exit(NOT_KNOWN)
 
 
 def verify(

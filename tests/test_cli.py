@@ -61,6 +61,22 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert done.returncode == 1
 
 
+def test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both(
+    tmp_path: Path,
+) -> None:
+    given, path = ("scheduling/figure-2", "-m", "max-utility"), tmp_path / "result.json"
+    assert run("solve", *given, "--out", str(path)).returncode == 0
+    words = "bound 312 claimed, 313 proved"
+    done = run("check", given[0], str(path))
+    assert (done.returncode, f"NOT PROVED: {words}" in done.stdout) == (3, True)
+    told = json.loads(run("check", given[0], str(path), "--json").stdout)
+    assert (told["bound"], told["weaker"]) == ("not re-proved", words)
+    done = run("prove", *given, "--from", str(path), "--out", str(tmp_path / "proof.json"))
+    assert (done.returncode, f"NOT PROVED: {words}" in done.stdout) == (3, True)
+    done = run("compare", *given, "--prove", str(tmp_path / "proofs"), COLUMNS="200")
+    assert words in done.stdout
+
+
 METRICS = ("result", "metrics")
 FILES = [
     ("colocation -o agents=8", "GR", "mean penalty", (*METRICS, "penalty")),

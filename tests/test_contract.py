@@ -258,6 +258,59 @@ def test_an_answer_is_what_it_says_and_survives_its_file(
     assert tables[0].rows[0][1].startswith(again.status.value)
 
 
+BOUNDED = pytest.mark.parametrize(
+    "method",
+    [method for method in catalog.METHODS if method.kind in ("exact", "equilibrium")],
+    ids=lambda method: f"{method.problem}-{method.name}",
+)
+
+
+def unsourced(method: catalog.Method, instance: Instance, folder: Path) -> Iterator[str]:
+    """What a method claims of an instance beyond the source of its bounds."""
+    try:
+        result = cotenant.solve(instance, method.name, time_limit=LIMIT)
+    except (InvalidInstance, InvalidOption, NoSolution):
+        return
+    if result.bound is None and result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return
+    made = cotenant.prove(instance, result, folder)
+    if not method.bound_source or made.refused:
+        yield f"bound {result.bound} without a source: {made.says}"
+    elif method.kind == "equilibrium":
+        if result.outcome.tolerance is None or result.bound != 0:
+            yield f"bound {result.bound} to within {result.outcome.tolerance}"
+    elif not method.proof_producer:
+        assert made.proof_status == "claimed"
+        assert method.bound_source in made.says
+    elif made.proof_status != "certified" and not method.unproved:
+        yield f"{made.says} ({made.weaker})"
+
+
+@BOUNDED
+def test_bound_of_a_method_comes_from_where_the_catalog_says(
+    method: catalog.Method, tmp_path: Path
+) -> None:
+    assert method.bound_source
+    if suited(method) != cotenant.read("scheduling/figure-2"):  # proved by a search of a solver's
+        method = replace(method, unproved="")
+    assert list(unsourced(method, suited(method), tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6, 8))
+def test_bounds_of_drawn_instances_come_from_where_the_catalog_says(
+    seed: int, tmp_path: Path
+) -> None:
+    wrong = [
+        f"{method.name} on {instance}: {what}"
+        for instance in drawn(seed)
+        for method in catalog.methods(instance.problem)
+        if method.kind in ("exact", "equilibrium") and method.applies_to(instance)
+        for what in unsourced(method, instance, tmp_path)
+    ]
+    assert wrong == []
+
+
 @PER_METHOD
 def test_the_same_seed_gives_the_same_answer(method: catalog.Method) -> None:
     first, second = contents(whole(method)), contents(ask(method))

@@ -44,7 +44,7 @@ REPLAYED = (
     "it takes only the answer, to compare it with the outcome."
 )
 
-CLAIMED = "{name} has no proof as a file yet, so its bound is what a solver or our own code says"
+CLAIMED = "{name} has no proof as a file yet, so its bound is {source}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def prove_file(
     """
     method = catalog.find(instance.problem, result.method)
     if not method.proof_producer:
-        return Proved("claimed", CLAIMED.format(name=method.name))
+        return Proved("claimed", CLAIMED.format(name=method.name, source=method.bound_source))
     if instance.beyond_proofs:
         return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)

@@ -14,8 +14,10 @@ import numpy as np
 import pandas
 import pytest
 from support.messages import refused
+from typer.testing import CliRunner
 
 import cotenant
+from cotenant.cli import app
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import penalty_csv
@@ -129,3 +131,20 @@ def test_slowdowns_read_as_penalties_are_sent_to_slowdown_csv(tmp_path: Path) ->
     path.write_text("job,a,b\na,1.5,1.25\nb,0.98,1.5\n")
     with pytest.raises(InvalidFile, match="slowdown_csv"):
         penalty_csv(path)
+
+
+def test_a_cure_is_spelled_for_the_door_it_comes_through(tmp_path: Path) -> None:
+    """One file, refused in Python and on the command line."""
+    path = tmp_path / "s.csv"
+    path.write_text("job,a,b\na,1.5,1.25\nb,1.1,1.5\n")
+    arguments = ["convert", str(path), "--from", "penalty-csv", "--out", str(tmp_path / "x.json")]
+    typed = CliRunner().invoke(app, arguments).exception
+    with pytest.raises(InvalidFile) as caught:
+        penalty_csv(path)
+    for error, own, other in (
+        (typed, "--from slowdown-csv", "slowdown_csv"),
+        (caught.value, "slowdown_csv", "slowdown-csv"),
+    ):
+        assert isinstance(error, InvalidFile)
+        assert own in str(error)
+        assert other not in str(error)

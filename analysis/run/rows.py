@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ...instances.problem.errors import InvalidFile
+from ...instances.problem.errors import InvalidFile, spelled
 from ...instances.problem.files import write_text
 from ...instances.problem.reading import is_standard_input, parse_json, read_text, require_few
 from ...solvers.outcome import Stop
@@ -223,21 +223,14 @@ class RowFile:
                 _append(stream, line)
             finally:
                 os.close(stream)
-        except FileNotFoundError as error:
-            why = error.strerror if how else "it vanished while rows were added"
-            raise InvalidFile(
-                f"{self._out} cannot be written: {why}; choose another --out"
-            ) from None
         except (OSError, ValueError) as error:  # ValueError: a path with a null character
+            gone = isinstance(error, FileNotFoundError)
             why = error.strerror if isinstance(error, OSError) else str(error)
-            cure = _CURE[bool(how)]
+            why = "it vanished while rows were added" if gone and not how else why
+            cure = "its rows so far are whole; make room and start again to go on"
+            if how or gone:
+                cure = f"choose another {spelled('--out', 'out')}"
             raise InvalidFile(f"{self._out} cannot be written: {why}; {cure}") from None
-
-
-_CURE = {
-    True: "choose another --out",
-    False: "its rows so far are whole; make room and start again to go on",
-}
 
 
 def _append(stream: int, line: bytes) -> None:

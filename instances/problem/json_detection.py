@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .errors import spelled
+
 _OPENSTACK = {
     "servers": {"ID", "Name", "Status"},
     "hypervisors": {"Hypervisor Hostname"},
@@ -75,9 +77,10 @@ def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: 
     cure = wanted and f"expected {wanted}"
     if "coalition" in line.lower():
         cure = cure or f"`cotenant core {where}` divides what coalitions earn or cost"
-    cure = cure or (
+    cure = cure or spelled(
         f"`cotenant convert {where} --from FORMAT --out FILE.json` makes an instance of it (csv "
-        "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix); in "
-        "Python, so does `from_frame` of a problem's class"
+        "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix)",
+        "`from_frame` of a problem's class makes an instance of its pandas.DataFrame, and "
+        "instances.colocation.formats.penalty_csv or slowdown_csv of a square matrix",
     )
     return f"{where} is not JSON but looks like a table; {cure}"

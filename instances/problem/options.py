@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from .errors import InvalidOption, suggest
+from .errors import InvalidOption, spelled, suggest
 from .option_types import RESERVED_PARAMETERS, OptionType, meanings, option_types_of
 
 _TEXT = OptionType.of(str)
@@ -70,8 +70,7 @@ def check_options(
     known = option_names(takers, reserved)
     for name in options:
         if name in reserved:
-            where = "it has a parameter of its own "
-            where += f"(--{name.replace('_', '-')} on the command line)"
+            where = spelled(f"write --{name.replace('_', '-')}", "it has a parameter of its own")
             if name == "limits":
                 where = "call the function itself with it"
             raise InvalidOption(f"{name} is not an option of {owner}; {where}")

@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from ..verify.reading import Decimal as Written
 from .problem.csv_headers import name_of
 from .problem.documents import shortened
 from .problem.errors import InvalidFile, InvalidInstance
@@ -20,7 +21,13 @@ from .problem.files import document
 from .problem.reading import parse_any_json, read_text
 from .problem.tables import FINITE, CsvTable, PathLike, in_a_line
 
+MOST_PLAYERS = 20
+"""Players of a game at most: 16 take some seconds, each more about twice as many."""
+
 _BETWEEN = re.compile(r"[+;,|]")
+_HEAD = ("cotenant", "problem", "name", "source", "names")
+_COLUMNS = "expected the columns coalition and value, or coalition and cost"
+_FIELDS = f"expected values or costs, and {', '.join(_HEAD)}"
 _WRITTEN = "Join the names of a coalition by + or spaces"
 
 
@@ -31,14 +38,14 @@ class Game:
     Attributes
     ----------
     kind : "values", more is better, or "costs", less is better.
-    numbers : (2^k,) of all coalitions by bit mask, bit i for player i, as they are written.
     names : of the k players, or empty.
+    numbers : (2^k,) of all coalitions by bit mask, bit i for player i, as they are written.
     judged : whether the file is one that the verifier reads.
     """
 
     kind: str
-    numbers: Any
     names: list[str]
+    numbers: Any
     name: str
     judged: bool
 
@@ -75,6 +82,9 @@ def by_mask(
                 expected = f"players of {in_a_line([*place])}, each once at most"
                 raise InvalidInstance(f"{where}: a coalition", shortened(key), expected, _WRITTEN)
             mask |= 1 << number
+        if len(place) > MOST_PLAYERS:
+            seen = f"of the players {in_a_line([*place])}"
+            raise InvalidInstance(where, seen, f"at most {MOST_PLAYERS} players", _WRITTEN)
         if mask in table:
             what = f"{where} of {shortened(key)}"
             raise InvalidInstance(what, "given twice", "each coalition once", "Remove one of them")
@@ -106,31 +116,31 @@ def read_game(path: PathLike, text: str | None = None) -> Game | None:
     text, where = read_text(path) if text is None else text, os.fspath(path)
     if text.lstrip()[:1] not in ("{", "["):
         table = CsvTable(path, lower=True, text=text)
-        kind = "cost" if "cost" in table.places else "value"
+        kinds = [name for name in table.places if name in ("value", "cost")]
+        if len(kinds) != 1:
+            raise InvalidFile(f"{where} has {in_a_line(table.columns)}; {_COLUMNS}")
+        (kind,) = kinds
         table.require("coalition", kind)
-        if "value" in table.places and kind == "cost":
-            raise InvalidFile(f"{where} has the columns value and cost; leave out one of them")
         pairs = [(row["coalition"], row.exact(kind, FINITE)) for row in table]
-        names, numbers = by_mask(pairs, (), f"{where}: {kind}")
-        return Game(f"{kind}s", numbers, names, name_of(path), False)
+        return Game(f"{kind}s", *by_mask(pairs, (), f"{where}: {kind}"), name_of(path), False)
     content = parse_any_json(text, path)
     alone = content.values() if isinstance(content, dict) else content
     bare = alone and all(isinstance(value, int | float) for value in alone)
     if not bare and document(text, Path(path)).get("problem") != "game":
         return None
-    content = json.loads(unicodedata.normalize("NFC", text), parse_float=Decimal)
+    content = json.loads(unicodedata.normalize("NFC", text), parse_float=Written)
     content = {"values": content} if bare else content
-    kind = "costs" if "costs" in content else "values"
-    if "values" in content and kind == "costs":
-        raise InvalidFile(f"{where} has the fields values and costs; leave out one of them")
-    numbers, names = content.get(kind), content.get("names", [])
-    different = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not different or len({*names}) < len(names):
+    fields = [each for each in content if each not in _HEAD]
+    if fields not in (["values"], ["costs"]):
+        raise InvalidFile(f"{where} has {in_a_line(fields) or 'no values'}; {_FIELDS}")
+    (kind,) = fields
+    given, names, name = content[kind], content.get("names", []), content.get("name", "")
+    texts = isinstance(names, list) and all(isinstance(each, str) for each in names)
+    if not texts or len({*names}) < len(names):
         raise InvalidInstance(f"{where}: names", shortened(names), "a list of different texts")
-    judged = not bare and isinstance(numbers, list)
-    if isinstance(numbers, dict):
-        names, numbers = by_mask(numbers.items(), names, f"{where}: {kind}")
-    return Game(kind, numbers, names, str(content.get("name", "")), judged)
+    if isinstance(given, dict):
+        return Game(kind, *by_mask(given.items(), names, f"{where}: {kind}"), str(name), False)
+    return Game(kind, names, given, str(name), not bare)
 
 
 def game_document(path: PathLike) -> str:
@@ -141,5 +151,6 @@ def game_document(path: PathLike) -> str:
         seen = f"{os.fspath(path)}: {game.kind} is {shortened(game.numbers)}"
         raise InvalidFile(f"{seen}; expected numbers, as a list by bit mask or an object")
     head = {"cotenant": 1, "problem": "game", "name": game.name, "names": game.names}
-    numbers = ", ".join(map(str, game.numbers))  # decimals as they are written
+    exact = (Decimal, Written)  # decimals as they are written
+    numbers = ", ".join(str(n) if isinstance(n, exact) else json.dumps(n) for n in game.numbers)
     return f'{json.dumps(head)[:-1]}, "{game.kind}": [{numbers}]}}\n'

@@ -16,15 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..instances.coalitions import by_mask
+from ..instances.coalitions import MOST_PLAYERS, by_mask
 from ..instances.problem.errors import InvalidOption
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
 Given = Sequence[Any] | Numbers | Mapping[Any, Any]
-
-MOST_PLAYERS = 20
-"""Players of a game at most: 16 take some seconds, each more about twice as many."""
 
 _PATIENCE = 5
 """Exchanges without progress after which Bland's rule (1977) chooses, which never cycles."""

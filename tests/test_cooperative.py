@@ -380,12 +380,13 @@ def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
         {"names": ["one"]}, {"names": ["a", "a"]}, {"names": "abc"}, {"values": 3},
         {"values": {"a": 1, "b": 0, "ab": 3}}, {"values": {"a": 1, "b": 0, "a+b": 3, "b+a": 3}},
         {"values": {"a": 1, "b": 0, "a b": 3}, "names": ["a", "c"]}, {"values": {"a": 1, "a a": 3}},
-        {"values": {"": 1, "a": 1, "b": 0, "a b": 3}}, {"values": {}}, {"values": [0, 0, 0, "1e99999999"]},
+        {"values": {"": 1, "a": 1, "b": 0, "a b": 3}}, {"values": {}},
+        {"cost": True}, {"costs": [0, 1, 1, 1]}, {"values": [0, 0, 0, "1e99999999"]},
     ],
     ids=str,
 )  # fmt: skip
 def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
-    with refused((InvalidInstance, InvalidOption)):
+    with refused((InvalidFile, InvalidInstance, InvalidOption)):
         core(game_file(tmp_path, **{"values": [0, 0, 0, 1], **change}))
 
 
@@ -415,7 +416,16 @@ def test_mapping_of_coalitions_in_python_equals_the_list_by_bit_mask() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["coalition,value\na,1\nb,0\na anb,3\n", "x,y\na,1\n", "coalition,value\na,much\n"]
+    "text",
+    [
+        "coalition,value\na,1\nb,0\na anb,3\n",
+        "x,y\na,1\n",
+        "coalition,value\na,much\n",
+        f"coalition,value\na,1e-{'9' * 30}\n",
+        "coalition,value,cost\na,1,1\n",
+        "coalition,value\n" + "".join(f"p{i},{i}\n" for i in range(30)),
+    ],
+    ids=["slip", "columns", "number", "digits", "both", "many"],
 )
 def test_table_that_is_no_game_names_coalition_and_columns(text: str, tmp_path: Path) -> None:
     path = tmp_path / "g.csv"

@@ -12,7 +12,7 @@ from support.messages import approved, refused
 from support.seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
-from cotenant.analysis.packing.drawing import draw_tree, equilibrium_path
+from cotenant.analysis.packing.drawing import draw_tree
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
 from cotenant.analysis.packing.sweeps import alpha_sweep, share, size_sweep
@@ -28,7 +28,7 @@ from cotenant.papers.registry import EXPERIMENTS, Finding, experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of
-from cotenant.solvers.packing.game.tree import game_tree
+from cotenant.solvers.packing.game.tree import equilibrium_path, game_tree
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)

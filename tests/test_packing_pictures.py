@@ -19,7 +19,6 @@ from support.messages import approved, refused
 from support.report_rows import recorded
 
 import cotenant
-from cotenant.analysis.packing.drawing import equilibrium_path
 from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
 from cotenant.analysis.packing.pictures import MOST_SERVERS, MOST_USERS, pictures, record
@@ -35,7 +34,7 @@ from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.game.strategies import game_of
-from cotenant.solvers.packing.game.tree import game_tree
+from cotenant.solvers.packing.game.tree import equilibrium_path, game_tree
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 

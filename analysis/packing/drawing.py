@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption, install
+from ...solvers.packing.game.tree import equilibrium_path
 from ..report.plotting import INK
 
 MOST_LEAVES = 200
@@ -116,23 +117,11 @@ def _action(tree: Any, node: int) -> str:
     return "" if action is None else "⟨" + ", ".join(map(str, action)) + "⟩"
 
 
-def equilibrium_path(tree: Any) -> list[int]:
-    """The nodes of equilibrium play, from the root to its leaf."""
-    node, path = 0, [0]
-    while tree.out_degree(node):
-        node = next(child for _, child, chosen in tree.out_edges(node, data="played") if chosen)
-        path.append(node)
-    return path
-
-
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
     """(depth, -row) of each node: leaves in the order of moves, others in the middle of theirs."""
-    order: list[int] = []
-    stack = [0]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        stack.extend(reversed(list(tree.successors(node))))
+    from networkx import dfs_preorder_nodes
+
+    order = list(dfs_preorder_nodes(tree, 0))
     down = {
         leaf: float(index)
         for index, leaf in enumerate(node for node in order if tree.out_degree(node) == 0)

@@ -14,9 +14,8 @@ from ...instances.packing.game import Alpha
 from ...instances.problem.files import read
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, Game, Overload, game_of
-from ...solvers.packing.game.tree import game_tree
+from ...solvers.packing.game.tree import equilibrium_path, game_tree
 from ..report.table import Column, Table
-from .drawing import equilibrium_path
 
 
 def play_of(game: Game, placement: Placement) -> Any:
@@ -47,7 +46,7 @@ def game_in_efg(
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree, seen = game_tree(game), Counter[int]()
     players = " ".join(f'"server {server}"' for server in game.player.tolist())
-    lines = [f"EFG 2 R {json.dumps(instance.name)} {{ {players} }}", '""', ""]
+    lines = [f"EFG 2 R {json.dumps(instance.name, ensure_ascii=False)} {{ {players} }}", '""', ""]
     for node in nx.dfs_preorder_nodes(tree, 0):
         data, place = tree.nodes[node], tree.nodes[node]["depth"]
         seen[place] += 1
@@ -60,19 +59,15 @@ def game_in_efg(
 
 def tree_table(tree: Any) -> Table:
     """Every outcome: the combinations that lead to it, the utilities, and whether it is played."""
-    parent = {child: above for above, child in tree.edges}
-    path = set(equilibrium_path(tree))
-    rows = []
-    for node, data in tree.nodes(data=True):
+    from networkx import single_source_shortest_path
+
+    path, rows = equilibrium_path(tree), []
+    for node, way in single_source_shortest_path(tree, 0).items():
+        data = tree.nodes[node]
         if data["player"] is not None:
             continue
-        moves, above = [data["action"]], parent.get(node)
-        while above:
-            moves.append(tree.nodes[above]["action"])
-            above = parent.get(above)
-        combination = " ".join(
-            "<" + ", ".join(map(str, move)) + ">" for move in reversed(moves) if move is not None
-        )
+        moves = [", ".join(map(str, tree.nodes[each]["action"])) for each in way[1:]]
+        combination = " ".join(f"<{move}>" for move in moves)
         rows.append((combination, *data["payoffs"], "played" if node in path else ""))
     utilities = [
         Column(f"utility of mover {place + 1}", "{:.4f}".format, numeric=True)

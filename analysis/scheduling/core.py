@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...instances.coalitions import read_game
+from ...instances.problem.documents import shortened
 from ...instances.problem.emitted import file_word
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.files import document, instance_of, locate
@@ -121,15 +122,10 @@ def core(
     if game is not None:
         values, over = whole_values(game.numbers)
         sign = -1 if game.kind == "costs" else 1
-        values = values * sign
-        numbers = [str(player) for player in range(len(values).bit_length() - 1)]
-        players, name, options = game.names or numbers, game.name, {}
-        if len(players) != len(numbers):
-            raise InvalidInstance(
-                f"{file}: names",
-                f"{len(players)} names",
-                f"{len(numbers)}, for {len(values)} values",
-            )
+        values, bits = values * sign, range(len(values).bit_length() - 1)
+        players, name, options = game.names or list(map(str, bits)), game.name, {}
+        if len(players) != len(bits):
+            raise InvalidInstance(f"{file}: names", shortened(players), f"{len(bits)} names")
         if not game.names:
             note = f"{game.kind} are taken in the order of bit masks: nobody, 0, 1, 0 + 1, 2, ..."
         if not game.judged:

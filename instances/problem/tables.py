@@ -6,8 +6,9 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -227,10 +228,11 @@ class CsvRow:
     def exact(self, column: str, limits: Range = AMOUNT) -> Decimal:
         """A cell that is a number within limits, 0 or more when not given, exactly."""
         self.number(column, limits)
-        value = Decimal(self._pointed(self[column]))
-        if abs(int(value.as_tuple().exponent)) > _MOST_DECIMALS:
-            raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
-        return value
+        with suppress(InvalidOperation):  # of an exponent beyond all
+            value = Decimal(self._pointed(self[column]))
+            if abs(int(value.as_tuple().exponent)) <= _MOST_DECIMALS:
+                return value
+        raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
 
     def fraction(self, column: str) -> Fraction:
         """A cell that is a number, 0 or more, exactly."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...analysis.packing.audits import audit
-from ...analysis.packing.drawing import draw_tree, equilibrium_path
+from ...analysis.packing.drawing import draw_tree
 from ...analysis.packing.metrics import metrics
 from ...analysis.report.picture import Chart, Drawing, Picture
 from ...analysis.report.table import Column, Table
@@ -23,7 +23,7 @@ from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ...solvers.packing.game.play import fuga
 from ...solvers.packing.game.result import utilities
 from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
-from ...solvers.packing.game.tree import game_tree
+from ...solvers.packing.game.tree import equilibrium_path, game_tree
 from ..charts import chart
 from ..registry import Finding, addition, compare, experiment
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....instances.packing.game import Alpha
-from ....instances.packing.instance import Integers, Packing
+from ....instances.packing.instance import Packing
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
@@ -51,13 +51,7 @@ def fuga_tree(
     """
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree = game_tree(game)
-    choice = np.zeros((game.players, instance.types), dtype=np.int64)
-    node = 0
-    for place in range(game.players):
-        node = next(
-            child for _, child, played_here in tree.out_edges(node, data="played") if played_here
-        )
-        choice[place] = tree.nodes[node]["action"]
+    choice = np.array([tree.nodes[node]["action"] for node in equilibrium_path(tree)[1:]])
     facts = {"equilibrium": "subgame perfect", "nodes": tree.number_of_nodes()}
     return played(game, choice, Stop.FINISHED, facts)
 
@@ -113,6 +107,15 @@ def game_tree(game: Game) -> Any:
     return tree
 
 
+def equilibrium_path(tree: Any) -> list[int]:
+    """The nodes of equilibrium play, from the root to its leaf."""
+    node, path = 0, [0]
+    while tree.out_degree(node):
+        node = next(child for _, child, chosen in tree.out_edges(node, data="played") if chosen)
+        path.append(node)
+    return path
+
+
 def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
     """Add what the player at this place may do at a node, in lexicographic order; stay empty where
     caps allow nothing.
@@ -156,6 +159,3 @@ def _induce(tree: Any, game: Game, node: int) -> None:
     )  # fmt: skip
     tree.edges[node, children[best]]["played"] = True
     data |= {name: below[best][name] for name in ("payoffs", "end", "variance")}
-
-
-__all__ = ["MOST_NODES", "Integers", "fuga_tree", "game_tree"]

@@ -56,31 +56,19 @@ def translate(
         No pod is left to be placed, or one has nowhere to be.
     """
     return _Builder(
-        state,
-        for_bound,
-        repair,
-        frozenset(ignored_pin_reasons),
-        frozenset(drained_nodes),
-        pending,
-        nodes_stay,
-        new_nodes,
-    ).built()
+        state, for_bound, repair, frozenset(ignored_pin_reasons), frozenset(drained_nodes), pending,
+        nodes_stay, new_nodes,
+    ).built()  # fmt: skip
 
 
 class _Builder(Kinds):
     """One translation, step by step."""
 
     def __init__(
-        self,
-        state: ClusterState,
-        for_bound: bool,
-        repair: bool,
-        ignored_pin_reasons: frozenset[str],
-        drained_nodes: frozenset[str],
-        pending: bool,
-        nodes_stay: bool,
-        new_nodes: Collection[str],
-    ) -> None:
+        self, state: ClusterState, for_bound: bool, repair: bool,
+        ignored_pin_reasons: frozenset[str], drained_nodes: frozenset[str], pending: bool,
+        nodes_stay: bool, new_nodes: Collection[str],
+    ) -> None:  # fmt: skip
         super().__init__(state, for_bound, pending)
         self.repair, self.nodes_stay, self.new_nodes = repair, nodes_stay, new_nodes
         self.ignored_pin_reasons, self.drained_nodes = ignored_pin_reasons, drained_nodes
@@ -250,13 +238,14 @@ class _Builder(Kinds):
         on each where one surely has none of the pods, or as near as a limit comes to the spread.
         """
         # 1. nodes that count now; that always do; and until nodes are deleted, or only cordoned
-        old = [n for n in counting if self.state.nodes[n].name not in self.new_nodes]
-        sure = [n for n in old if self.nodes_stay or not self.state.nodes[n].can_be_drained]
+        nodes = self.state.nodes
+        old = [n for n in counting if nodes[n].name not in self.new_nodes]
+        sure = [n for n in old if self.nodes_stay or not nodes[n].can_be_drained]
         until = sure if honor else old
         rule.bounds = bool(sure)
         rule.tightened = self._number(rule) > rule.most and self._least(rule, until) > 0
         there = sum((self.there[kind] for kind in rule.kinds), Counter[int]())
-        elsewhere = {n for n in {*there} - {*old} if there[n] > rule.most}
+        elsewhere = {nodes[n].name for n in {*there} - {*old} if there[n] > rule.most}
         limit = self._least(rule, old) == 0 and not elsewhere
         limit |= bool(self.new_nodes) or self.zone_key not in ("", rule.topology)
         # 2. zones, which a bound has only where no node that counts is let go
@@ -264,31 +253,27 @@ class _Builder(Kinds):
             self.zone_key = rule.topology
             rule.tightened &= len(until) < len(counting)
             return
-        # 3. a limit: no node has more than the skew above what the emptiest can have
+        # 3. a limit: no node has more than the skew above what the emptiest can have; as it counts
+        # elsewhere too, it proves nothing where more are there, even if they leave
         rule.sort = "limit"
         rule.most += self._least(rule, sure) * self.for_bound
-        if (
-            elsewhere
-        ):  # a limit would count there too: where all that move leave, that proves nothing
-            rule.bounds, rule.tightened = False, True
-        if not {self.state.nodes[n].name for n in elsewhere} <= self.drained_nodes:
+        rule.bounds &= not elsewhere
+        rule.tightened |= bool(elsewhere)
+        if elsewhere - self.drained_nodes:
             rule.why = "a node that it does not count has more than the skew"
         elif rule.tightened and not self.for_bound and not self._broken(rule):
-            self._keep_fewest(rule, [self.state.nodes[n].name for n in old])
-
-    def _keep_fewest(self, rule: Rule, names: Sequence[str]) -> None:
-        """Pin on each node as many pods as the emptiest has: each may have so many more then."""
-        on: dict[str, list[int]] = {name: [] for name in names}
-        for number in (n for kind in rule.kinds for n in self.kinds[kind]):
-            on.get(self.state.pods[number].node, []).append(number)
-        least = min((len(on[name]) * (name not in self.drained_nodes) for name in names), default=0)
-        rule.most += least
-        words = f"{rule.words}: each node keeps {least}, as zones are kept besides"
-        for pods in on.values():
-            pods.sort(key=lambda n: self.state.pods[n].role is not Role.FIXED)
-            self.reasons.update(
-                {n: self.reasons[n] | {("spread", words): None} for n in pods[:least]}
-            )
+            # 4. each node keeps as many as the emptiest has, and may have so many more then
+            on: dict[str, list[int]] = {nodes[n].name: [] for n in old}
+            for number in (n for kind in rule.kinds for n in self.kinds[kind]):
+                on.get(self.state.pods[number].node, []).append(number)
+            kept = (len(on[name]) * (name not in self.drained_nodes) for name in on)
+            least = min(kept, default=0)
+            rule.most += least
+            words = f"{rule.words}: each node keeps {least}, as zones are kept besides"
+            for pods in on.values():
+                pods.sort(key=lambda n: self.state.pods[n].role is not Role.FIXED)
+                for number in pods[:least]:
+                    self.reasons[number]["spread", words] = None
 
     def _least(self, rule: Rule, nodes: Sequence[int]) -> int:
         """No more pods of a spread than these can be on the node that has the fewest of them."""

@@ -88,6 +88,19 @@ def spreads_over_nodes(seed: int) -> Iterator[Claim]:
     yield from _repairing(state)
     yield from _draining(state, "n0")
     yield from _draining(state, "n0", "n1")
+    rng = np.random.default_rng(seed)
+    yield from _new_pods(rng, state)
+    pods = tuple(replace(pod, node="", role=Role.PENDING) for pod in state.pods[:3])
+    small = tuple(
+        replace(node, allocatable={**node.allocatable, "cpu": 1000 * int(rng.integers(3))})
+        for node in state.nodes[:2]
+    )
+    state, types = replace(state, pods=pods, nodes=small), _types(rng)
+    bought = buy(state, types)
+    yield from _cheapest(bought, state, types, [])
+    found = len(bought.waiting), bought.cost
+    proved = bought.waiting_lower_bound, bought.cost_lower_bound
+    yield "nodes to buy are proved to be the fewest", found == proved, (found, proved)
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
@@ -322,18 +335,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
                 moves[0] <= best,
                 (moves, best),
             )
-    types = [
-        NodeType(
-            Node(
-                f"t{n}",
-                {"cpu": 1000 * int(rng.integers(1, 5)), "memory": 2**30 * n + 2**30, "pods": 4},
-                {ZONE: f"z{rng.integers(2)}", "disk": "ssd"},
-                price=Fraction(int(rng.integers(1, 5)), 4),
-            ),
-            int(rng.integers(1, 3)),
-        )
-        for n in range(2)
-    ]
+    types = _types(rng)
     if not any(pod.schedulable for pod in state.pods):
         return
     still, every = standing_still(state), daemon_pods(state)
@@ -358,6 +360,22 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     if number + len(out) <= 3:
         alone = replace(still, nodes=nodes, pods=tuple(pods))
         yield from _cheapest(replaced, alone, types, every)
+
+
+def _types(rng: np.random.Generator) -> list[NodeType]:
+    """Two types of nodes, with a price and how many there are."""
+    return [
+        NodeType(
+            Node(
+                f"t{n}",
+                {"cpu": 1000 * int(rng.integers(1, 5)), "memory": 2**30 * n + 2**30, "pods": 4},
+                {ZONE: f"z{rng.integers(2)}", "disk": "ssd"},
+                price=Fraction(int(rng.integers(1, 5)), 4),
+            ),
+            int(rng.integers(1, 3)),
+        )
+        for n in range(2)
+    ]
 
 
 def _cheapest(

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
 
 from ...instances.packing.instance import Floats, Integers
 from ...models.packing.columns import pattern_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
-from ..interior_point import central_point
 from ..outcome import Clock, raise_if_interrupted
 from .patterns import Pool
 from .presolve import UNLIMITED, Reduced
@@ -130,8 +128,10 @@ class RestrictedMaster:
 
     def _enter(self, table: Integers, kind: Integers) -> None:
         """Append patterns to the program."""
+        from scipy.sparse import csr_array
+
         of_class = kind[:, None] == np.arange(len(self.problem.price))
-        columns = scipy.sparse.csr_array(np.hstack([table, of_class]))
+        columns = csr_array(np.hstack([table, of_class]))
         self._program.add_columns(
             self.problem.price[kind].astype(float), np.full(len(table), np.inf),
             columns.indptr[:-1], columns.indices, columns.data.astype(float),
@@ -166,6 +166,10 @@ class RestrictedMaster:
         self, table: Integers, kind: Integers, accuracy: float, expired: Callable[[], bool]
     ) -> tuple[MasterAnswer, Floats] | None:
         """The master over these patterns, and their weights."""
+        import scipy.sparse
+
+        from ..interior_point import central_point
+
         problem, types = self.problem, self.problem.types
         # patterns, what is left out, what is served beyond the requests, and free servers
         limited = np.flatnonzero(problem.servers < UNLIMITED)

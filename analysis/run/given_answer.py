@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import CotenantError, InfeasibleSolution, InvalidFile
@@ -29,10 +29,8 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
     form = problem.answer_columns
     if form and text.strip() and not text.lstrip().startswith(("{", "[")):
         table = CsvTable(path, *form.partition("[")[0].split(","), text=text)
-        found: Solution = resolve(f"instances.{problem.name}.answer_table:read_table")(
-            instance, table
-        )
-        return found
+        reader = resolve(f"instances.{problem.name}.answer_table:read_table")
+        return cast("Solution", reader(instance, table))
     wanted = f"a result or solution in JSON{f', or CSV: {form}' * bool(form)}"
     content = parse_json(text, path, wanted)
     if "cotenant_proof" in content:
@@ -56,16 +54,11 @@ def recheck_solution(instance: Instance, solution: Solution) -> tuple[Recheck, s
 def solution_in(instance: Instance, content: Mapping[str, Any], where: str) -> Solution:
     """The solution in a document; raises InvalidFile for what is no answer to such an instance."""
     kind = problem_named(instance.problem).solution_named(content.get("answer"))
-    given = content["solution"]
     try:
-        if isinstance(given, dict):
-            return kind.from_document(given)
+        return kind.from_document(dict(content["solution"]))
     except CotenantError as error:
-        raise InvalidFile(f"{where} holds no {instance.problem} answer: {error}") from None
+        why = str(error)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-        pass  # something in it is not of its type
-    names = ", ".join(field.name for field in fields(kind))
-    raise InvalidFile(
-        f"{where} holds no {instance.problem} answer: solution is {shortened(given)}; expected an "
-        f"object with {names}, as `cotenant solve --out` writes it"
-    )
+        names = ", ".join(field.name for field in fields(kind))
+        why = f"solution is {shortened(content['solution'])}; expected an object with {names}"
+    raise InvalidFile(f"{where} holds no {instance.problem} answer: {why}")

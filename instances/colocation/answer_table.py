@@ -49,4 +49,4 @@ def read_table(instance: Colocation, table: CsvTable) -> Pairing:
     many_of = np.array(list(number.values()), dtype=np.int64)
     paired = np.zeros(instance.types, dtype=np.int64)
     np.add.at(paired, pairs, many_of[:, None])
-    return Pairing(*pairs.T, many_of, np.maximum(instance.count - paired, 0))
+    return Pairing(pairs[:, 0], pairs[:, 1], many_of, np.maximum(instance.count - paired, 0))

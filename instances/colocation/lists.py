@@ -83,12 +83,9 @@ def from_lists(
             before += len(tied)
     mutual = np.isfinite(scores) & np.isfinite(scores.T)
     if perfect and (len(names) % 2 or not mutual.any(axis=1).all()):
-        seen, wanted = f"{len(names)} agents, an odd number", "an even one"
-        if not len(names) % 2:
-            who = names[int(np.argmin(mutual.any(axis=1)))]
-            seen, wanted = f"without a possible partner of {who!r}", "one, in both lists"
-        cure = "Leave perfect out, so that agents may stay without partner"
-        raise InvalidInstance("lists", seen, f"{wanted}, so that everyone has a partner", cure)
+        who = repr(names[int(np.argmin(mutual.any(axis=1)))])
+        seen = "an odd number" * (len(names) % 2) or f"without a possible partner of {who}"
+        raise InvalidInstance("lists", seen, "a partner for each agent", "Leave perfect out")
     listed = np.isfinite(scores).sum()
     gaps = listed < len(names) * (len(names) - 1) or len(names) % 2 == 1
     return from_scores(
@@ -98,20 +95,18 @@ def from_lists(
 
 def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
     """The agents, and the list of each."""
-    columns = getattr(given, "columns", None)
+    rows = given if isinstance(given, list | tuple) else ()
     if hasattr(given, "items"):  # a mapping, Series or frame
-        pairs = [*(given.items() if columns is None else given.iterrows())]
-    elif not isinstance(given, list | tuple):
-        pairs = []
-    elif all(isinstance(row, list | tuple) and row and isinstance(row[0], str) for row in given):
-        pairs = [(row[0], row[1:]) for row in given]
-        if pairs and all(len(row) == 1 and isinstance(row[0], list | tuple) for _, row in pairs):
+        pairs = [*(given.iterrows() if hasattr(given, "columns") else given.items())]
+    elif rows and all(
+        isinstance(row, list | tuple) and isinstance((*row, 0)[0], str) for row in rows
+    ):
+        pairs = [(row[0], row[1:]) for row in rows]
+        if all(len(row) == 1 and isinstance(row[0], list | tuple) for _, row in pairs):
             cure = "Give dict(rows), where each row is an agent and its list"
-            raise InvalidInstance(
-                "lists", shortened(given), "rows such as ['ann', 'bob', 'cat']", cure
-            )
+            raise InvalidInstance("lists", shortened(given), "rows as in ['ann', 'bob']", cure)
     else:
-        pairs = [*enumerate(given)]
+        pairs = [*enumerate(rows)]
     if not pairs:
         raise InvalidInstance("lists", shortened(given), f"the list of each agent: {_FORM}")
     return tuple(str(who) for who, _ in pairs), [_plain(row) for _, row in pairs]

@@ -13,7 +13,6 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -241,39 +240,29 @@ def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> di
     Nothing changes where one is negative or no finite number, or has too many decimals.
     """
     marked = [field for field in types if field.axes is not None and field.axes.parts]
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for field in marked:
-        with suppress(ValueError, TypeError, OverflowError):  # refused where it is looked at
-            raw = np.asarray(given.get(field.name))
-            if raw.ndim == 2:
-                arrays[field.name] = raw if raw.dtype.kind in "iu" else raw.astype(float)
-    parts = {name: raw for name, raw in arrays.items() if raw.dtype.kind == "f"}
-    if len({raw.shape[1] for raw in arrays.values()}) != 1 or not (
-        all(((raw >= 0) & (raw < 2**53)).all() for raw in parts.values())
-        and any((raw % 1).any() for raw in parts.values())
-    ):
+    given_of = {each.name: given[each.name] for each in marked if given.get(each.name) is not None}
+    try:
+        arrays = {name: np.array(value, dtype=float) for name, value in given_of.items()}
+        rows = np.concatenate([*arrays.values()])
+    except (ValueError, TypeError, OverflowError):  # refused where each is looked at
         return {}
-    width = next(iter(arrays.values())).shape[1]
-    most = [
-        max(decimals(x) for raw in parts.values() for x in np.unique(raw[:, j]).tolist())
-        for j in range(width)
-    ]
+    if rows.ndim != 2 or not ((rows >= 0) & (rows < 2**53)).all() or not (rows % 1).any():
+        return {}
+    most = [max(map(decimals, np.unique(column).tolist())) for column in rows.T]
     if max(most) > MOST_DECIMALS:
         return {}
     found: dict[str, Any] = {
         name: [[int(Decimal(repr(x)) * 10**d) for x, d in zip(row, most, strict=True)]
-               for row in raw.tolist()]
-        for name, raw in arrays.items()
+               for row in array.tolist()]
+        for name, array in arrays.items()
     }  # fmt: skip
-    axis = marked[0].axes.names.split()[-1]  # type: ignore[union-attr]
-    for field in types:
-        if field.names is not None and field.names.axis == axis:
-            names = given.get(field.name) or [str(place) for place in range(width)]
-            if len(names) == width:
-                found[field.name] = [
-                    f"{name} [1/{10**d}]" if d else name
-                    for name, d in zip(names, most, strict=True)
-                ]
+    axis = next(each.axes.names.split()[-1] for each in marked if each.axes is not None)
+    for each in types:
+        if each.names is not None and each.names.axis == axis:
+            names = given.get(each.name) or [*map(str, range(len(most)))]
+            if len(names) == len(most):
+                pairs = zip(names, most, strict=True)
+                found[each.name] = [f"{name} [1/{10**d}]" if d else name for name, d in pairs]
     return found
 
 

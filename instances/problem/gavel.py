@@ -100,23 +100,18 @@ def is_trace(text: str) -> bool:
 
 
 def trace_jobs(text: str, path: PathLike) -> list[tuple[str, int, float, float]]:
-    """Model, scale factor, priority and steps of each job of a trace; raises InvalidFile.
-
-    Its columns, apart by tabs: job type, command, perhaps the working directory, the argument of
-    steps, whether it needs data, steps, scale factor, priority, SLO and time of arrival.
-    """
+    """Model, scale factor, priority and steps of each job of a trace; raises InvalidFile."""
     jobs = []
     for line, cells in enumerate((row.split("\t") for row in text.splitlines()), 1):
         try:
-            if len(cells) not in _COLUMNS:
-                raise ValueError
             jobs.append((cells[0], int(cells[-4]), float(cells[-3]), float(cells[-5])))
-        except ValueError:
+        except (ValueError, IndexError):
+            cells = []
+        if len(cells) not in _COLUMNS:
             raise InvalidFile(
-                f"{os.fspath(path)}, line {line}: {shortened(cells)}; expected the 9 or 10 columns "
-                "of Gavel's traces, apart by tabs, with steps, scale factor, priority, SLO and "
-                "arrival at the end"
-            ) from None
+                f"{os.fspath(path)}, line {line} is none of Gavel's traces; expected 9 or 10 cells "
+                "apart by tabs, the last five steps, scale factor, priority, SLO and arrival"
+            )
     return jobs
 
 

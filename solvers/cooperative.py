@@ -94,14 +94,13 @@ def least_epsilon(values: Given) -> Nucleolus:
     return _first_levels(*whole_values(values), rational=False, most=1)
 
 
-def nucleolus(values: Given, *, rational: bool = True) -> Nucleolus:
-    """Find the division whose largest excess is least, then the next largest, and so on.
+def nucleolus(values: Given) -> Nucleolus:
+    """Find the division whose largest excess is least, then the next largest, and so on, of those
+    that give every player at least what it earns alone (Schmeidler 1969).
 
     Parameters
     ----------
     values : see `in_core`, also for what is raised.
-    rational : every player gets at least what it earns alone (Schmeidler 1969). Otherwise any
-        division of the value of all counts: the prenucleolus, the same where the core is not empty.
 
     Raises
     ------
@@ -121,12 +120,29 @@ def nucleolus(values: Given, *, rational: bool = True) -> Nucleolus:
     """
     table, over = whole_values(values)
     alone = sum(table[1 << player] for player in range(len(table).bit_length() - 1))
-    if rational and alone > table[-1]:
+    if alone > table[-1]:
         raise InvalidOption(
             f"the players earn {Fraction(alone, over)} alone and {Fraction(table[-1], over)} "
-            "together: no division gives each its own; take the prenucleolus (rational=False)"
+            "together: no division gives each its own; take the prenucleolus"
         )
-    return _first_levels(table, over, rational=rational)
+    return _first_levels(table, over, rational=True)
+
+
+def prenucleolus(values: Given) -> Nucleolus:
+    """Find the division whose largest excess is least, and so on, of all that give away the value.
+
+    A player may get less than it earns alone. It is the nucleolus where the core is not empty.
+    `values` and errors as of `in_core`.
+
+    Examples
+    --------
+    >>> [str(share) for share in prenucleolus([0, 0, 0, 10, 0, 0, 0, 2]).division]
+    ['3', '3', '-4']
+    """
+    return _first_levels(*whole_values(values), rational=False)
+
+
+DIVISIONS = {"nucleolus": nucleolus, "prenucleolus": prenucleolus}
 
 
 def whole_values(values: Given) -> tuple[Numbers, int]:

@@ -24,7 +24,13 @@ from cotenant.analysis.scheduling.audit import Judging, audit_file
 from cotenant.analysis.scheduling.core import core
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.files import read, write
-from cotenant.solvers.cooperative import in_core, least_epsilon, nucleolus
+from cotenant.solvers.cooperative import (
+    DIVISIONS,
+    in_core,
+    least_epsilon,
+    nucleolus,
+    prenucleolus,
+)
 from cotenant.solvers.proofs import Claimed
 from cotenant.solvers.scheduling import reference
 from cotenant.verify.reading import Refused
@@ -93,7 +99,7 @@ def test_published_nucleoli(values: Sequence[Any], division: tuple[Any, ...]) ->
 
 def test_the_prenucleolus_may_give_less_than_a_player_earns_alone() -> None:
     values, _ = PUBLISHED["no zero-monotonic game"]
-    assert list(nucleolus(values, rational=False).division) == [3, 3, -4]
+    assert list(prenucleolus(values).division) == [3, 3, -4]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -123,7 +129,7 @@ def test_another_route_in_fractions_gives_the_same(number: int) -> None:
                     nucleolus(values)
                 continue
             division, levels = nucleolus_by_programs(values, rational=rational)
-            found = nucleolus(values, rational=rational)
+            found = nucleolus(values) if rational else prenucleolus(values)
             assert list(found.division) == division, values
             assert found.levels[0][0] == levels[0]
             if not rational:
@@ -157,7 +163,7 @@ def test_certificates_say_what_they_should(seed: int) -> None:
     test = in_core(values, least.division)
     assert (test.excess, test.coalition) == worst_of(values, least.division)
     assert test.inside == (epsilon <= 0)
-    found = nucleolus(values, rational=False)
+    found = prenucleolus(values)
     assert sum(found.division) == values[-1]
     levels = [level for level, _ in found.levels]
     assert levels == sorted(levels, reverse=True)
@@ -183,9 +189,9 @@ def test_other_units_names_and_gifts_change_the_nucleolus_with_them(seed: int) -
     for mask, value in enumerate(values):
         renamed = sum(1 << order[i] for i in range(players) if mask >> i & 1)
         changed[renamed] = unit * value + given[mask]
-    division = nucleolus(values, rational=False).division
+    division = prenucleolus(values).division
     expected = {order[i]: unit * division[i] + gift[i] for i in range(players)}
-    assert nucleolus(changed, rational=False).division == tuple(expected[i] for i in range(players))
+    assert prenucleolus(changed).division == tuple(expected[i] for i in range(players))
 
 
 def test_values_of_any_length_and_decimals_count_as_they_are_written() -> None:
@@ -254,7 +260,7 @@ def test_nucleoli_of_bundled_schedules_are_certified(
     assert shares["REF"] == [str(psi) for psi in game.psi]
     assert shares["Shapley"] == list(map(str, game.phi()))
     kind = [*shares][-1]  # of figure 7, organizations do better apart
-    division = nucleolus(game.values, rational=kind == "nucleolus").division
+    division = DIVISIONS[kind](game.values).division
     assert shares[kind] == list(map(str, division))
 
 
@@ -320,7 +326,7 @@ def test_a_prenucleolus_is_no_nucleolus_and_no_other_way_round(tmp_path: Path) -
     whole = core(game_file(tmp_path, values))
     with refused(Claimed):
         replace(whole, proof=replace(whole.proof, method="prenucleolus")).prove(tmp_path / "one")
-    found = nucleolus(values, rational=False)
+    found = prenucleolus(values)
     witness = {"division": {"over": 1, "numbers": [int(share) for share in found.division]}}
     steps_ = tuple(
         {"kind": "balanced", "coalitions": list(w), "weights": list(w.values())}

@@ -26,7 +26,7 @@ from ...instances.scheduling.log import (
     window,
 )
 from ...instances.scheduling.utility import durations, per_organization, rates, units_done
-from ...solvers.cooperative import nucleolus
+from ...solvers.cooperative import DIVISIONS
 from ...solvers.outcome import Stop
 from ...solvers.scheduling.event_loop import LIMITS, LoopLimits
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
@@ -392,8 +392,7 @@ def _divided(division: Division, masks: Integers, values: Integers, received: In
     by_mask[-1] = received.astype(object).sum(axis=0)
     if division == "shapley" or k == 1:
         return np.array(exact_shares(by_mask, k), dtype=float)
-    rational = division == "nucleolus"
-    found = [nucleolus(column.tolist(), rational=rational).division for column in by_mask.T]
+    found = [DIVISIONS[division](column.tolist()).division for column in by_mask.T]
     return np.array(found, dtype=float).T
 
 

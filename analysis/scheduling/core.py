@@ -18,7 +18,7 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.proof import Level, Proof, multipliers
 from ...instances.problem.reading import read_bytes, read_text
 from ...instances.problem.tables import PathLike
-from ...solvers.cooperative import in_core, least_epsilon, nucleolus, whole_numbers, whole_values
+from ...solvers.cooperative import DIVISIONS, in_core, least_epsilon, whole_numbers, whole_values
 from ...solvers.proofs import Claimed
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley import shares
@@ -142,7 +142,7 @@ def core(
     exact = [Fraction(value, over) for value in values]
     alone = [exact[1 << i] for i in range(len(players))]
     kind = division if sum(alone) <= exact[-1] else "prenucleolus"
-    settled, least = nucleolus(exact, rational=kind == "nucleolus"), least_epsilon(exact).levels[0]
+    settled, least = DIVISIONS[kind](exact), least_epsilon(exact).levels[0]
     given["Shapley"] = [share / over for share in shares(values.tolist(), len(players))]
     given[kind] = settled.division
 

@@ -44,6 +44,7 @@ from cotenant.solvers.packing.minimum import _columns, _whole_parts, min_cost, m
 from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import UNLIMITED, Reduced, presolve
+from cotenant.solvers.proofs.filling_tree import Fillings, _contradiction, _Open
 
 GREEDY = functions("packing", "FF", "FFD", "BFD", "dot", "L2", "random-fit")
 CUT_SHORT = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
@@ -247,15 +248,6 @@ def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
     assert search.bound == 5
 
 
-def test_an_engine_that_says_impossible_raises_it_by_one(engines: Callable[..., None]) -> None:
-    said = replace(CUT_SHORT, status=Status.INFEASIBLE, stop=Stop.FINISHED)
-    engines(solve_program=lambda *_, **__: said)
-    search = middling()
-    search.value = 6
-    gap_closing.by_enumeration(search, 1.0)
-    assert (search.bound, search.value) == (6, 6)
-
-
 @pytest.mark.parametrize(
     ("said", "servers"),
     [({"bound": 4.0}, None), ({"bound": 4.01}, 5), ({"bound": 9.0}, 5),
@@ -270,13 +262,27 @@ def test_bound_of_arc_flow_is_that_of_integers_whatever_highs_says(
     assert solve_graph(problem, graph, Clock(), above=4) == (None, servers)
 
 
-def test_false_infeasible_of_highs_raises_no_bound(engines: Callable[..., None]) -> None:
+@pytest.mark.parametrize("bound", [2, 5])
+def test_false_infeasible_of_highs_raises_no_bound(
+    bound: int, engines: Callable[..., None]
+) -> None:
     said = replace(CUT_SHORT, status=Status.INFEASIBLE, stop=Stop.FINISHED)
-    problem = presolve(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
-    search = searching(problem, Prices(np.array([10, 6]), 10, (0,), Fraction(16, 10)), 2)
     engines(solve_program=lambda *_, **__: said)
+    search = middling()
+    if bound == 2:
+        problem = presolve(Packing(capacity=[[10]], demand=[[10], [6]], request=[1, 1]))
+        search = searching(problem, Prices(np.array([10, 6]), 10, (0,), Fraction(16, 10)), 2)
     gap_closing.by_enumeration(search, 1.0)
-    assert (search.bound, search.best) == (2, None)
+    assert (search.bound, search.best) == (bound, None)
+
+
+def test_leaf_of_fillings_beyond_64_bits_closes_nothing() -> None:
+    given = Fillings(
+        np.array([[2**20, 0], [0, 2**20]]), np.zeros(2, dtype=np.int64), np.array([2**20] * 2),
+        np.array([np.inf]), np.array([2**40]), np.zeros(1, dtype=np.int64), 1, 2**41,
+    )  # fmt: skip
+    with pytest.raises(_Open):  # an answer costs 2**41: no multipliers may show that there is none
+        _contradiction(given, (), np.array([2.0**42, 2.0**42, 0.0, 0.0]))
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def cards_program(given: Packing, above: int) -> Program:
             for i, j in on.items():
                 placed[i].append((j, 1))
     units = Terms()
-    for i, (terms, most) in enumerate(zip(placed, given.request, strict=True)):
-        program.at_most(*((terms, most) if most is not None else ([], 0)))
+    for i, (terms, asked_for) in enumerate(zip(placed, given.request, strict=True)):
+        program.at_most(*((terms, asked_for) if asked_for is not None else ([], 0)))
         taken = given.units * given.card_demand[i] + given.card_share[i]
         units += [(j, -taken) for j, _ in terms]
     program.at_most(units, -above - 1)

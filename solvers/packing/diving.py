@@ -127,6 +127,7 @@ def _listed(
     counts, impossible = answer_at(
         left, replace(solved.prices, profit=solved.prices.profit[here]), aim,
         most=LISTED, nodes=LISTING_NODES, solve=pattern_solver(clock, LISTED_SECONDS),
+        clock=Clock(clock.time_slice(most=LISTED_SECONDS)),
     )  # fmt: skip
     if counts is None:
         return None, impossible

@@ -4,9 +4,7 @@ fixed servers in CP-SAT.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,13 +15,13 @@ from ...models.program import LinearProgram
 from ..engines import EngineName, solve_cp_sat, solve_in_subprocess, solve_program
 from ..engines.answer import EngineAnswer
 from ..outcome import Clock, Status, raise_if_interrupted
-from ..proofs.tree import integer_bound
+from ..proofs.filling_tree import Fillings, refuted
 from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import trimmed
 from .generation import Prices
 from .patterns import all_patterns
 from .portfolio_state import LIMITS, PortfolioState
-from .presolve import Counts, Reduced
+from .presolve import UNLIMITED, Counts, Reduced
 
 Solve = Callable[[LinearProgram], EngineAnswer]
 """An engine with its limits."""
@@ -51,6 +49,7 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
             most=int(limits.listed_patterns * effort),
             nodes=int(limits.listing_nodes * effort),
             solve=_solver(search, 5.0 * effort),
+            clock=Clock(search.clock.time_slice(most=5.0 * effort)),
         )
         search.offer(counts, "program over all patterns")
         if not impossible:
@@ -59,11 +58,19 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
 
 
 def answer_at(
-    problem: Reduced, prices: Prices, target: int, *, most: int, nodes: int, solve: Solve
+    problem: Reduced,
+    prices: Prices,
+    target: int,
+    *,
+    most: int,
+    nodes: int,
+    solve: Solve,
+    clock: Clock,
 ) -> tuple[Counts | None, bool]:
     """An answer that costs at most `target` by the program over all patterns that it could use, and
-    whether there is none; neither is known where there are more than `most` of a class, `nodes` do
-    not list them, or the program is not solved.
+    whether there is none, by a tree of cases whose leaves are closed in integers; neither is known
+    where there are more than `most` of a class, `nodes` do not list them, or the program is not
+    solved, or no tree is found in the time of the clock.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
     most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
@@ -90,7 +97,15 @@ def answer_at(
     kind = np.repeat(np.arange(len(listed)), [len(rows) for rows in listed])
     if not (table > 0).any(axis=0).all():
         return None, True
-    return _made_of(problem, table, kind, target, solve)
+    counts, infeasible = _made_of(problem, table, kind, target, solve)
+    if infeasible:  # to the engine, in floats
+        servers = np.where(problem.servers >= UNLIMITED, np.inf, problem.servers)
+        given = Fillings(
+            table, kind, problem.request, servers, problem.price, problem.classes,
+            problem.instance.classes, target,
+        )  # fmt: skip
+        infeasible = refuted(given, clock) is not None
+    return counts, infeasible
 
 
 def by_arc_flow(search: PortfolioState, effort: float) -> None:
@@ -145,7 +160,9 @@ def by_assignment(search: PortfolioState, effort: float) -> None:
 def _made_of(
     problem: Reduced, table: Integers, kind: Integers, most: int, solve: Solve
 ) -> tuple[Counts | None, bool]:
-    """An answer made of these patterns that costs at most `most`, and whether there is none."""
+    """An answer made of these patterns that costs at most `most`, and whether the engine says that
+    there is none.
+    """
     answer = solve(
         pattern_program(
             table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
@@ -168,19 +185,13 @@ def pattern_solver(
     clock: Clock, seconds: float, engine: EngineName = "highs", columns: int = LIMITS.master_columns
 ) -> Solve:
     """An engine for programs over patterns: HiGHS in a process of its own where they are more than
-    so many columns, since it overruns its time limit on some. That one is infeasible is proved in
-    integers, or not known.
+    so many columns, since it overruns its time limit on some.
     """
     limit = clock.time_slice(most=seconds)
 
     def solve(program: LinearProgram) -> EngineAnswer:
         if engine == "highs" and len(program.cost) > columns:
-            answer = solve_in_subprocess(program, time_limit=limit)
-        else:
-            answer = solve_program(program, engine=engine, time_limit=limit)
-        infeasible = answer.status is Status.INFEASIBLE
-        if infeasible and integer_bound(program, answer, clock, seconds) != math.inf:
-            return replace(answer, status=Status.UNKNOWN)
-        return answer
+            return solve_in_subprocess(program, time_limit=limit)
+        return solve_program(program, engine=engine, time_limit=limit)
 
     return solve

@@ -27,6 +27,7 @@ DEEPEST = 150
 """Nodes one above the other: what reads the file recurses."""
 
 TINY = 1e-6
+_ROOM = 2.0**62  # sums of 64-bit integers stay below it
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +180,11 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
     types, classes = len(given.request), len(given.servers)
     limited = np.isfinite(given.servers)
     number = np.where(limited, given.servers, 0).astype(np.int64)
+    held = int(given.table.sum(axis=1).max(initial=0)) + 1 + len(path)
+    largest = (float(np.abs(dual).max(initial=0.0)) + 1) * held
     for over in GRIDS:
+        if over * largest > _ROOM:
+            break
         items = np.maximum(np.floor(dual[:types] * over + TINY), 0).astype(np.int64)
         class_prices = np.maximum(np.ceil(-dual[types : types + classes] * over - TINY), 0).astype(
             np.int64

@@ -4,6 +4,7 @@ job in fractions.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,19 @@ def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> 
     assert cut.certificate["levels"][-1]["status"] == "feasible"
     equal = cotenant.solve(instance, "proportional").solution
     assert not fairer(instance, equal, cut.solution, unit)
+
+
+def test_leximin_takes_equal_parts_where_the_engine_ended_with_poor_shares() -> None:
+    instance = crowded()
+    unit = entitlements(instance)
+    filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+    filling.fill(Programs(0))
+    assert filling.unsettled is not None
+    poor = filling.solution.replace(share=filling.solution.share / 1000)
+    filling.unsettled, filling.solution = replace(filling.unsettled, solution=poor), poor
+    outcome = filling.outcome("worst_throughput", unit)
+    equal = cotenant.solve(instance, "proportional").objective
+    assert metrics(instance, outcome.solution)["worst_throughput"] >= equal
 
 
 def test_the_fairer_shares_are_those_of_the_worst_off_job_that_differs() -> None:

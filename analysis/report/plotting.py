@@ -455,10 +455,11 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     if values.size == 0:
         values = np.full((max(len(chart.y_names), 1), max(len(chart.x_names), 1)), np.nan)
     rows, columns = values.shape
+    narrow = width is not None and width < 3  # the bar of colors lies above, where there is room
     drawn = Figure(
         figsize=(
             width or max(3.6, min(10.0, 2.0 + 0.38 * columns)),
-            max(2.4, min(9.0, 1.1 + 0.27 * rows)),
+            max(2.4, min(9.0, 1.1 + 0.27 * rows)) + 0.6 * narrow,
         ),
         layout="constrained",
     )
@@ -482,8 +483,13 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         interpolation="nearest",
     )
     wide, tall = drawn.get_size_inches()
+    room = wide * _LETTERS / (2 if narrow else 3)
     below = [_said(_cut(name, min(_ROW_NAME, tall * 6, wide * 8))) for name in chart.x_names]
-    beside = [_said(_cut(name, min(_ROW_NAME, wide * _LETTERS / 3))) for name in chart.y_names]
+    beside = [_said(_cut(name, min(_ROW_NAME, room))) for name in chart.y_names]
+    axes.set_yticks(range(len(beside)), beside)
+    _label(axes, chart.x_label, chart.y_label)
+    darker = f"{chart.value_label}; darker is worse" if chart.worse else chart.value_label
+    bar = drawn.colorbar(shown, ax=axes, location="top" if narrow else "right")
     flat = _fit_across(drawn, axes, columns, max(map(len, below), default=0))
     axes.set_xticks(
         range(len(below)),
@@ -491,13 +497,10 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         rotation=0 if flat else 60,
         ha="center" if flat else "right",
     )
-    axes.set_yticks(range(len(beside)), beside)
-    _label(axes, chart.x_label, chart.y_label)
-    darker = f"{chart.value_label}; darker is worse" if chart.worse else chart.value_label
-    bar = drawn.colorbar(shown, ax=axes)
-    drawn.draw_without_rendering()  # how tall it is depends on the names below
-    high = axes.get_window_extent().height / drawn.dpi
-    bar.set_label(_in_lines(darker, max(high * 12, 8), _beside(drawn)))
+    drawn.draw_without_rendering()  # how long it is depends on the names
+    box = axes.get_window_extent()
+    long = (box.width if narrow else box.height) / drawn.dpi
+    bar.set_label(_in_lines(darker, max(long * 12, 8), 3 if narrow else _beside(drawn)))
     texts = {
         place: f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
         for place, value in np.ndenumerate(values)

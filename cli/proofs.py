@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,9 +55,8 @@ def check(
         if not parts.check_folder(file, result_file, as_json):
             raise typer.Exit(NO_ANSWER)
         return
-    from ..analysis.run.given_answer import read_answer, recheck_solution
+    from ..analysis.run.given_answer import judge_answer, read_answer
     from ..analysis.run.result import Result
-    from ..analysis.run.verify_result import recheck
     from ..instances.problem import read
     from ..instances.problem.text import sanitize_for_terminal
 
@@ -67,27 +65,14 @@ def check(
     if result is None:
         verify(file, result_file)
         return
-    if isinstance(result, Result):
-        found, good, solution = recheck(instance, result), "", result.solution
-    else:
-        (found, good), solution = recheck_solution(instance, result), result
-    if good or isinstance(result, Result):
+    found, good = judge_answer(instance, result)
+    if good:
+        solution = result.solution if isinstance(result, Result) else result
         broken = broken_of(instance, solution, rules)
         found = replace(found, broken=(*found.broken, *broken))
-    obeyed = " and obeys your rules, which the bound does not ask for" if rules else ""
-    if not isinstance(result, Result):
-        good = good.replace("feasible", f"feasible{obeyed}", 1)
-    else:
-        places = (
-            re.sub(r"levels\[(\d\d+|[2-9])\]", "levels[2+]", it) for it in found.not_looked_at
-        )
-        unseen = ", ".join(dict.fromkeys(places)) or "nothing"
-        good = f"feasible{obeyed}; objective, metrics and levels are as claimed"
-        if solution is None:
-            again = found.bound == "none" and "status" not in found.not_looked_at
-            good = f"claims {result.status.value}: there is no answer to check"
-            good += "; that there is none is proved again" * again
-        good = f"{good}\n{found.sentence}\nnot looked at: {unseen}"
+    if rules and good.startswith("feasible"):
+        obeyed = "feasible and obeys your rules, which the bound does not ask for"
+        good = obeyed + good.removeprefix("feasible")
     if as_json:
         sentence = "" if found.broken else good
         rest = {

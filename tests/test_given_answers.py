@@ -60,6 +60,16 @@ def test_check_of_anybodys_answer_is_borne_out_or_not_or_refused(tmp_path, text,
         assert ("penalty 0.0425" in said["said"]) == said["ok"]
 
 
+def test_check_of_infeasible_by_rules_says_nothing_of_rules(tmp_path: Path) -> None:
+    lists = {"a": ["b", "c", "d"], "b": ["a"], "c": ["a"], "d": ["a"]}
+    instance = cotenant.from_lists(lists, perfect=True)
+    cotenant.write(instance, tmp_path / "i.json")
+    cotenant.solve(instance, "stable").write(tmp_path / "r.json")
+    arguments = ["check", str(tmp_path / "i.json"), str(tmp_path / "r.json"), "--json"]
+    done = CliRunner().invoke(app, [*arguments, "--rule", "builtins:id"])
+    assert json.loads(done.stdout)["said"].startswith("claims infeasible: ")
+
+
 def test_check_of_a_proof_is_its_judgement(tmp_path: Path) -> None:
     proof = tmp_path / "p.json"
     arguments = ["prove", "colocation/tiny", "-m", "stable", "--out", str(proof)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
@@ -14,7 +15,7 @@ from ...instances.problem.tables import CsvTable
 from ...instances.problem.text import shortened
 from ..registry import analysis_of
 from .result import Result
-from .verify_result import Recheck
+from .verify_result import Recheck, recheck
 
 
 def read_answer(instance: Instance, path: str) -> Result | Solution | None:
@@ -40,15 +41,27 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
     return Result.read(path)
 
 
-def recheck_solution(instance: Instance, solution: Solution) -> tuple[Recheck, str]:
-    """Whether an answer is feasible, and what it is worth, in a sentence."""
-    try:
-        check(instance, solution)
-    except InfeasibleSolution as error:
-        return Recheck((str(error),), (), "none"), ""
-    values = analysis_of(instance.problem).metrics(instance, solution)
-    worth = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
-    return Recheck((), (), "none"), f"feasible; nothing else is claimed: {worth}"
+def judge_answer(instance: Instance, given: Result | Solution) -> tuple[Recheck, str]:
+    """What became of an answer's claims, and the lines that say so; "" for a solution that is not
+    feasible.
+    """
+    if isinstance(given, Solution):
+        try:
+            check(instance, given)
+        except InfeasibleSolution as error:
+            return Recheck((str(error),), (), "none"), ""
+        values = analysis_of(instance.problem).metrics(instance, given)
+        worth = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+        return Recheck((), (), "none"), f"feasible; nothing else is claimed: {worth}"
+    found = recheck(instance, given)
+    places = (re.sub(r"levels\[(\d\d+|[2-9])\]", "levels[2+]", it) for it in found.not_looked_at)
+    unseen = ", ".join(dict.fromkeys(places)) or "nothing"
+    said = "feasible; objective, metrics and levels are as claimed"
+    if given.solution is None:
+        again = found.bound == "none" and "status" not in found.not_looked_at
+        said = f"claims {given.status.value}: there is no answer to check"
+        said += "; that there is none is proved again" * again
+    return found, f"{said}\n{found.sentence}\nnot looked at: {unseen}"
 
 
 def solution_in(instance: Instance, content: Mapping[str, Any], where: str) -> Solution:

@@ -199,6 +199,7 @@ def test_gavels_trace_beside_its_throughputs_keeps_steps_and_priorities(tmp_path
     assert found.steps is not None
     assert found.steps.tolist() == [500, 10, 30]
     assert found.weight.tolist() == [2.5, 1, 1]
+    assert "SLOs" in found.source
     put(tmp_path, "bad.trace", "\n".join(rows))
     for wrong in (
         lambda: gavel(throughputs(tmp_path), jobs=str(tmp_path / "bad.trace"), devices="fast:3"),

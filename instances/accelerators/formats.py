@@ -98,7 +98,8 @@ def gavel(
         device_names=tuple(number),
         name=name_of(path if jobs is None else jobs),
         source=f"Gavel's throughputs, {Path(path).name}"
-        + (f", and the jobs of {Path(jobs).name}" if jobs else ""),
+        + (f", and the jobs of {Path(jobs).name}" if jobs else "")
+        + ", all at once, without arrivals and SLOs" * (np.inf not in steps),
     )
 
 

@@ -379,6 +379,15 @@ def test_amounts_with_decimals_are_scaled_alike_in_arrays_frames_json_and_tables
         prove_file(found, path, solve(found, "min-servers"), tmp_path / "p.json")
 
 
+@pytest.mark.parametrize("demand", [[["1.5", 2]], [[True, 1.5]], [["1", 1.5]]])
+def test_texts_and_truth_values_beside_decimals_are_no_amounts(tmp_path, demand) -> None:
+    path, fields = tmp_path / "a.json", {"capacity": [[4, 8]], "demand": demand, "request": [1]}
+    path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
+    for make in (lambda: read(path), lambda: Packing(**fields)):
+        with pytest.raises(InvalidInstance):
+            make()
+
+
 @pytest.mark.parametrize("amount", [1 / 3, 1.0000001, -0.5, math.nan, math.inf, 1e300, "x", None])
 def test_amount_that_is_no_decimal_of_few_digits_is_refused_with_the_cure(amount) -> None:
     with refused(InvalidInstance):

@@ -233,6 +233,13 @@ def decimals(value: float) -> int:
     return max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
 
 
+def _is_of_numbers(value: Any) -> bool:
+    """Whether no entry is a text or truth value, which would pass for a number."""
+    given = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+    kinds = {*map(type, given.ravel().tolist())} if given.dtype == object else {given.dtype.type}
+    return not kinds & {str, bool, np.str_, np.bool_}
+
+
 def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that change where amounts have decimals: for each entry of their last axis all are
     multiplied by the same power of ten, exactly, and its name says so, as in "cpu [1/10]".
@@ -244,6 +251,8 @@ def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> di
     try:
         arrays = {name: np.array(value, dtype=float) for name, value in given_of.items()}
         rows = np.concatenate([*arrays.values()])
+        if not all(map(_is_of_numbers, given_of.values())):
+            return {}
     except (ValueError, TypeError, OverflowError):  # refused where each is looked at
         return {}
     if rows.ndim != 2 or not ((rows >= 0) & (rows < 2**53)).all() or not (rows % 1).any():

@@ -121,7 +121,7 @@ def prove(
 ) -> None:
     """Write a proof of what a method says of an instance.
 
-    It is a file that `cotenant verify` accepts.
+    It is a file that `cotenant verify` accepts. Exit 3: it proves less than is claimed.
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
@@ -146,9 +146,7 @@ def prove(
     takers = (entry.resolve(), analysis_of(instance.problem).metrics)
     options = parse_options(takers, option or [], f"method {entry.name!r}")
     if not entry.proof_producer:
-        typer.echo(
-            f"proof: claimed; {proving.CLAIMED.format(name=entry.name, source=entry.bound_source)}"
-        )
+        typer.echo(f"proof: claimed; {proving.claimed(entry)}")
         raise typer.Exit(NO_ANSWER)
     share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
     if given is not None:

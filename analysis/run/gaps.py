@@ -100,13 +100,13 @@ class Comparison:
         missing = {f"{kind}_{aim}": math.nan for kind in ("gap", "difference") for aim in aims}
         flat = []
         for row in with_gaps(self.runs):
-            told = {name: row.get(name) for name in texts.split()}
+            words = {name: row.get(name) for name in texts.split()}
             found = {name: row.get(name) for name in ("objective", "bound", "gap")}
             found |= row["metrics"] | missing | row["gaps"] | row["differences"]
             found["seconds"] = row.get("seconds")
             numbers = {name: math.nan if it is None else it for name, it in found.items()}
             broken = ", ".join(row.get("broken", {})) or None
-            flat.append({**told, **numbers, "error": row.get("error"), "broken": broken})
+            flat.append({**words, **numbers, "error": row.get("error"), "broken": broken})
         return pandas.DataFrame(flat)
 
     def summary(self) -> list[Line]:

@@ -44,7 +44,10 @@ REPLAYED = (
     "it takes only the answer, to compare it with the outcome."
 )
 
-CLAIMED = "{name} has no proof as a file yet, so its bound is {source}"
+
+def claimed(method: catalog.Method) -> str:
+    """What there is instead of a proof of a method that makes none."""
+    return f"{method.name} has no proof as a file yet, so its bound is {method.bound_source}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ def prove_file(
     """
     method = catalog.find(instance.problem, result.method)
     if not method.proof_producer:
-        return Proved("claimed", CLAIMED.format(name=method.name, source=method.bound_source))
+        return Proved("claimed", claimed(method))
     if instance.beyond_proofs:
         return Proved("claimed", instance.beyond_proofs)
     clock, content = Clock(time_limit), read_bytes(path)

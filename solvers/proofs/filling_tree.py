@@ -180,8 +180,8 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
     types, classes = len(given.request), len(given.servers)
     limited = np.isfinite(given.servers)
     number = np.where(limited, given.servers, 0).astype(np.int64)
-    held = int(given.table.sum(axis=1).max(initial=0)) + 1 + len(path)
-    largest = (float(np.abs(dual).max(initial=0.0)) + 1) * held
+    copies = int(given.table.sum(axis=1).max(initial=0)) + 1 + len(path)
+    largest = (float(np.abs(dual).max(initial=0.0)) + 1) * copies
     for over in GRIDS:
         if over * largest > _ROOM:
             break

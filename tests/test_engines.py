@@ -21,6 +21,7 @@ from cotenant.instances.problem import EngineError
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
 from cotenant.solvers.engines import (
     WarmStartedProgram,
+    highs,
     solve_convex,
     solve_cp_sat,
     solve_program,
@@ -153,6 +154,34 @@ def test_highs_cp_sat_and_enumeration_agree_on_small_integer_programs() -> None:
             assert answer.bound <= expected + 1e-12, (seed, engine)
             assert program.holds(answer.point)
     assert 5 < infeasible < 100
+
+
+@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
+def test_integer_program_that_highs_1_14_got_wrong_has_its_optimum(engine: str) -> None:
+    """HiGHS#2961: 2 x + 3 z with x + z >= 4.5 and z integer is 9, not 15."""
+    program = program_of(
+        2, ([1, 1], 4.5, np.inf), upper=10.0, cost=[2.0, 3.0], integer=[False, True]
+    )
+    answer = solve_program(program, engine=engine)
+    assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(9.0))
+
+
+def test_highs_after_an_error_of_presolve_solves_again_and_its_bound_does_not_count() -> None:
+    """HiGHS 1.16 ends with an error at these tolerances, and leaves the bound 0; the optimum is -8."""
+    rows = [
+        ([0, 5, -9, 0], -np.inf, -8.5), ([-2, -4, 1, 3], -3, -1.25),
+        ([1, 9, -9, -5], -np.inf, -2.25), ([-3, -9, -6, -5], -2, 0),
+    ]  # fmt: skip
+    program = program_of(
+        4, *rows, lower=[-1, -2, 0, -2], upper=[1, 0, 1, 1], cost=[-7, -6, -2, 5],
+        integer=[True, True, False, False],
+    )  # fmt: skip
+    solver = highs._solver(None)
+    solver.passModel(highs._model(program, 1.0))
+    once = highs._run(solver, 1.0, None, None)
+    assert once.bound is None or once.bound == pytest.approx(-8.0)
+    answer = solve_program(program)
+    assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(-8.0))
 
 
 def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:

@@ -287,7 +287,9 @@ def test_leximin_that_ends_between_levels_says_what_is_known_of_the_first(
     engines(solve_program=slow)
     market = LEXIMIN[1][1]
     result = cotenant.solve(market, "leximin")
-    assert (result.status, result.stop, result.gap) == (Status.OPTIMAL, Stop.TIME_LIMIT, 0.0)
+    # HiGHS may stop at a point that misses a row by its tolerance of 1e-9
+    assert (result.stop, result.gap) == (Stop.TIME_LIMIT, pytest.approx(0.0, abs=1e-8))
+    assert result.status is (Status.OPTIMAL if result.gap == 0.0 else Status.FEASIBLE)
     assert len(result.certificate["levels"]) == levels
     assert result.certificate["leximin"] is False
     assert recheck(market, result).broken == ()

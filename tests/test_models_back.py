@@ -74,8 +74,7 @@ def test_arrays_come_back_as_a_pairing_and_an_assignment() -> None:
 @pytest.mark.slow
 def test_cp_sat_models_come_back_as_a_placement_and_a_schedule() -> None:
     vms = cotenant.read("packing/tiny")
-    kind = np.array([0] * 6 + [1] * 2)
-    parts = assignment_model(vms.demand, vms.request.astype(int), vms.capacity, kind, vms.cost)
+    parts = assignment_model(vms)
     placement = instance_answer(vms, parts, solve_cp_sat(parts.model, time_limit=30))
     assert metric(vms, placement, "cost") == cotenant.solve(vms, "min-cost").objective
     work = cotenant.read("scheduling/tiny")

@@ -227,7 +227,7 @@ def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     assert central.value == pytest.approx(basic.value, rel=0.02)
 
 
-@pytest.mark.parametrize("draws", [3, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
     problem = many_types(items=110, seed=5)
     relaxation = generate(problem, Pool(problem.types), Clock(), upper=None)
@@ -235,7 +235,7 @@ def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
     rng = np.random.default_rng(draws)
     found = dive(problem, relaxation, (most, most), Clock(), rng, seconds=60)
     # by the first of these draws the target is met after going back twice, by the other one never
-    assert (found is not None) == (draws == 3)
+    assert (found is not None) == (draws == 2)
     if found is not None:
         rows, kinds = found
         assert (rows.sum(axis=0) >= problem.request).all()

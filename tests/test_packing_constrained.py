@@ -125,8 +125,7 @@ def test_the_model_of_every_server_keeps_a_spread_and_asks_no_more(
     ruled = reduce_ruled(
         Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
     )
-    kind, price = np.arange(2), np.ones(2, dtype=np.int64)
-    built = assignment_model(ruled.demand, ruled.request, ruled.capacity, kind, price, rules=ruled)
+    built = assignment_model(ruled, np.arange(2), rules=ruled)
     assert solve_cp_sat(built.model).status is status
 
 

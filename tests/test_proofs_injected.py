@@ -155,7 +155,7 @@ def deep(depth: int = 400) -> Any:
     return value
 
 
-WRONG = ("x", "1/0", "-1", None, True, -1, 10**30, 1.5, [], {}, [0], deep())
+WRONG: tuple[Any, ...] = ("x", "1/0", "-1", None, True, -1, 10**30, 1.5, [], {}, [0], deep())
 MISSING = object()
 
 

@@ -101,7 +101,7 @@ class Comparison:
         flat = []
         for row in with_gaps(self.runs):
             words = {name: row.get(name) for name in texts.split()}
-            found = {name: row.get(name) for name in ("objective", "bound", "gap")}
+            found: dict[str, Any] = {name: row.get(name) for name in ("objective", "bound", "gap")}
             found |= row["metrics"] | missing | row["gaps"] | row["differences"]
             found["seconds"] = row.get("seconds")
             numbers = {name: math.nan if it is None else it for name, it in found.items()}

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import InvalidFile, UnknownName
+from .errors import InvalidFile, InvalidOption, UnknownName, install
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,17 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         No data set has that name.
     InvalidFile
         It cannot be downloaded, or what came is not what is expected (sha256).
+    InvalidOption
+        pooch, of the extra `fetch`, is not installed.
     """
     if name not in DATASETS:
         raise UnknownName("data set", name, DATASETS)
     import logging
 
-    import pooch
-
+    try:
+        import pooch
+    except ImportError:
+        raise InvalidOption(f"fetching needs pooch; {install('fetch')}") from None
     pooch.get_logger().setLevel(logging.WARNING)
     entry = DATASETS[name]
     target = Path(folder) if folder is not None else Path(pooch.os_cache("cotenant"))

@@ -63,8 +63,8 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
     )
     job = np.flatnonzero(moving)
     users, of_user = np.unique(market.user[job], return_inverse=True)
-    share = cvxpy.Variable(len(job), nonneg=True)
-    weight = cvxpy.Parameter(len(users), nonneg=True, value=market.budget[users])
+    share = cvxpy.Variable(len(job), nonneg=True, name="share")
+    weight = cvxpy.Parameter(len(users), nonneg=True, value=market.budget[users], name="budget")
     on_server = incidence(market.server[job], market.servers)
     row = on_server @ share <= 1
     if utility == "amdahl":
@@ -113,7 +113,7 @@ def amdahl_utilities(
         if fraction[0] == 1:
             utility = utility + (rows * (w * size)[None, :]) @ r
             continue
-        extra = cvxpy.Variable(len(chosen))
+        extra = cvxpy.Variable(len(chosen), name=f"cone_{len(cones)}")
         below = fraction + cvxpy.multiply((1 - fraction) * size, r)
         if fraction[0] >= 0.5:
             top = 2 * cvxpy.multiply(np.sqrt(size), r)
@@ -149,7 +149,7 @@ def _homogeneous(
     if utility == "cobb-douglas":
         weight = work / (sum_users.T @ (sum_users @ work))
         return (sum_users * weight[None, :]) @ (cvxpy.log(share) + np.log(cores)), []
-    level = cvxpy.Variable(users)
+    level = cvxpy.Variable(users, name="utility")
     if utility == "leontief":
         return cvxpy.log(level), [cvxpy.multiply(cores / work, share) >= sum_users.T @ level]
     if rho > 0:

@@ -59,8 +59,12 @@ def guaranteed(market: Market, static: Floats, index: float | None) -> Guarantee
     cvxpy: Any = library
     job = np.flatnonzero(market.useful & (market.parallel_fraction > 0))
     user, of_user = np.unique(market.user[job], return_inverse=True)
-    share = cvxpy.Variable(len(job), nonneg=True)
-    sigma = cvxpy.Variable() if index is None else cvxpy.Parameter(nonneg=True, value=index)
+    share = cvxpy.Variable(len(job), nonneg=True, name="share")
+    sigma: Any = (
+        cvxpy.Variable(name="index")
+        if index is None
+        else cvxpy.Parameter(nonneg=True, value=index, name="index")
+    )
     worth, scale, cones = amdahl_utilities(
         market, job, share, incidence(of_user, len(user)), serial_work(market)[user]
     )

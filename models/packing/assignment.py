@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instances.packing.instance import Packing
 from ...instances.problem.option_types import validate_options
 from .rules import Integers, RulesOnServers
 
@@ -42,11 +43,8 @@ class AssignmentModel:
 
 @validate_options
 def assignment_model(
-    demand: Integers,
-    request: Integers,
-    capacity: Integers,
-    kind: Integers,
-    price: Integers,
+    instance: Any,
+    kind: Integers | None = None,
     *,
     fixed: bool = False,
     named: bool = False,
@@ -56,9 +54,10 @@ def assignment_model(
 
     Parameters
     ----------
-    demand, request : (s, k) and (s,) VMs of each type.
-    capacity, price : (p, k) and (p,) of a server of each class.
-    kind : (n,) class of each server that may be used, servers of one class together.
+    instance : a Packing; or a part of one, as solvers hold them: `demand` (s, k) and `request` (s,)
+        of VM types, `capacity` (p, k) and `price` (p,) of server classes.
+    kind : (n,) class of each server that may be used, servers of one class together; of each class
+        all there are, or one for each VM, when not given.
     fixed : all of them may be used at no cost: a question of feasibility.
     named : servers are distinguished, so that nothing is said about their order.
     rules : on where VMs may run, besides.
@@ -68,6 +67,12 @@ def assignment_model(
     """
     from ortools.sat.python import cp_model
 
+    demand, capacity = instance.demand, instance.capacity
+    request = np.asarray(instance.request, dtype=np.int64)
+    price: Any = instance.cost if isinstance(instance, Packing) else instance.price
+    if kind is None:
+        there = getattr(instance, "server_count", np.full(len(capacity), np.inf))
+        kind = np.repeat(np.arange(len(capacity)), np.minimum(there, request.sum()).astype(int))
     model = cp_model.CpModel()
     # how many VMs of each type each server holds, and whether it is used
     servers, types = len(kind), len(demand)
@@ -107,8 +112,9 @@ def assignment_model(
     if not fixed:
         for j in range(capacity.shape[1]):  # volume: implied, and a good cut
             total = int(demand[:, j] @ request)
-            model.add(sum(int(capacity[kind[m], j]) * used[m] for m in range(servers)) >= total)
-        model.minimize(sum(int(price[kind[m]]) * used[m] for m in range(servers)))
+            volume: Any = sum(int(capacity[c, j]) * used[m] for m, c in enumerate(kind.tolist()))
+            model.add(volume >= total)
+        model.minimize(sum(int(price[c]) * used[m] for m, c in enumerate(kind.tolist())))
     # where the columns are
     index = np.array(
         [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
@@ -118,7 +124,12 @@ def assignment_model(
 
 
 def _on_cards(
-    model: cp_model.CpModel, row: list[Any], demand: Integers, room: int, rules: RulesOnServers
+    model: cp_model.CpModel,
+    m: int,
+    row: list[Any],
+    demand: Integers,
+    room: int,
+    rules: RulesOnServers,
 ) -> None:
     """Shares on the cards that whole ones leave: of each size so many are on each card."""
     units = rules.card_units
@@ -132,11 +143,17 @@ def _on_cards(
         if n % units:
             by_size.setdefault(n % units, []).append(entry)
     cards = room // units
-    shared = [model.new_bool_var("") for _ in range(cards if by_size else 0)]
+    shared = [model.new_bool_var(f"shared_{m}_{c}") for c in range(cards if by_size else 0)]
     model.add(sum(whole) + sum(shared) <= cards)
     for one, another in pairwise(shared):
         model.add(one >= another)
-    on = {size: [model.new_int_var(0, units // size, "") for _ in shared] for size in by_size}
+    on = {
+        size: [
+            model.new_int_var(0, units // size, f"size_{size}_on_{m}_{c}")
+            for c in range(len(shared))
+        ]
+        for size in by_size
+    }
     for size, entries in by_size.items():
         model.add(sum(on[size]) == sum(entries))
     for card, flag in enumerate(shared):
@@ -169,7 +186,7 @@ def _keep(
             model.add_at_most_one(there[m, i], there[m, other])
     if rules.card_column >= 0:
         for m in servers:
-            _on_cards(model, count[m], demand, int(capacity[kind[m], rules.card_column]), rules)
+            _on_cards(model, m, count[m], demand, int(capacity[kind[m], rules.card_column]), rules)
     within = [np.flatnonzero(rules.zone[kind] == z).tolist() for z in range(rules.zones)]
     for group, most in rules.zone_limits:
         for where in within:

@@ -36,6 +36,7 @@ __all__ = [
     "solve_in_subprocess",
     "solve_program",
     "solve_refined",
+    "solve_with_cp_sat",
 ]
 
 

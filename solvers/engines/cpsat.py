@@ -106,15 +106,15 @@ def solve_cp_sat(
     if not isinstance(model, library.CpModel):
         raise InvalidOption(f"model is a {type(model).__name__}; expected a CpModel of OR-Tools")
     if hints:
-        model.proto.ClearField("solution_hint")
-        model.proto.solution_hint.vars.extend(hints.keys())
-        model.proto.solution_hint.values.extend(hints.values())
+        model.clear_hints()  # type: ignore[no-untyped-call]
+        for index, value in hints.items():
+            model.add_hint(model.get_int_var_from_proto_index(index), value)
     solver = library.CpSolver()
     settings = solver.parameters
     settings.num_workers = workers or min(MOST_WORKERS, cores())
     if by_cores:
         settings.num_workers = min(settings.num_workers, len(BY_CORES))
-        settings.subsolvers[:] = BY_CORES
+        settings.subsolvers.extend(BY_CORES)
         # what a single worker goes by, which looks at no list; linear relaxations only slow it down
         settings.optimize_with_core, settings.linearization_level = True, 0
     settings.random_seed = seed
@@ -122,6 +122,8 @@ def solve_cp_sat(
         False  # Ctrl-C is received by the waiting thread, for every engine alike
     )
     settings.log_search_progress = False
+    # 9.15 adds up coefficients of Booleans in 32 bits there, and proves false optima (#5293)
+    settings.presolve_inclusion_work_limit = 0
     settings.relative_gap_limit = 0.0
     settings.absolute_gap_limit = 0.0
     if time_limit is not None:
@@ -135,6 +137,7 @@ def solve_cp_sat(
 
     watcher = Improvements() if report is not None and has_objective else None
     bounds: list[float] = []
+    ended: list[Any] = []
 
     def note_bound(bound: float) -> None:
         bounds.append(bound)
@@ -145,13 +148,14 @@ def solve_cp_sat(
 
     def work() -> None:
         with c_output_nowhere():
-            solver.solve(model, watcher)
+            ended.append(solver.solve(model, watcher))
 
     interrupted = run_interruptibly(
         work, solver.stop_search, time_limit=time_limit, poll=progress.tell
     )
     # a run cut before its first point reports the bound 0, whatever the objective
-    return _read(solver, has_objective, interrupted, progress, bounds[-1] if bounds else None)
+    word, bound = str(solver.status_name(ended[0])), bounds[-1] if bounds else None
+    return _read(solver.response_proto, word, has_objective, interrupted, progress, bound)
 
 
 def solve_with_cp_sat(
@@ -227,21 +231,17 @@ class WholeProgram:
             program.integer, np.floor(program.upper), np.ceil(program.upper * self.grid)
         ).astype(np.int64)
         self.model: Any = library.CpModel()
-        for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True):
-            self.model.proto.variables.add().domain.extend(
-                (low, high) if low <= high else (low, low)
-            )
-        if (self._low > self._high).any():  # a column without a whole number between its bounds
-            self.model.proto.constraints.add().bool_or.SetInParent()
+        self._weighted_sum = library.LinearExpr.weighted_sum
+        self.columns = [
+            self.model.new_int_var(low, max(low, high), "")
+            for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True)
+        ]
+        if (self._low > self._high).any():  # a column without an integer between its bounds
+            self.model.add_bool_or()
         self._rows()
         for product, left, right in program.products.tolist():
-            equality = self.model.proto.constraints.add().int_prod
-            equality.target.vars.append(product)
-            equality.target.coeffs.append(1)
-            for factor in (left, right):
-                term = equality.exprs.add()
-                term.vars.append(factor)
-                term.coeffs.append(1)
+            factors = [self.columns[left], self.columns[right]]
+            self.model.add_multiplication_equality(self.columns[product], factors)
         self._objective()
 
     def true_bound(self, bound: float) -> float:
@@ -283,14 +283,13 @@ class WholeProgram:
             low, high, whole = least[row], most[row], values[first:last]
             if not plain[row]:
                 low, high, whole = self._whole_row(row, extent)
-            constraint = self.model.proto.constraints.add()
-            # no whole number in between: an empty clause is false (CP-SAT refuses empty domains)
+            # no integer in between: an empty clause is false (CP-SAT refuses empty domains)
             if low > high:
-                constraint.bool_or.SetInParent()
+                self.model.add_bool_or()
                 continue
-            constraint.linear.vars.extend(columns[first:last])
-            constraint.linear.coeffs.extend([int(value) for value in whole])
-            constraint.linear.domain.extend((low, high))
+            terms = [self.columns[column] for column in columns[first:last]]
+            total = self._weighted_sum(terms, [int(value) for value in whole])
+            self.model.add_linear_constraint(total, low, high)
 
     def _whole_row(self, row: int, extent: Floats) -> tuple[int, int, list[float]]:
         """The bounds and coefficients of a row multiplied until they are whole, and widened by what
@@ -324,9 +323,8 @@ class WholeProgram:
         self._slack = float(leftover @ np.minimum(0.0, self._low[where].astype(float)))
         self._slack -= float(np.abs(program.cost) @ self._step) * self.scale
         if len(where):
-            objective = self.model.proto.objective
-            objective.vars.extend(where.tolist())
-            objective.coeffs.extend(whole.astype(np.int64).tolist())
+            terms = [self.columns[column] for column in where.tolist()]
+            self.model.minimize(self._weighted_sum(terms, whole.astype(np.int64).tolist()))
 
 
 def _scale(
@@ -378,11 +376,14 @@ def _outward(bounds: Floats) -> npt.NDArray[np.int64]:
 
 
 def _read(
-    solver: Any, has_objective: bool, interrupted: bool, progress: Progress, bound: float | None
+    response: Any,
+    word: str,
+    has_objective: bool,
+    interrupted: bool,
+    progress: Progress,
+    bound: float | None,
 ) -> CpSatAnswer:
-    """What CP-SAT says; `bound` is the last it gave on its way."""
-    response = solver.response_proto
-    word = str(solver.status_name())
+    """What CP-SAT says; `word` is its status, `bound` the last it gave on its way."""
     status = {
         "OPTIMAL": Status.OPTIMAL,
         "FEASIBLE": Status.FEASIBLE,

@@ -55,6 +55,8 @@ WITHOUT_HEURISTICS: dict[str, Any] = {
 }
 """Branch and bound alone: half the time where programs are small and solved by the hundred."""
 
+_ERROR = " with an error from run()"
+
 _MEANING: dict[str, tuple[Status, Stop]] = {
     "kOptimal": (Status.OPTIMAL, Stop.FINISHED),
     "kModelEmpty": (Status.OPTIMAL, Stop.FINISHED),
@@ -90,10 +92,19 @@ def solve_with_highs(
     if start is not None:
         _hint(solver, program, start)
     answer = _run(solver, unit, clock.time_slice(), report)
-    if answer.message == "kUnboundedOrInfeasible":  # presolve could not tell; the simplex can
+    # presolve could not tell, or its reductions ended in an error; the simplex can without it
+    if answer.message == "kUnboundedOrInfeasible" or answer.message.endswith(_ERROR):
         solver.setOptionValue("presolve", "off")
         answer = _run(solver, unit, clock.time_slice(), report)
-    return settle(program, answer, _point(solver, program))
+    settled = settle(program, answer, _point(solver, program))
+    if start is not None and answer.status is Status.OPTIMAL and settled.status is Status.FEASIBLE:
+        # 1.16 returns the start in place of a better point that presolve reduces to the same
+        again = solve_with_highs(
+            program, time_limit=clock.time_slice(), report=report, options=options
+        )
+        if again.objective is not None and settled.objective is not None:
+            return again if again.objective <= settled.objective else settled
+    return settled
 
 
 class WarmStartedProgram:
@@ -104,7 +115,7 @@ class WarmStartedProgram:
     """
 
     def __init__(self, program: LinearProgram, *, options: dict[str, Any] | None = None) -> None:
-        self._solver = _solver(options)
+        self._solver: Any = _solver(options)
         self._load(program)
 
     def _load(self, program: LinearProgram) -> None:
@@ -192,7 +203,8 @@ class WarmStartedProgram:
 def _solver(options: dict[str, Any] | None) -> highspy.Highs:
     import highspy
 
-    solver = highspy.Highs()
+    with c_output_nowhere():  # the first one prints a banner
+        solver = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in {**_OPTIONS, **(options or {})}.items():
         solver.setOptionValue(name, value)
     solver.HandleUserInterrupt = True
@@ -271,14 +283,15 @@ def _run(
     status, stop = _MEANING.get(word, (Status.UNKNOWN, Stop.FINISHED))
     if outcome and outcome[0] == highspy.HighsStatus.kError:
         status = Status.UNKNOWN
-        word = f"{word} with an error from run()"
+        word += _ERROR
     # it may have ended by itself at the same moment: the interrupt is for the whole method all the
     # same
     if interrupted:
         stop = Stop.INTERRUPTED
     elif stop is Stop.INTERRUPTED:
         stop = Stop.TIME_LIMIT  # only our own watch asks it to stop
-    bound = _bound(solver, status)
+    # after an error the tree's bound is anything: 0 where the optimum is -8
+    bound = None if word.endswith(_ERROR) else _bound(solver, status)
     return EngineAnswer(
         status,
         stop,

@@ -27,7 +27,7 @@ EXACT = 1e-17
 LARGEST = 1e12
 """A miss is magnified at most by this in a round, beyond the round before."""
 
-DEAREST = 1e9
+DEAREST = 1e7
 """A magnified reduced cost above this is cut: the column stays away all the same, and HiGHS fails
 on much larger ones.
 """

@@ -402,14 +402,11 @@ def _least_power(
 
 
 def _power_level(instance: Numa, flow: Flow, price: Floats, energy: Floats) -> dict[str, Any]:
+    value, unit = _power(instance, flow, energy), most_power(instance, flow.throughput, energy)
     bound = power_bound(instance, flow.throughput, price, energy)
-    level = _level(
-        "link_power",
-        _power(instance, flow, energy),
-        bound,
-        most_power(instance, flow.throughput, energy),
-    )
-    return {**level, "prices": price.tolist()}
+    if agree(value, bound, unit):
+        bound = min(bound, value)  # above it by rounding: 2e-15 W beside 0
+    return {**_level("link_power", value, bound, unit), "prices": price.tolist()}
 
 
 def _slower(flow: Flow, throughput: float) -> Flow:

@@ -92,9 +92,8 @@ def cp_sat(
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
     if clock.left is None or clock.left > len(kind) * problem.types * limits.seconds_per_count:
         built = assignment_model(
-            problem.demand, problem.request, problem.capacity, kind, problem.price,
-            rules=problem if isinstance(problem, Ruled) else None,
-        )  # fmt: skip
+            problem, kind, rules=problem if isinstance(problem, Ruled) else None
+        )
         hints = _hints(problem, built, kind, greedy)
         answer = solve_cp_sat(
             built.model, time_limit=clock.time_slice(), report=report, hints=hints

@@ -126,9 +126,7 @@ def _cheaper(
     here = np.flatnonzero(count[chosen].any(axis=0))
     part = problem.part(here, count[np.ix_(chosen, here)].sum(axis=0))
     servers = np.sort(np.append(kind[chosen], free))
-    built = assignment_model(
-        part.demand, part.request, part.capacity, servers, part.price, rules=part
-    )
+    built = assignment_model(part, servers, rules=part)
     model = built.model
     used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     paid = int(problem.price[kind[chosen]].sum())
@@ -168,9 +166,7 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     kind = _servers(search)
     if len(kind) * problem.types > search.limits.constrained_counts * effort:
         return
-    built = assignment_model(
-        problem.demand, problem.request, problem.capacity, kind, problem.price, rules=problem
-    )
+    built = assignment_model(problem, kind, rules=problem)
     cost = [int(problem.price[c]) for c in kind]
     used = [built.model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     total = sum(c * flag for c, flag in zip(cost, used, strict=True))

@@ -119,6 +119,7 @@ def max_utilization(
     if stop is not Stop.INTERRUPTED and search.whole_fits(tables):
         limit = clock.time_slice() or limits.seconds
         if search.nothing_better(tables, Clock(limit)):
+            assert search.best is not None
             top = search.worth(search.best)
         else:
             engine = partial(solve_program, engine="cp-sat", time_limit=limit)

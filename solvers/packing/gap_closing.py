@@ -138,14 +138,7 @@ def by_assignment(search: PortfolioState, effort: float) -> None:
         or number * problem.types > search.limits.assigned_counts * effort
     ):
         return
-    model = assignment_model(
-        problem.demand,
-        problem.request,
-        problem.capacity,
-        np.zeros(number, dtype=np.int64),
-        problem.price,
-        fixed=True,
-    )
+    model = assignment_model(problem, np.zeros(number, dtype=np.int64), fixed=True)
     answer = solve_cp_sat(model.model, time_limit=search.clock.time_slice(most=5.0 * effort))
     if answer.values is not None:
         search.offer(

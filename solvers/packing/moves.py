@@ -539,10 +539,7 @@ def _moves_model(
     cost at most; what its values mean; and the VMs placed (n, s) that leave their server. The hint
     (n, s) is an answer.
     """
-    built = assignment_model(
-        problem.demand, problem.request, problem.capacity, kind, problem.price, named=True,
-        rules=problem,
-    )  # fmt: skip
+    built = assignment_model(problem, kind, named=True, rules=problem)
     model = built.model
     used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     model.add(sum(used) <= servers)

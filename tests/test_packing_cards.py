@@ -347,6 +347,19 @@ def test_max_gpus_of_amounts_in_the_billions_ends_at_the_optimum(instance, perce
     assert (result.status, result.objective) == ("optimal", pytest.approx(float(percent)))
 
 
+def test_max_gpus_tells_optima_apart_that_differ_by_one_unit_of_a_trillion():
+    half = 5 * 10**11
+    one = {"demand": [[1], [1]], "partial": True, "cards": [1], "card_units": 2 * half}
+    instance = Packing(
+        capacity=[[1]], servers=[1], request=[1, 1], card_demand=[0, 0], card_share=[half, half + 1],
+        **one,
+    )  # fmt: skip
+    worse = Placement([[1, 0]], [0])
+    found = max_gpus(instance, start=worse)
+    assert found.solution.totals(2).tolist() == [0, 1]
+    assert (found.status, found.bound) == (Status.OPTIMAL, 100 * (half + 1) / (2 * half))
+
+
 @pytest.mark.parametrize("seed", seeds(120, 6))
 def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
     rng = np.random.default_rng([50, seed])

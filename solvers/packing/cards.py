@@ -256,7 +256,7 @@ class CardSearch(Incumbent[Placement, int]):
     ) -> None:
         self.taken, there = units_taken(instance), max(units_there(instance), 1)
         super().__init__(
-            instance, clock, self._units, sense="max", scale=there,
+            instance, clock, self._units, sense="max",
             bound=units_there(instance), shown=lambda units: 100.0 * units / there,
         )  # fmt: skip
         self.instance, self.rng, self.limits = instance, rng, limits

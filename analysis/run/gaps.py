@@ -102,7 +102,7 @@ class Comparison:
         for row in with_gaps(self.runs):
             words = {name: row.get(name) for name in texts.split()}
             found: dict[str, Any] = {name: row.get(name) for name in ("objective", "bound", "gap")}
-            found |= row["metrics"] | missing | row["gaps"] | row["differences"]
+            found |= {**row["metrics"], **missing, **row["gaps"], **row["differences"]}
             found["seconds"] = row.get("seconds")
             numbers = {name: math.nan if it is None else it for name, it in found.items()}
             broken = ", ".join(row.get("broken", {})) or None

@@ -162,9 +162,6 @@ _ending = partial(Method, precondition="instances.accelerators.instance:has_step
                   precondition_text="steps, those that jobs have left")
 _owned = partial(Method, precondition="instances.accelerators.instance:has_entities",
                  precondition_text="entity, the owners of jobs")
-_listed = partial(Method, precondition="instances.colocation.lists:has_lists",
-                  precondition_text="preference lists: one agent of each type, none content "
-                                    "without partner")
 _WIDE = "parallel jobs, and machines of different speeds"
 _BEYOND_PRICES = "what a search shows beyond prices of jobs"
 _SEARCHED = f"what a solver shows beyond prices of machines' time; {_WIDE}"
@@ -212,16 +209,6 @@ METHODS: tuple[Method, ...] = (
            proof_producer="solvers.proofs.colocation:minimum_regret",
            unproved="the worst penalty where an agent is without partner",
            precondition_text="preference lists without ties, with a stable pairing"),
-    Method("sex-equal", "colocation", "solvers.colocation.stable_choices:sex_equal", "exact",
-           "blocking_pairs", "Gusfield and Irving (1989) 5.2.1", ("side_gap",), no_starts=_STABLE,
-           precondition="solvers.colocation.stable_choices:has_sides",
-           precondition_text="preference lists without ties, of two sides, with a stable pairing"),
-    _listed("rank-maximal", "colocation", "solvers.colocation.votes:rank_maximal", "exact",
-            "first_choices", "Irving and others (2006)"),
-    _listed("pareto", "colocation", "solvers.colocation.votes:pareto", "exact", "pareto_gainers",
-            "Abraham and Manlove (2004)"),
-    _listed("popular", "colocation", "solvers.colocation.votes:popular", "exact", "unpopularity",
-            "Biró, Irving and Manlove (CIAC 2010)"),
     Method("SR", "colocation", "baselines.colocation:roommates", "heuristic", "blocking_pairs",
            f"{_COOPER} III.C, IV.C", quick=12_000_000),
     Method("SMR", "colocation", "baselines.colocation:marriage_random", "heuristic",

@@ -20,9 +20,8 @@ from form import Rows, parser, timed
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.generators import from_scores, population, random_preferences
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret, sex_equal
+from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
-from cotenant.solvers.colocation.votes import pareto, popular, rank_maximal
 from cotenant.solvers.roommates.stable_matchings import stable_matchings
 
 LIMIT = 60.0
@@ -76,16 +75,11 @@ CASES: list[tuple[str, str, int, Ask, float | None]] = [
     ("egalitarian", "two sides", 200, proved(egalitarian, time_limit=LIMIT), 5),
     ("minimum-regret", "uniform", 200, proved(least_regret), 5),
     ("minimum-regret", "two sides", 200, proved(least_regret), 5),
-    ("sex-equal", "two sides", 200, proved(sex_equal, time_limit=LIMIT), 5),
     ("agents", "uniform", 100, proved(stable, objective="agents", time_limit=LIMIT), 10),
     ("minimax", "uniform", 200, proved(stable, objective="minimax", time_limit=LIMIT), 10),
     ("minimax", "types", 20, proved(stable, objective="minimax", time_limit=LIMIT), 10),
     ("minimax", "population", 1000, proved(stable, objective="minimax", time_limit=LIMIT), 10),
     ("agents", "population", 1000, proved(stable, objective="agents", time_limit=LIMIT), None),
-    ("rank-maximal", "uniform", 100, proved(rank_maximal), 10),
-    ("pareto", "uniform", 100, proved(pareto), 10),
-    ("popular", "uniform", 100, proved(popular, time_limit=10), None),
-    ("popular", "two sides", 100, proved(popular, time_limit=10), 10),
 ]
 
 

@@ -28,16 +28,13 @@ from cotenant.instances.colocation.lists import (
     has_strict_lists,
     matching,
     preference_lists,
-    ranks,
-    sides,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.models.colocation import agent_program
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret, sex_equal
+from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
-from cotenant.solvers.colocation.votes import pareto, popular, rank_maximal
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.roommates import ranks_from_cost, ranks_from_lists
 from cotenant.solvers.roommates.stable_matchings import (
@@ -171,9 +168,6 @@ def holds(instance: Colocation, every: Everything, rng: np.random.Generator) -> 
     assert measured["blocking_pairs"] == len(every.blocking(partner))
     assert measured["blocking_agents"] == every.blocking_agents(partner)
     assert measured["most_blocking"] == every.most_blocking(partner)
-    assert measured["unpopularity"] == every.unpopularity(partner)
-    assert measured["pareto_gainers"] == every.gainers(partner)
-    assert measured["first_choices"] == every.profile(partner)[0]
     # 2. other objectives of fewest blocking pairs
     measures = {"agents": every.blocking_agents, "minimax": every.most_blocking}
     for objective, measure in measures.items():
@@ -184,18 +178,7 @@ def holds(instance: Colocation, every: Everything, rng: np.random.Generator) -> 
         cheapest = min(every.mean(one) for one in every.matchings if measure(one) == least)
         assert penalty["bound"] <= cheapest + 1e-9
         assert (penalty["status"] == "optimal") <= (penalty["value"] == pytest.approx(cheapest))
-    # 3. votes
-    found = rank_maximal(instance)
-    best = max(map(every.profile, every.matchings))
-    assert every.profile(answer(instance, found.solution)) == best
-    assert found.bound == best[0]
-    improved = answer(instance, pareto(instance, start=pairing).solution)
-    assert every.gainers(improved) == 0
-    assert all(every.cost(i, improved[i]) <= every.cost(i, partner[i]) for i in every.agents)
-    least = min(map(every.unpopularity, every.matchings))
-    liked = popular(instance)
-    assert every.unpopularity(answer(instance, liked.solution)) == liked.bound == least
-    # 4. stable ones
+    # 3. stable ones
     fair = egalitarian(instance)
     if not every.stable:
         assert fair.status == "infeasible"
@@ -222,15 +205,9 @@ def strict(instance: Colocation, every: Everything) -> None:
         return
     regret = answer(instance, least_regret(instance).solution)
     assert every.regret(regret) == min(map(every.regret, every.stable))
-    side = sides(instance)
-    if side is not None:
-        equal = sex_equal(instance)
-        least = min(every.gap(one, side.tolist()) for one in every.stable)
-        assert every.gap(answer(instance, equal.solution), side.tolist()) == pytest.approx(least)
-        assert equal.certificate["levels"][1]["bound"] == pytest.approx(least, abs=1e-8)
 
 
-@pytest.mark.parametrize("method", ["minimum-regret", "sex-equal", "egalitarian", "popular"])
+@pytest.mark.parametrize("method", ["minimum-regret", "egalitarian"])
 @pytest.mark.parametrize("name", ["types", "tied", "alone"])
 def test_what_has_no_lists_for_a_method_is_refused_with_the_reason(method: str, name: str) -> None:
     instances = {
@@ -238,7 +215,7 @@ def test_what_has_no_lists_for_a_method_is_refused_with_the_reason(method: str, 
         "tied": from_lists({"a": [["b", "c"]], "b": ["a"], "c": ["a"]}),
         "alone": Colocation([[0.0, 0.1], [0.1, 0.0]], [1, 1], machines=2.0),
     }
-    if name == "tied" and method in ("egalitarian", "popular"):
+    if name == "tied" and method == "egalitarian":
         assert cotenant.solve(instances[name], method).solution is not None
         return
     with refused(InvalidOption):
@@ -398,7 +375,8 @@ def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count
     (tmp_path / "a.txt").write_text(count + "".join(form.format(*row) for row in rows))
     read = preference_lists(tmp_path / "a.txt")
     assert read.names == ("1", "2", "3", "4")
-    assert ranks(read).tolist() == [[0, 1, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3], [1, 2, 3, 0]]
+    expected = from_lists({row[0]: list(row[1:]) for row in rows})
+    assert np.array_equal(read.penalty, expected.penalty)
 
 
 def test_rows_without_their_agent_after_a_count_are_refused(tmp_path):

@@ -16,7 +16,7 @@ from ..claim_checks import ClaimChecks
 
 def claims(instance: Colocation, checks: ClaimChecks) -> None:
     """The list of blocking pairs, the slack allowed, and the least penalty at all."""
-    counts = (*COUNTED.values(), *COUNTED_BY_AGENT.values(), "pareto_gainers", "unpopularity")
+    counts = (*COUNTED.values(), *COUNTED_BY_AGENT.values())
     checks.limits |= dict.fromkeys(counts, 0.0) | {"slack": 0.0}
     checks.belong_together("stable_partition", "odd_parties")
     pairing, options = checks.solution, checks.options

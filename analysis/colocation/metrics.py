@@ -11,7 +11,7 @@ import numpy as np
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import LEAST_PENALTY
-from ...instances.colocation.lists import has_lists, has_strict_lists
+from ...instances.colocation.lists import has_strict_lists
 from ...instances.colocation.missing import computed_penalty
 from ...instances.colocation.objective import (
     agent_penalties,
@@ -23,8 +23,6 @@ from ...instances.colocation.objective import (
 from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
-from ...solvers.colocation.stable_choices import side_gap
-from ...solvers.colocation.votes import Votes, pareto_gainers, unpopularity
 from ..manipulation import Floats, Misreport, Reports
 from ..metric import Metric
 from ..statistics import quantile, rank_correlation
@@ -37,9 +35,6 @@ DRAWS = 200
 
 MOST_TYPES = 200
 """Types up to which they are drawn: a matrix of more takes a while to count in."""
-
-MOST_VOTERS = 150
-"""Agents with preference lists up to which rivals are looked for without being asked for."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("penalty", "mean penalty", short="mean penalty"),
@@ -96,15 +91,7 @@ METRICS: tuple[Metric, ...] = (
         digits=3,
         short="attribution",
     ),
-    Metric("side_gap", "difference of the two sides' total penalty", short="side gap",
-           compared=False),
-    Metric("first_choices", "agents with a first choice", "max", digits=0, whole=True,
-           short="first choices", compared=False),
-    Metric("pareto_gainers", "agents that could gain while nobody loses", digits=0, whole=True,
-           short="Pareto gainers", compared=False),
-    Metric("unpopularity", "votes by which the strongest rival wins", digits=0, whole=True,
-           short="lost votes", compared=False),
-)  # fmt: skip
+)
 
 
 @validate_options
@@ -122,9 +109,7 @@ def metrics(
     interpolate linearly, as numpy does); `within_tolerance` is the share of agents whose penalty is
     below 10 %; `blocking_pairs` and `blocking_agents` at `alpha`; `slack` and `attribution` only
     when bandwidths are known. `most_blocking` is the number of blocking pairs of the agent that is
-    in most. Of agents with preference lists `first_choices`, `side_gap` where they have two sides,
-    and up to `MOST_VOTERS` of them `pareto_gainers` and `unpopularity` (see
-    `solvers.colocation.votes`). Attribution is Spearman's coefficient, ties at average ranks, over
+    in most. Attribution is Spearman's coefficient, ties at average ranks, over
     the types present, of mean penalty against bandwidth (Cooper fig. 8, 13); left out when either
     is constant.
 
@@ -151,8 +136,6 @@ def metrics(
         "blocking_agents": float(blocking.agents),
         "most_blocking": float(blocking.most),
     }
-    if has_lists(instance):
-        result |= _of_lists(instance, pairing, only)
     if instance.low is not None:
         read = (alpha, alpha_mode)
         for which in UNCERTAINTIES[1:]:
@@ -167,21 +150,6 @@ def metrics(
         if (correlation := attribution(instance, pairing)) is not None:
             result["attribution"] = correlation
     return result
-
-
-def _of_lists(
-    instance: Colocation, pairing: Pairing, only: Collection[str] | None
-) -> dict[str, float]:
-    """What is asked of a pairing of agents with preference lists, whatever alpha."""
-    votes = Votes(instance)
-    profile = votes.profile(pairing.partners(instance))
-    found = {"first_choices": float(profile[0]) if profile else 0.0}
-    if (gap := side_gap(instance, pairing)) is not None:
-        found["side_gap"] = gap
-    for name, function in (("pareto_gainers", pareto_gainers), ("unpopularity", unpopularity)):
-        if instance.agents <= MOST_VOTERS if only is None else name in only:
-            found[name] = float(function(instance, pairing))
-    return found
 
 
 def expected_blocking_pairs(

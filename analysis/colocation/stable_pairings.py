@@ -13,7 +13,6 @@ from ...instances.colocation import Colocation, Pairing
 from ...instances.colocation.lists import matching, require_lists
 from ...instances.colocation.objective import agent_penalties, mean_penalty
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...solvers.colocation.stable_choices import side_gap
 from ...solvers.colocation.to_roommates import lists_of_agents
 from ...solvers.roommates.stable_matchings import (
     StableCount,
@@ -32,8 +31,7 @@ class StablePairings:
     name : of the instance.
     count : how many, exactly or at least.
     listed : of each listed one the partner of every agent by name, None for none.
-    measured : of each its mean penalty, its worst, and the difference of two sides, if there are
-        two.
+    measured : of each its mean penalty and its worst.
     """
 
     name: str
@@ -66,22 +64,17 @@ class StablePairings:
             order = {who: at for at, who in enumerate(partners)}
             pairs = [f"{who} {other}" for who, other in partners.items()
                      if other is not None and order[who] < order[other]]  # fmt: skip
-            rows.append((place, *(metrics.get(name) for name in _MEASURED), ", ".join(pairs)))
+            rows.append((place, *(metrics[name] for name in _MEASURED), ", ".join(pairs)))
         columns = [Column("number", numeric=True)]
         for name, heading in _MEASURED.items():
-            shown = name != "side_gap" or any(name in metrics for metrics in self.measured)
-            columns.append(Column(heading, _figure, numeric=True, key=name, people=shown))
+            columns.append(Column(heading, "{:.4f}".format, numeric=True, key=name))
         columns.append(Column("pairs"))
         notes = () if len(rows) == self.count.number else (f"the first {len(rows)} are listed",)
         return Table("stable-pairings", self.name, tuple(columns), tuple(rows), self.sentence,
                      notes)  # fmt: skip
 
 
-_MEASURED = {"penalty": "mean penalty", "worst_penalty": "worst", "side_gap": "side gap"}
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+_MEASURED = {"penalty": "mean penalty", "worst_penalty": "worst"}
 
 
 @validate_options
@@ -135,6 +128,4 @@ def _pairings(instance: Colocation, possible: Iterator[Any]) -> Iterator[Pairing
 
 def _measured(instance: Colocation, pairing: Pairing) -> dict[str, float]:
     worst = float(agent_penalties(instance, pairing)[1].max())
-    found = {"penalty": mean_penalty(instance, pairing), "worst_penalty": worst}
-    gap = side_gap(instance, pairing)
-    return found if gap is None else {**found, "side_gap": gap}
+    return {"penalty": mean_penalty(instance, pairing), "worst_penalty": worst}

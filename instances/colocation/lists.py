@@ -25,7 +25,7 @@ from ..problem.reading import (
 )
 from ..problem.tables import PathLike, separator
 from .generators import from_scores
-from .instance import Colocation, Integers, Pairing
+from .instance import Colocation, Pairing
 
 _FORM = '{"ann": ["bob", ["cat", "dan"]], ...}, inner brackets for a tie'
 _OPENING, _CLOSING = "[({", "])}"
@@ -270,17 +270,6 @@ def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
     return {who: None if j < 0 else names[j] for who, j in zip(names, mates, strict=True)}
 
 
-def ranks(instance: Colocation) -> Integers:
-    """(T, T): how many possible partners each type likes better than this one, plus 1; 0 where the
-    pair is forbidden.
-    """
-    cost = np.where(instance.allowed, instance.penalty, np.inf)
-    found = np.zeros(cost.shape, dtype=np.int64)
-    for row, own in zip(cost, found, strict=True):
-        own[:] = np.where(np.isfinite(row), np.searchsorted(np.sort(row), row) + 1, 0)
-    return found
-
-
 def has_lists(instance: Colocation) -> bool:
     """Whether it is one of preference lists: different agents, of whom none would rather be
     without partner, or as soon.
@@ -308,23 +297,6 @@ def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
     return i, int(order[i, r]), int(order[i, r + 1])
 
 
-def sides(instance: Colocation) -> Integers | None:
-    """(n,) 0 or 1, the side of each agent, where every possible pair has one of each and nobody's
-    side is open; None elsewhere. An agent without a possible partner is of side 0.
-    """
-    from scipy.sparse.csgraph import breadth_first_order
-
-    some = np.flatnonzero(instance.allowed.any(axis=1))
-    if not len(some):
-        return None
-    reached, before = breadth_first_order(instance.allowed, int(some[0]), directed=False)
-    side = np.zeros(len(instance.allowed), dtype=np.int64)
-    for i in reached[1:].tolist():
-        side[i] = 1 - side[before[i]]
-    same = instance.allowed & (side[:, None] == side)
-    return None if len(reached) < len(some) or same.any() else side
-
-
 def require_lists(instance: Colocation, method: str, *, strict: bool = False) -> None:
     """Refuse an instance that is none of preference lists, or `strict`, of lists with ties."""
     if not has_lists(instance):
@@ -346,6 +318,6 @@ def require_lists(instance: Colocation, method: str, *, strict: bool = False) ->
         who, one, other = (instance.names[i] for i in tie)
         raise InvalidOption(
             f"{method} is about strict lists, and penalty[{tie[0]}] is equal for two: {who!r} "
-            f"likes {one!r} and {other!r} the same. Break the tie, or use stable, popular, pareto "
-            "or rank-maximal, which take ties"
+            f"likes {one!r} and {other!r} the same. Break the tie, or use stable or egalitarian, "
+            "which take ties"
         )

@@ -100,13 +100,9 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
 
 
 def scale(instance: Colocation, objective: str, /, **options: object) -> float:
-    """The largest absolute penalty an agent could have, for objectives of penalties;
-    as many times that as there are agents for their total; else 1.
-    """
+    """The largest absolute penalty an agent could have, for objectives of penalties; else 1."""
     if objective == "worst_case_penalty":
         return scale(worst_case(instance), "penalty")
-    if objective == "side_gap":
-        return instance.largest_penalty * instance.agents
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):
         return 1.0
     return instance.largest_penalty

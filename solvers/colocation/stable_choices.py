@@ -1,4 +1,4 @@
-"""The best of the pairings without blocking pairs: egalitarian, minimum regret, sex-equal.
+"""The best of the pairings without blocking pairs: egalitarian and minimum regret.
 
 The first level of each is to have no blocking pair, the second what is least among those pairings.
 """
@@ -10,29 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, check
-from ...instances.colocation.lists import (
-    has_lists,
-    has_strict_lists,
-    require_lists,
-    sides,
-    tied_agent,
-)
+from ...instances.colocation.instance import Colocation, Floats, Pairing, check
+from ...instances.colocation.lists import has_lists, has_strict_lists, require_lists, tied_agent
 from ...instances.colocation.objective import agent_penalties, mean_penalty, scale
 from ...instances.colocation.stability import blocking_pairs
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..incumbent import conclude
-from ..outcome import Clock, Outcome, Report, Status, Stop, agree, level
+from ..outcome import Clock, Outcome, Report, Stop, agree, level
 from ..roommates import stable_partition
 from ..roommates.partition import Goal
-from ..roommates.stable_matchings import (
-    StableTable,
-    least_by_bounds,
-    minimum_regret,
-    stable_table,
-)
+from ..roommates.stable_matchings import StableTable, minimum_regret, stable_table
 from .blocking import find_stable
 from .common import infeasible
 from .to_roommates import lists_of_agents, without_blocking
@@ -165,80 +153,6 @@ def least_regret(
     )  # fmt: skip
 
 
-@validate_options
-def sex_equal(
-    instance: Colocation, *, time_limit: float | None = None, report: Report | None = None
-) -> Outcome:
-    """Of the pairings without blocking pairs of two sides, the one in which the sides' total
-    penalties differ least.
-
-    Branch and bound over stable tables, in which the best and the worst partner of everyone bound
-    the totals. NP-hard.
-
-    Parameters
-    ----------
-    instance : of strict preference lists whose possible pairs have two sides (`sides`).
-    time_limit : seconds; the best pairing so far is returned when they are up.
-    report : called when one is found.
-
-    Raises
-    ------
-    InvalidOption
-        It is none of preference lists, a list has a tie, or there are no two sides.
-
-    Notes
-    -----
-    Source: D. Gusfield, R. W. Irving (1989), section 5.2.1; hardness: A. Kato, Japan J. Indust.
-    Appl. Math. 10 (1993).
-
-    Examples
-    --------
-    >>> import cotenant
-    >>> lists = {"a": "xy", "b": "yx", "x": "ba", "y": "ab"}
-    >>> instance = cotenant.from_lists({who: list(liked) for who, liked in lists.items()})
-    >>> sex_equal(instance).certificate["levels"][1]["value"]
-    0.5
-    """
-    require_lists(instance, "sex-equal", strict=True)
-    side = require_sides(instance)
-    clock, cost = Clock(time_limit, report), _cost(instance)
-    none = _none_stable(instance, clock)
-    if none is not None:
-        return none
-    sign = np.where(side == 0, 1.0, -1.0)
-
-    def difference(table: StableTable) -> float:
-        """The least that the totals can differ by in a matching of the table."""
-        paired = np.flatnonzero(table.last >= 0)
-        ends = [sign[paired] * cost[paired, who[paired]]
-                for who in (table.first_partner, table.last_partner)]  # fmt: skip
-        low, high = np.minimum(*ends).sum(), np.maximum(*ends).sum()
-        return round(max(0.0, float(low), float(-high)), _DIGITS)
-
-    partner, value, bound, stop = least_by_bounds(_table(instance), difference, clock)
-    proof = "branch and bound over stable tables"
-    if partner is None:
-        return Outcome(None, 0.0, Status.UNKNOWN, stop, {"proof": proof}, tuple(clock.trace))
-    answer = _pairing(instance, partner)
-    return _best(instance, answer, "side_gap", value, bound, stop, proof, clock)
-
-
-_DIGITS = 9
-"""Decimals to which totals of penalties are compared: these have twelve."""
-
-
-def side_gap(instance: Colocation, pairing: Pairing) -> float | None:
-    """By how much the total penalties of the agents with a partner on two sides differ; None where
-    there are no two sides.
-    """
-    side, partner = sides(instance), pairing.partners(instance)
-    if side is None:
-        return None
-    paired = np.flatnonzero(partner >= 0)
-    borne = instance.penalty[paired, partner[paired]]
-    return round(abs(float((borne * (1 - 2 * side[paired])).sum())), _DIGITS)
-
-
 def may_be_stable(instance: Colocation) -> bool:
     """Whether it is one of preference lists of which it is not known at once that every pairing has
     a blocking pair: with ties only a search knows.
@@ -251,24 +165,6 @@ def may_be_stable(instance: Colocation) -> bool:
 def has_stable(instance: Colocation) -> bool:
     """Whether it is one of strict preference lists with a stable pairing."""
     return has_strict_lists(instance) and may_be_stable(instance)
-
-
-def has_sides(instance: Colocation) -> bool:
-    """Whether it is one of strict preference lists with a stable pairing of two sides."""
-    return has_stable(instance) and sides(instance) is not None
-
-
-def require_sides(instance: Colocation) -> Integers:
-    """The side of each agent; refused where there are no two sides."""
-    side = sides(instance)
-    if side is None:
-        raise InvalidOption(
-            "sex-equal is about two sides, and the possible pairs of "
-            f"{instance.name or 'the instance'} have none; expected agents of two sides that list "
-            "only agents of the other, and are all connected by such pairs. Use egalitarian or "
-            "minimum-regret"
-        )
-    return side
 
 
 def _best(

@@ -1,4 +1,4 @@
-"""All stable matchings of strict lists, how many there are, and the best of them by three measures.
+"""All stable matchings of strict lists, how many there are, and the one of minimum regret.
 
 A *stable table* keeps a part of each list, from its first to its last entry, such that every agent
 is the last entry of the first one in its list. Where some agent has two entries or more, either it
@@ -11,9 +11,7 @@ that no side is explored in vain: the time between two matchings is polynomial.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.option_types import validate_options
-from ..outcome import Clock, Stop, validate_time_limit
+from ..outcome import Clock, validate_time_limit
 from .irving import irving
 from .ranks import Lists, Ranks, lists_of
 
@@ -259,48 +257,3 @@ def minimum_regret(table: StableTable, cost: Floats) -> Ranks:
         else:
             best, values = found, values[:middle]
     return best
-
-
-def least_by_bounds(
-    table: StableTable,
-    bound: Callable[[StableTable], float],
-    clock: Clock,
-) -> tuple[Ranks | None, float, float, Stop]:
-    """The stable matching of least value, by branch and bound, the table of least bound first.
-
-    Parameters
-    ----------
-    bound : of a table, a number that no matching of it is below; of a table without open agents,
-        the value of its matching.
-    clock : when it is over, or Ctrl-C comes, the best so far is returned.
-
-    Returns
-    -------
-    The matching, its value, the proved bound, and why the search ended.
-    """
-    order, stop = itertools.count(), Stop.FINISHED
-    best, value, least = None, np.inf, bound(table)
-    heap = [(least, next(order), table)]
-    try:
-        while heap and heap[0][0] < value and not clock.expired:
-            least, _, table = heapq.heappop(heap)
-            # dive, the better side first, and leave the others for later
-            while least < value:
-                if not len(undecided := table.open):
-                    best, value = table.last_partner, least
-                    clock.note(0.0, 0.0, f"a stable matching of value {value:.6g}")
-                    break
-                sides = [(bound(side), side) for side in table.split(int(undecided[0]))]
-                sides.sort(key=lambda one: one[0])
-                for much, side in sides[1:]:
-                    heapq.heappush(heap, (much, next(order), side))
-                if not sides:
-                    break
-                least, table = sides[0]
-            least = value
-    except KeyboardInterrupt:  # the table in hand is open too
-        stop = Stop.INTERRUPTED
-    lowest = min([value, least, *(heap[0][:1] if heap else ())])
-    if lowest < value and stop is Stop.FINISHED:
-        stop = Stop.TIME_LIMIT
-    return best, value, lowest, stop

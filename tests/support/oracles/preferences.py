@@ -72,47 +72,6 @@ class Everything:
         """Worst penalty of those with a partner."""
         return max((self.penalty[i][j] for i, j in enumerate(partner) if j >= 0), default=-1.0)
 
-    def gap(self, partner: Partners, side: list[int]) -> float:
-        """By how much the sides' totals differ, of those with a partner."""
-        total = sum(self.penalty[i][j] * (1 - 2 * side[i]) for i, j in enumerate(partner) if j >= 0)
-        return abs(total)
-
-    def votes(self, one: Partners, other: Partners) -> int:
-        """How many more prefer the first matching."""
-        pairs = zip(self.agents, one, other, strict=True)
-        return sum(int(np.sign(self.cost(i, b) - self.cost(i, a))) for i, a, b in pairs)
-
-    def unpopularity(self, partner: Partners) -> int:
-        """By how many votes it is beaten."""
-        mine = np.array([self.cost(i, j) for i, j in enumerate(partner)])
-        return int(np.sign(mine - self._borne).sum(axis=1).max())
-
-    @cached_property
-    def _borne(self) -> np.ndarray:
-        """(matchings, agents) what each bears in each."""
-        return np.array(
-            [[self.cost(i, j) for i, j in enumerate(one)] for one in self.matchings]
-        ).reshape(-1, len(self.agents))
-
-    def gainers(self, partner: Partners) -> int:
-        """How many could gain while nobody loses."""
-        fine = [
-            rival
-            for rival in self.matchings
-            if all(self.cost(i, rival[i]) <= self.cost(i, partner[i]) for i in self.agents)
-        ]
-        return max(self.votes(rival, partner) for rival in fine)
-
-    def profile(self, partner: Partners) -> list[int]:
-        """How many have somebody than whom they like nobody better, one better, two better, ..."""
-        found = [0] * len(partner)
-        for i, j in enumerate(partner):
-            if j >= 0:
-                better = sum(self.penalty[i][k] < self.penalty[i][j] for k in self.agents
-                             if (i, k) in self.may)  # fmt: skip
-                found[better] += 1
-        return found
-
 
 def drawn_lists(rng: np.random.Generator, most: int = 7) -> dict[str, list[Any]]:
     """Preference lists by chance: with ties or without, complete or not, of two sides or one."""

@@ -7,8 +7,7 @@ sharing. With --data (or COTENANT_DATA) it is Gavel's table with the 2,048 jobs 
 (SOSP 2021), whose log has the optimum, 1.1109129; else one by chance of that size. The program by
 jobs has a variable for each job, or pair of jobs, and GPU; CVXPY gives it to Clarabel and HiGHS.
 Its size grows with the square of the jobs, that by types does not: the ratio is one of
-formulations, not of solvers. Marks: 2,048 jobs in .1 s, a million in 1 s, a proof judged in 1 s,
-prices for 100,000 different jobs, which clear to 1e-6, in 10 s.
+formulations, not of solvers. Marks: 2,048 jobs in .1 s, a million in 1 s, a proof judged in 1 s.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from cotenant.instances.accelerators.formats import gavel
 from cotenant.instances.accelerators.generators import random
 from cotenant.instances.accelerators.measures import entitlements
 from cotenant.models.accelerators import share_program
-from cotenant.solvers.accelerators.hylland_zeckhauser import hylland_zeckhauser
 from cotenant.solvers.engines import solve_program
 from cotenant.verify import verify
 
@@ -109,20 +107,6 @@ def types_only(rows: Rows, instance: Accelerators, repeats: int) -> None:
             )  # fmt: skip
 
 
-def prices(rows: Rows, instance: Accelerators) -> None:
-    """100,000 different jobs: Gavel's throughputs, each times exp(.1 x normal)."""
-    rng, jobs = np.random.default_rng(0), 100_000
-    kind = rng.choice(instance.types, size=jobs, p=instance.count / instance.jobs)
-    noisy = instance.throughput[kind] * np.exp(0.1 * rng.standard_normal((jobs, 3)))
-    given = Accelerators(noisy, np.ones(jobs, dtype=int), [jobs // 4] * 3)  # type: ignore[arg-type]
-    ran: Any = timed(partial(hylland_zeckhauser, given))
-    errors = {name: ran.value.certificate[name] for name in ("clearing", "overspending", "regret")}
-    rows.add(
-        "prices", case=f"{jobs} different jobs", status=str(ran.value.status),
-        cpu=ran.cpu, mark=10.0, **{name: f"{error:.1e}" for name, error in errors.items()},
-    )  # fmt: skip
-
-
 def proofs(rows: Rows, instance: Accelerators) -> None:
     """Making and judging a proof."""
     for method in METHODS:
@@ -171,7 +155,6 @@ def main() -> None:
         off = found / FIGURE_2 - 1
         rows.add("POP, figure 2", case="2,048 jobs", objective=f"{found:.8f}", off=f"{off:.1e}")
     types_only(rows, instance, given.repeats)
-    prices(rows, instance)
     proofs(rows, instance)
     peers(rows, instance, given.jobs, given.repeats)
 

@@ -14,6 +14,7 @@ from cotenant.analysis.accelerators.frontier import price_frontiers
 from cotenant.analysis.accelerators.pictures import record
 from cotenant.analysis.accelerators.rounds import whole_rounds
 from cotenant.instances.accelerators import Accelerators, TimeShares
+from cotenant.instances.accelerators.envy import envy
 from cotenant.instances.accelerators.measures import throughputs
 from cotenant.instances.problem.errors import InvalidOption
 
@@ -90,3 +91,21 @@ def test_a_record_has_the_time_of_each_type_on_each_kind() -> None:
     assert [found["alone"][each] for each in place] == [[0.25, 0], [0, 0.5]]
     assert [found["beside"][each] for each in place] == [[0.125, 0], [0.125, 0]]
     assert found["used"] == [0.75, 1]
+
+
+def test_envy_is_by_what_another_place_would_give() -> None:
+    instance = Accelerators([[2.0], [5.0]], [1, 1], [1], weight=[1, 2])  # type: ignore[arg-type]
+    shares = TimeShares([0, 1], [-1, -1], [0, 0], [0.25, 0.75])  # type: ignore[arg-type]
+    # a third is what the first has now; of weight 1 instead of 2 it is due half of the other's .75
+    assert envy(instance, shares) == pytest.approx(1 - 0.25 / 0.375)
+
+
+def test_envy_in_a_pair_is_of_the_place_beside_the_same_job() -> None:
+    instance = Accelerators(
+        [[4.0], [4.0], [4.0]], [1, 1, 1], [2],
+        together=[[[np.inf], [np.inf], [2.0]], [[np.inf], [np.inf], [3.0]],
+                  [[1.0], [1.0], [np.inf]]],
+    )  # type: ignore[arg-type]  # fmt: skip
+    shares = TimeShares([0, 1], [2, -1], [0, 0], [1.0, 0.4])  # type: ignore[arg-type]
+    # the second would have 3 in the first's place, and has 1.6
+    assert envy(instance, shares) == pytest.approx(1 - 1.6 / 3)

@@ -56,7 +56,6 @@ NEEDED = {
     "admission": set(),
     "numa": set(),
     "accelerators": set(),
-    "accelerators_prices": {"accelerators"},
     "quanta": {"logarithms"},
     "cooperative": set(),
     "scheduling": {"cooperative"},

@@ -16,10 +16,8 @@ def methods_of(problem: str) -> Methods:
         others = packing_servers.METHODS | packing_shares.METHODS
         return packing_game.METHODS | others | packing_cards.METHODS
     if problem == "accelerators":
-        from . import accelerators, accelerators_prices
-
-        return accelerators.METHODS | accelerators_prices.METHODS
-    if problem == "admission":
+        from .accelerators import METHODS
+    elif problem == "admission":
         from .admission import METHODS
     elif problem == "game":
         from .cooperative import METHODS

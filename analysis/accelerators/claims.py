@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.equilibrium import residuals
 from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import entitlements, hierarchical_weights, throughputs
 from ...instances.problem.errors import CotenantError
@@ -24,11 +23,6 @@ def claims(instance: Accelerators, checks: ClaimChecks) -> None:
     solution, levels = checks.solution, checks.certificate.get("levels")
     if not isinstance(solution, TimeShares):
         return
-    checks.limits["equilibrium_error"] = 0.0
-    if checks.method == "hylland-zeckhauser":
-        budget = checks.options.get("budget", "equal")
-        if (error := residuals(instance, solution, budget=budget)) is not None:
-            checks.compare(error.document() | {"tolerance": checks.options["tolerance"]})
     least: Any = checks.options.get("least")
     if checks.method in ASKED and ASKED[checks.method](instance, solution, least=least) is None:
         checks.broken.append(f"a job has less than the option least={least} asks for")

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.envy import envy
-from ...instances.accelerators.equilibrium import Budget, residuals
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     cost,
@@ -36,7 +35,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("finish_time_ratio", "worst finish-time ratio", "min", short="finish"),
     Metric("starved", "jobs without any progress", "min", digits=0, whole=True, short="starved"),
     Metric("envy", "largest envy", "min", short="envy"),
-    Metric("equilibrium_error", "equilibrium error", digits=-2, compared=False),
     Metric("rounds_loss", "largest loss in whole rounds", "min", compared=False),
     Metric("cost", "cost of the devices in use", "min", "an hour", 2),
 )
@@ -47,7 +45,6 @@ def metrics(
     instance: Accelerators,
     solution: TimeShares,
     *,
-    budget: Budget = "equal",
     rounds: Rounds | None = None,
     only: Collection[str] | None = None,
 ) -> dict[str, float]:
@@ -56,12 +53,10 @@ def metrics(
     Normalized throughputs are by the proportional time and the weight. The makespan and the
     finish-time ratio are given where the instance has steps and every job progresses, the worst by
     entity weights where it has entities. `starved` counts jobs of throughput 0, `envy` is of
-    `instances.accelerators.envy`, left out where types and shares are very many;
-    `equilibrium_error` is given where there are prices.
+    `instances.accelerators.envy`, left out where types and shares are very many.
 
     Parameters
     ----------
-    budget : what a job could spend at the prices: the same for every job, or its weight.
     rounds : whole rounds that the shares are made into; `rounds_loss` is the largest part of its
         throughput that a job loses by that.
     only : the metrics that are needed; of the others those that take long are left out.
@@ -79,8 +74,6 @@ def metrics(
     few = instance.types * len(solution.share) <= MOST_ENVIED
     if few and (only is None or "envy" in only):
         found["envy"] = envy(instance, solution)
-    if (error := residuals(instance, solution, budget=budget)) is not None:
-        found["equilibrium_error"] = error.worst
     if rounds is not None:
         loss = whole_rounds(instance, solution, rounds=rounds).loss
         found["rounds_loss"] = max(0.0, float(loss.max()))

@@ -373,7 +373,7 @@ KEYWORDS = {
     "colocation": "interference penalties noisy neighbors stable roommates pairs",
     "market": "price budget Fisher equilibrium cores money",
     "packing": "bin packing virtual machines servers consolidation GPU cards MIG price cost",
-    "accelerators": "GPU scheduling throughput Gavel POP Hylland Zeckhauser prices",
+    "accelerators": "GPU scheduling throughput Gavel POP",
     "quanta": "Karma credits max-min dynamic demands foresight Fisher equilibrium Nash welfare",
     "scheduling": "Shapley fair share queue Slurm",
     "proofs": "certificate verify bound dual optimality",

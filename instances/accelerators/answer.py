@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ class TimeShares(Solution):
     device : (k,) kinds of device.
     share : (k,) how many of these jobs, or pairs, run at a time, on average; 2.5 may be three pairs
         half of the time and two the other half.
-    price : (D,) of all the time of a device of each kind, where the shares were bought; else None.
     """
 
     problem: ClassVar[str] = "accelerators"
@@ -39,7 +38,6 @@ class TimeShares(Solution):
     second: Integers
     device: Integers
     share: Floats
-    price: Floats | None = None
 
     def __post_init__(self) -> None:
         set_array(self, "share", float)
@@ -47,14 +45,3 @@ class TimeShares(Solution):
             raise InvalidInstance("share", "negative or no number", "numbers of 0 or more")
         for name in ("first", "second", "device"):
             set_array(self, name, np.int64, length=len(self.share), per="one per share")
-        if self.price is not None:
-            set_array(self, "price", float)
-            if not (np.isfinite(self.price).all() and (self.price >= 0).all()):
-                raise InvalidInstance("price", "negative or no number", "numbers of 0 or more")
-
-    def document(self) -> dict[str, Any]:
-        """The fields as plain JSON values; without prices where there are none."""
-        content = super().document()
-        if self.price is None:
-            del content["price"]
-        return content

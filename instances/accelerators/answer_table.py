@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem.answer_table import AnswerTable, join_first, labels
+from ..problem.answer_table import AnswerTable, labels
 from .answer import TimeShares
 from .instance import Accelerators
 
@@ -25,11 +25,6 @@ def answer_table(
     paired = float(solution.share[solution.second >= 0].sum())
     sentence = f"{used:.6g} of {instance.all_devices} devices are in use"
     sentence += f", {paired:.6g} pairs at a time" if paired else ", every job alone"
-    if solution.price is not None:
-        prices = zip(kinds, solution.price.tolist(), strict=True)
-        sentence += (
-            f"; prices: {join_first([f'{k} {p:.4g}' for k, p in prices], len(kinds), 'kinds')}"
-        )
     return AnswerTable(
         sentence, ("job", "beside", "device", "at a time"), tuple(rows[:most]), len(rows)
     )

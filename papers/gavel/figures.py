@@ -44,7 +44,7 @@ TIMES = (
     "for each type and pair of types. The ratio is of formulations, not of solvers or machines"
 )
 
-_POLICIES = ("isolated", "proportional", "FIFO", "Gandiva", "AlloX", "POP", "hylland-zeckhauser")
+_POLICIES = ("isolated", "proportional", "FIFO", "Gandiva", "AlloX", "POP")
 _OPTIMA = ("max-min", "leximin", "max-throughput", "min-cost", "makespan", "finish-time")
 
 

@@ -6,7 +6,6 @@ program of the same market.
     python benchmarks/bench_market.py --users 300000 --no-peer
     python benchmarks/bench_market.py --extremes   # the hard corners: f, cores, work at their ends
     python benchmarks/bench_market.py --grid       # 10,000 and 100,000 jobs, 100 to 10,000 servers
-    python benchmarks/bench_market.py --users 300000 --servers 1000 --parts 16   # in parts
     python benchmarks/bench_market.py --users 100000 --servers 1000 --command    # file to answer
 
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
@@ -30,10 +29,8 @@ import numpy as np
 from form import Rows, Timed, parser, timed
 
 import cotenant
-from cotenant.analysis.market.parts import solve_parts
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Market
-from cotenant.instances.market.parts_writing import write_parts
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
@@ -134,28 +131,6 @@ def grid(args: argparse.Namespace, rows: Rows) -> None:
                 line(rows, f"{label}: {jobs} jobs, {servers} servers", best, told(best.value))
 
 
-def parted(args: argparse.Namespace, rows: Rows) -> None:
-    """A market in parts: one process and several, and the peak memory of this one."""
-    with TemporaryDirectory() as scratch:
-        folder = args.folder or Path(scratch) / "market"
-        if args.folder is None:  # by another process, so that this one never holds the market
-            again = [sys.executable, __file__, *sys.argv[1:], "--write", str(folder)]
-            subprocess.run(again, check=True)
-        for processes in args.processes:
-            run = timed(partial(solve_parts, folder, jobs=processes or None, out=None))
-            found = run.value
-            steps = ", ".join(f"{r['rung']} {r['steps']}" for r in found.certificate["rungs"])
-            here = "this process" if not processes else f"{processes} processes"
-            facts = {
-                "status": found.status.value,
-                "regret": found.certificate["regret"],
-                "excess_demand": found.certificate["excess_demand"],
-                "steps": f"read {found.reading:.1f} s, {steps}",
-            }
-            size = f"{found.header.jobs} jobs, {len(found.header.parts)} parts"
-            line(rows, f"{size}, {here}", run, facts)
-
-
 def main() -> None:
     """Read the arguments and print the table."""
     command = parser(__doc__)
@@ -169,23 +144,13 @@ def main() -> None:
     command.add_argument("--command", action="store_true", help="from a file, by the command")
     command.add_argument("--grid", action="store_true", help="jobs against servers")
     command.add_argument("--servers", type=int, help="as many as users when not given")
-    command.add_argument("--parts", type=int, help="a market in so many parts")
-    command.add_argument(
-        "--processes", type=int, nargs="*", default=[0, 2], help="that hold them; 0: this one"
-    )
-    command.add_argument("--folder", type=Path, help="of parts that are there already")
-    command.add_argument("--write", help=argparse.SUPPRESS)
     args = command.parse_args()
-    if args.write:
-        write_parts(drawn(args), args.write, args.parts)
-        return
     large = args.users * args.jobs >= COMPILED_FROM
     warm = LOADED_FROM // 10 if large else 20  # compiled loops are loaded too
     fisher(population(users=warm, servers=20, rng=np.random.default_rng(0)))
-    in_parts = args.parts or args.folder
     tables = {"extremes": extremes, "grid": grid, "command": by_command}
     chosen = [table for name, table in tables.items() if getattr(args, name)]
-    table = chosen[0] if chosen else parted if in_parts else sizes
+    table = chosen[0] if chosen else sizes
     table(args, Rows(args.json))
 
 

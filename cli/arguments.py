@@ -21,7 +21,6 @@ __all__ = [
     "MethodName",
     "Metrics",
     "Options",
-    "Parts",
     "Rules",
     "Schedule",
     "SummaryOnly",
@@ -93,10 +92,6 @@ Schedule = Annotated[
 ]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
-]
-Parts = Annotated[
-    int | None,
-    typer.Option("--parts", min=1, metavar="N", help="Write a market in N parts, in a new folder."),
 ]
 Columns = Annotated[
     list[str] | None,

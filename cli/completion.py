@@ -67,7 +67,7 @@ def formats(incomplete: str) -> list[str]:
     """Formats of files that begin so."""
     from ..advice.reading import known_formats
 
-    return _beginning([*known_formats(), "csv", "game", "json", "parts"], incomplete)
+    return _beginning([*known_formats(), "csv", "game", "json"], incomplete)
 
 
 def options(ctx: Context, incomplete: str) -> list[str]:

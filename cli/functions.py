@@ -67,10 +67,8 @@ def _require_one_name(text: str) -> None:
         )
 
 
-def given_rules(texts: list[str] | None, in_parts: bool) -> list[Callable[..., Any]]:
-    """The user's own rules; no process has the whole answer of a market in parts."""
-    if texts and in_parts:
-        raise InvalidOption(f"rule is {texts[0]!r}; a market in parts takes none; leave it out")
+def given_rules(texts: list[str] | None) -> list[Callable[..., Any]]:
+    """The user's own rules."""
     return [given_function(text, "rule") for text in texts or []]
 
 

@@ -16,8 +16,7 @@ from ..analysis.report.console import (
     require_writable,
     say,
 )
-from . import parts
-from .arguments import As, Json, Options, Parts
+from .arguments import As, Json, Options
 from .completion import formats, kinds, problems
 
 
@@ -33,15 +32,12 @@ def show(
 ) -> None:
     """Show what an instance holds, or list the bundled instances."""
     from ..analysis.report.tables import facts_table
-    from ..instances.market.parts import is_parts, read_header
     from ..instances.problem import bundled, read
 
     rows: dict[str, object]
     if file is None:
         rows = {name: read(name).source for name in bundled()}
         title = "bundled instances"
-    elif is_parts(file):
-        rows, title = read_header(file).summary(), file
     else:
         rows = {name: value for name, value in read(file).summary().items() if value != ""}
         title = file
@@ -83,12 +79,11 @@ def generate(
             min=1, metavar="N", help="Write N instances, one file for each seed from --seed on."
         ),
     ] = None,
-    parted: Parts = None,
 ) -> None:
     """Generate an instance, or a folder of them."""
     import numpy as np
 
-    from ..instances.problem import InvalidOption, UnknownName, problem_named, write
+    from ..instances.problem import UnknownName, problem_named, write
     from ..instances.problem.lookup import PROBLEM_NAMES
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve
@@ -108,11 +103,6 @@ def generate(
             source=f"{instance.source}; generator {chosen}, seed {seed}",
         )
 
-    if parted is not None:
-        if seeds is not None:
-            raise InvalidOption("parts and seeds are both given; leave out one")
-        parts.write_market(drawn(seed), out, parted)
-        return
     if seeds is None:
         require_writable(out)
         _said(drawn(seed), write, out)
@@ -132,7 +122,7 @@ def convert(
             "--from",
             metavar="FORMAT",
             help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are; json or parts for an instance of this package; game for `cotenant core`.",
+            "they are; json for an instance of this package; game for `cotenant core`.",
             autocompletion=formats,
         ),
     ],
@@ -141,7 +131,7 @@ def convert(
         typer.Option(
             metavar="FILE",
             help="Write the instance here (.json or .json.gz), or the game that FUGA plays on it "
-            "(.efg); with --parts, a folder.",
+            "(.efg).",
         ),
     ],
     option: Options = None,
@@ -153,13 +143,11 @@ def convert(
             "them.",
         ),
     ] = None,
-    parted: Parts = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..advice.reading import known_formats
     from ..analysis.packing.trees import game_in_efg
     from ..instances.coalitions import game_document
-    from ..instances.market.parts import read_parts
     from ..instances.problem import UnknownName, read, write
     from ..instances.problem.csv_headers import plain_form, plain_forms, unread
     from ..instances.problem.files import write_text
@@ -176,20 +164,15 @@ def convert(
         return
     if form == "csv":
         form = plain_form(source)
-    own: dict[str, Callable[..., Any]] = {"json": read, "parts": read_parts}
-    if form not in known and form not in own:
-        raise UnknownName("format", form, [*known, "csv", "game", *own])
-    function = own[form] if form in own else resolve(known[form])
+    if form not in known and form != "json":
+        raise UnknownName("format", form, [*known, "csv", "game", "json"])
+    function: Callable[..., Any] = read if form == "json" else resolve(known[form])
     options = parse_options(function, option or [], f"format {form!r}", RESERVED_IN_READERS)
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))
-    if parted is None:
-        require_writable(out, source)
+    require_writable(out, source)
     instance = function(source, **options)
-    if parted is None:
-        _said(instance, write, out)
-    else:
-        parts.write_market(instance, out, parted)
+    _said(instance, write, out)
     say(f"{instance.problem}: {instance.source}")
     files = [plain.file for plain in plain_forms().values() if plain.form == form]
     # the other tables are options of the reader, by their names

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analysis.report.console import console, print_json, progress, require_writable, waiting
-from . import parts
 from .arguments import Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER, NOT_KNOWN
 from .functions import broken_of, given_rules
@@ -48,18 +47,12 @@ def check(
 
     Exit 0: borne out; 1: not; 3: a proof made now reaches less than the bound that is claimed.
     """
-    from ..instances.market.parts import is_parts
-
-    rules = given_rules(rule, is_parts(file))
-    if is_parts(file):
-        if not parts.check_folder(file, result_file, as_json):
-            raise typer.Exit(NO_ANSWER)
-        return
     from ..analysis.run.given_answer import judge_answer, read_answer
     from ..analysis.run.result import Result
     from ..instances.problem import read
     from ..instances.problem.text import sanitize_for_terminal
 
+    rules = given_rules(rule)
     instance = read(file)
     result = read_answer(instance, result_file)
     if result is None:

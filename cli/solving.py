@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +17,6 @@ from ..analysis.report.console import (
     say,
 )
 from ..solvers.interrupts import deferred
-from . import parts
 from .arguments import (
     As,
     InstanceFile,
@@ -31,27 +29,9 @@ from .arguments import (
     require_latex,
 )
 from .codes import NO_ANSWER, leave_interrupted
-from .derived import options_of
 from .functions import broken_of, failing_in, given_method, given_rules
 
 
-@dataclass(frozen=True)
-class Holders:
-    """Who holds a market in parts."""
-
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Processes that hold a market in parts."),
-    ] = None
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Scheduler of the Dask workers that hold a market in parts."
-        ),
-    ] = None
-
-
-@options_of(Holders)
 def solve(
     file: InstanceFile,
     method: MethodName,
@@ -68,45 +48,20 @@ def solve(
     width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
-    **holders: Any,
 ) -> None:
     """Run one method on an instance and print its answer.
 
     Its value, bound, gap and metrics are printed too.
-
-    FILE may also be a folder that holds a market in parts (see the page on markets in parts).
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
     from ..analysis.run.solve import solve as run
-    from ..instances.market.parts import is_parts
-    from ..instances.problem import InvalidOption, read
+    from ..instances.problem import read
     from ..instances.problem.answer_table import SHOWN
     from ..instances.problem.options import parse_options
 
     require_latex(width, form)
-    rules = given_rules(rule, is_parts(file))
-    if is_parts(file):
-        require_writable(log)
-        if parts.solve_folder(
-            file,
-            method,
-            option or [],
-            **holders,
-            time_limit=time_limit,
-            out=out,
-            log=log,
-            as_json=as_json,
-            form=form,
-            width=width,
-        ):
-            leave_interrupted("the best prices so far are kept")
-        return
-    if any(each is not None for each in holders.values()):
-        raise InvalidOption(
-            f"jobs and dask say who holds the parts of a market; {file} is not in parts; leave "
-            "them out"
-        )
+    rules = given_rules(rule)
     instance = read(file)
     require_writable(out, file)
     require_writable(log, file)

@@ -301,7 +301,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
 
 @pytest.fixture
 def not_installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Have a library be missing: `not_installed("pyarrow")`."""
+    """Have a library be missing: `not_installed("distributed")`."""
     return lambda library: monkeypatch.setitem(sys.modules, library, None)
 
 

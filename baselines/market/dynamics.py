@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.market.exchange import Exchange
 from ...solvers.market.proportional import Rule
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
-from ...solvers.market.user_groups import InBlocks, UserGroup
+from ...solvers.market.user_groups import UserGroup
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 
@@ -57,21 +57,7 @@ def proportional_response(
     """
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    exchange = Exchange.of(instance)
-    users = exchange.users
-    assert isinstance(users, InBlocks)
-    stop, certificate = bid_until_still(exchange, clock, rule, rounds, movement)
-    allocation = Allocation(cores=users.best(), price=exchange.price * exchange.unit)
-    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
-    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))
-
-
-def bid_until_still(
-    exchange: Exchange, clock: Clock, rule: Rule, rounds: int, movement: float
-) -> tuple[Stop, dict[str, Any]]:
-    """Rounds of proportional response from equal bids; why they ended and the certificate. The
-    users keep the cores.
-    """
+    exchange = Exchange(instance)
     exchange.bid(UserGroup.equal)
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
@@ -88,4 +74,7 @@ def bid_until_still(
     error = exchange.judge("bids", exchange.price)
     exchange.users.ask(UserGroup.keep)
     clock.note(error.worst, None, "proportional response")
-    return stop, {**error.document(), "rounds": done, "rule": rule}
+    certificate = {**error.document(), "rounds": done, "rule": rule}
+    allocation = Allocation(cores=exchange.users.best(), price=exchange.price * exchange.unit)
+    answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
+    return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

@@ -21,7 +21,7 @@ import numpy as np
 from ...instances.market.equilibrium import Account, Residuals, residuals_of
 from ...instances.market.instance import Floats, Market, ratio
 from .proportional import Rule
-from .user_groups import Given, InBlocks, Question, Source, UserGroup, Users
+from .user_groups import Given, InBlocks, Question, Source, UserGroup
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,9 @@ class Demand:
 
 @dataclass(frozen=True, eq=False)
 class SummedBlocks:
-    """The Jacobian N (see `demand`) whose blocks of which stay with the users; as
-    `linear.UserBlocks`, but that it cannot be looked into.
-    """
+    """The Jacobian N (see `demand`) whose blocks stay with the users; as `linear.UserBlocks`."""
 
-    users: Users
+    users: InBlocks
     diagonal: Floats
     pairs: Floats
 
@@ -63,17 +61,8 @@ class SummedBlocks:
         return self.users.ask(UserGroup.matrix).sums[0] + np.diag(self.diagonal)
 
     def stiff(self) -> Callable[[Floats], Floats]:
-        """As `UserBlocks.stiff`, where the users' entries may be seen.
-
-        Raises
-        ------
-        RuntimeError
-            They may not, or the kept part is exactly singular.
-        """
-        blocks = self.users.joined(self.diagonal)
-        if blocks is None:
-            raise RuntimeError("the users' entries are not known here")
-        return blocks.stiff()
+        """See `UserBlocks.stiff`."""
+        return self.users.joined(self.diagonal).stiff()
 
 
 class Exchange:
@@ -81,34 +70,29 @@ class Exchange:
 
     Parameters
     ----------
-    capacity : (m,) cores.
-    unit : the mean budget of all users, in which money is counted here.
-    users : all of them.
+    market : the market.
 
     Attributes
     ----------
+    unit : the mean budget of all users, in which money is counted here.
+    users : all of them.
     traded : (m,) servers that somebody would pay for; moving : how many jobs move prices.
     smooth : whether all f < 1 among the jobs that move prices; straight : whether all are 1.
     linear : whether any useful job has f = 1.
     money : (m,) on each server in the last round.
     """
 
-    def __init__(self, capacity: Floats, unit: float, users: Users) -> None:
-        self.capacity, self.unit, self.users = capacity, unit, users
-        answers = users.ask(UserGroup.opening)
+    def __init__(self, market: Market) -> None:
+        self.capacity, self.unit = market.capacity, float(market.budget.mean())
+        self.users = InBlocks(market, self.unit)
+        answers = self.users.ask(UserGroup.opening)
         self.fixed, tenants = answers.sums
         most, least, linear = answers.most
         self.priced_servers = (tenants > 0) | (self.fixed > 0)
         self.moving = int(tenants.sum())
         self.smooth, self.straight, self.linear = most < 1, -least == 1, linear > 0
-        self.money = np.zeros(len(capacity))
+        self.money = np.zeros(market.servers)
         self._replied: Floats | None = None
-
-    @classmethod
-    def of(cls, market: Market) -> Exchange:
-        """The exchange of a market in this process; its users are `InBlocks`."""
-        unit = float(market.budget.mean())
-        return cls(market.capacity, unit, InBlocks(market, unit))
 
     @property
     def price(self) -> Floats:

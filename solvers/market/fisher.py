@@ -20,7 +20,7 @@ from .linear_forest_optimum import forest_end
 from .newton import newton
 from .rounding import Rounding, round_until, validate_rounding
 from .scaled_market import ScaledMarket, Tolerance
-from .user_groups import InBlocks, Source, UserGroup
+from .user_groups import Source, UserGroup
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -103,10 +103,8 @@ def fisher(
         )
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
-    exchange = Exchange.of(instance)
-    users = exchange.users
-    assert isinstance(users, InBlocks)
-    ladder = Ladder(exchange, tolerance, clock, users)
+    exchange = Exchange(instance)
+    users, ladder = exchange.users, Ladder(exchange, tolerance, clock)
     begin = None
     try:
         if start is not None and start.price is not None:
@@ -144,14 +142,11 @@ class Ladder:
     exchange : whose users have bid.
     tolerance : of the certificate.
     clock : how long it may take.
-    whole : the users when they are all in this process: rungs that need to see every job at once
-        are climbed only then.
     """
 
     exchange: Exchange
     tolerance: float
     clock: Clock
-    whole: InBlocks | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -238,8 +233,8 @@ class Ladder:
         if self.settled:
             return
         price = exchange.price
-        if route == "auto" and exchange.straight and self.whole is not None:
-            scaled_market, bids = self._seen(self.whole)
+        if route == "auto" and exchange.straight:
+            scaled_market, bids = self._seen()
             end = forest_end(
                 scaled_market, price, bids / price[scaled_market.server], lambda: clock.expired
             )
@@ -286,18 +281,18 @@ class Ladder:
         if self.exchange.smooth and not self.settled:
             self._newton("polish", reached, goal, most=10)
 
-    def _seen(self, whole: InBlocks) -> tuple[ScaledMarket, Floats]:
+    def _seen(self) -> tuple[ScaledMarket, Floats]:
         """The scaled market, and the bids in it."""
-        scaled_market = ScaledMarket.of(whole.market, self.exchange.unit)
-        return scaled_market, whole.bids()[scaled_market.job]
+        users = self.exchange.users
+        scaled_market = ScaledMarket.of(users.market, self.exchange.unit)
+        return scaled_market, users.bids()[scaled_market.job]
 
     def _shown(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
         """As `judge`, for cores (j,) of the scaled market."""
-        assert self.whole is not None
-        market = self.whole.market
+        market = self.exchange.users.market
         every = np.zeros(market.jobs)
         every[market.useful & (market.parallel_fraction > 0)] = cores
-        self.whole.give(every)
+        self.exchange.users.give(every)
         return self.judge(rung, steps, "given", price)
 
 

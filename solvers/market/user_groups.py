@@ -1,16 +1,15 @@
 """What users do in the search for equilibrium prices: bid, reply, and say how far off they are.
 
 The search (`exchange`) knows prices and sums per server only. Users are asked in groups: all of a
-small market's, blocks of a large one's (so many as the processor's cache holds), or those of a part
-whose data lies in another process. Whatever a group is asked, it answers with a `PartialSums`, and
-the tallies of all groups merge to one.
+small market's, or blocks of a large one's (so many as the processor's cache holds). Whatever a
+group is asked, it answers with a `PartialSums`, and the tallies of all groups merge to one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol
+from typing import Any, Concatenate, Literal, ParamSpec
 
 import numpy as np
 
@@ -68,18 +67,6 @@ answers.
 """
 
 
-class Users(Protocol):
-    """All users of a market, wherever they are."""
-
-    def ask(
-        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
-    ) -> PartialSums:
-        """The merged answer of every group."""
-
-    def joined(self, diagonal: Floats) -> UserBlocks | None:
-        """The Jacobian with every user's entries; None where they stay with the users."""
-
-
 class UserGroup:
     """A group of users, with what it did last.
 
@@ -110,10 +97,6 @@ class UserGroup:
             -float(scaled_market.fraction.min(initial=1.0)),
         )
         return PartialSums((scaled_market.fixed, tenants), (*ends, linear))
-
-    def money(self) -> PartialSums:
-        """The budgets of all these users, in one sum."""
-        return PartialSums((np.array([self.market.budget.sum()]),))
 
     def equal(self) -> PartialSums:
         """Bid equal money on each job; money per server."""
@@ -255,72 +238,29 @@ class UserGroup:
         return self._reply.cores
 
 
-_REPLIES = (UserGroup.reply, UserGroup.jacobian)
-
-CHANGING: Mapping[Question[...], tuple[Question[...], ...]] = {
-    UserGroup.equal: (), UserGroup.near: (), UserGroup.rebid: (), UserGroup.reply: _REPLIES,
-    UserGroup.jacobian: (), UserGroup.propose: (), UserGroup.measure: (), UserGroup.keep: (),
-}  # fmt: skip
-"""What changes users, of all that they can be asked, with what just before it counts no more."""
-
-
-class Blocks:
-    """Users in this process, asked group after group.
+class InBlocks:
+    """All users of a market, in blocks of whole users.
 
     Parameters
     ----------
-    groups : the blocks.
-    """
-
-    def __init__(self, groups: Sequence[UserGroup]) -> None:
-        self.groups = groups
-
-    def ask(
-        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
-    ) -> PartialSums:
-        """See `Users`."""
-        return PartialSums.merged(question(group, *arguments, **options) for group in self.groups)
-
-    def joined(self, diagonal: Floats) -> UserBlocks | None:
-        """See `Users`."""
-        each = [group.blocks for group in self.groups]
-        offset = np.cumsum([0, *(blocks.users for blocks in each)])
-        return UserBlocks(
-            diagonal,
-            np.concatenate([blocks.left for blocks in each]),
-            np.concatenate([blocks.right for blocks in each]),
-            np.concatenate([b.user + first for b, first in zip(each, offset[:-1], strict=True)]),
-            np.concatenate([blocks.server for blocks in each]),
-            int(offset[-1]),
-        )
-
-
-def block_size(servers: int) -> int:
-    """Jobs of a block, about, where a sum per server must cost little beside what is summed."""
-    return max(BLOCK, 4 * servers)
-
-
-class InBlocks(Blocks):
-    """A whole market in this process, in blocks of whole users.
-
-    Attributes
-    ----------
     market : the market.
+    unit : the mean budget, in which money is counted.
     """
 
     def __init__(self, market: Market, unit: float) -> None:
         self.market = market
-        most = block_size(market.servers)
+        # a sum per server must cost little beside what is summed
+        most = max(BLOCK, 4 * market.servers)
         self._places: list[Any] = [slice(None)]
         if market.jobs <= 2 * most:
-            super().__init__([UserGroup(market, unit, market.jobs)])
+            self.groups = [UserGroup(market, unit, market.jobs)]
             return
         order = None
         user = market.user
         if (user[1:] < user[:-1]).any():
             order = np.argsort(user, kind="stable")
             user = user[order]
-        groups = []
+        self.groups = []
         self._places = []
         for first, last in user_ranges(np.bincount(user, minlength=market.users), most):
             start, end = np.searchsorted(user, [first, last])
@@ -334,8 +274,26 @@ class InBlocks(Blocks):
                 parallel_fraction=market.parallel_fraction[place],
                 work=market.work[place],
             )
-            groups.append(UserGroup(some, unit, market.jobs))
-        super().__init__(groups)
+            self.groups.append(UserGroup(some, unit, market.jobs))
+
+    def ask(
+        self, question: Question[Given], *arguments: Given.args, **options: Given.kwargs
+    ) -> PartialSums:
+        """The merged answer of every group."""
+        return PartialSums.merged(question(group, *arguments, **options) for group in self.groups)
+
+    def joined(self, diagonal: Floats) -> UserBlocks:
+        """The Jacobian with every user's entries."""
+        each = [group.blocks for group in self.groups]
+        offset = np.cumsum([0, *(blocks.users for blocks in each)])
+        return UserBlocks(
+            diagonal,
+            np.concatenate([blocks.left for blocks in each]),
+            np.concatenate([blocks.right for blocks in each]),
+            np.concatenate([b.user + first for b, first in zip(each, offset[:-1], strict=True)]),
+            np.concatenate([blocks.server for blocks in each]),
+            int(offset[-1]),
+        )
 
     def best(self) -> Floats:
         """(k,) cores of the best candidate."""

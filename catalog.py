@@ -450,13 +450,8 @@ METHODS: tuple[Method, ...] = (
 )
 # fmt: on
 
-_BY_CODE = "what our own code says, in integers"
 _BY_ENGINE = "what a solver says, in floats"
 CLAIMED_BOUNDS = {
-    ("colocation", "sex-equal"): _BY_CODE,
-    ("colocation", "rank-maximal"): _BY_CODE,
-    ("colocation", "pareto"): _BY_CODE,
-    ("colocation", "popular"): _BY_ENGINE,
     ("groups", "core"): _BY_ENGINE,
     ("groups", "least-alpha"): _BY_ENGINE,
 }

@@ -109,8 +109,8 @@ def metrics(
     interpolate linearly, as numpy does); `within_tolerance` is the share of agents whose penalty is
     below 10 %; `blocking_pairs` and `blocking_agents` at `alpha`; `slack` and `attribution` only
     when bandwidths are known. `most_blocking` is the number of blocking pairs of the agent that is
-    in most. Attribution is Spearman's coefficient, ties at average ranks, over the types present, of
-    mean penalty against bandwidth (Cooper fig. 8, 13); left out when either is constant.
+    in most. Attribution is Spearman's coefficient, ties at average ranks, over the types present,
+    of mean penalty against bandwidth (Cooper fig. 8, 13); left out when either is constant.
 
     With intervals also `certain_blocking_pairs` and `possible_blocking_pairs`, those for every and
     for some matrix within them (see `instances.colocation.stability`), `expected_blocking_pairs`

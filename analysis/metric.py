@@ -23,6 +23,7 @@ class Metric:
     compared : whether comparison tables show it; the others they show where a method bounds it, and
         are in results, `--json` and frames.
     whole : it counts, so that values are equal as whole numbers or not at all.
+    fraction : of integers; bounds that are claimed are the floats nearest to it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Metric:
     short: str = ""
     compared: bool = True
     whole: bool = False
+    fraction: bool = False
 
     @property
     def heading(self) -> str:

@@ -77,6 +77,12 @@ class Analysis:
         return frozenset(metric.name for metric in self.metric_table if metric.whole)
 
     @property
+    def exact(self) -> frozenset[str]:
+        """The metrics of which bounds are compared without a tolerance."""
+        fractions = (metric.name for metric in self.metric_table if metric.fraction)
+        return self.whole.union(fractions)
+
+    @property
     def metrics(self) -> Callable[..., dict[str, float]]:
         """What measures an answer."""
         function: Callable[..., dict[str, float]] = resolve(self.metrics_at)

@@ -129,17 +129,18 @@ def agree(value: float, bound: float, scale: float = 1.0) -> bool:
     return abs(value - bound) <= max(ROUNDED * scale, min(AGREE * scale, relative))
 
 
-def implies(proved: float | Fraction, claimed: float, sense: str, *, whole: bool = False) -> bool:
+def implies(proved: float | Fraction, claimed: float, sense: str, *, exact: bool = False) -> bool:
     """Whether a bound that is proved is at least as strong as one that is claimed.
 
     The one rule of what a proof covers, for `cotenant check`, `cotenant prove` and the tables that
     say "certified". It looks at the two bounds alone: the claimed one may be the better by 1e-9 of
-    itself, which is what it was rounded by, and a bound of 0, or on whole numbers, by nothing.
+    itself, which is what it was rounded by, and a bound of 0 by nothing; an exact one is no better
+    than the float nearest to what is proved.
 
     Parameters
     ----------
     sense : "min" where the bounds say that nothing is less, "max" where nothing is more.
-    whole : the objective counts: pairs, servers, jobs.
+    exact : the objective counts (pairs, servers, jobs), or is a fraction of integers.
 
     Raises
     ------
@@ -148,8 +149,9 @@ def implies(proved: float | Fraction, claimed: float, sense: str, *, whole: bool
     """
     if sense not in ("min", "max"):
         raise ValueError(f"sense is {sense!r}; expected 'min' or 'max'")
+    proved = float(proved) if exact else proved
     short = claimed - proved if sense == "min" else proved - claimed
-    return short <= (0.0 if whole else COVERED * abs(claimed))
+    return short <= (0.0 if exact else COVERED * abs(claimed))
 
 
 def gap_absolute(

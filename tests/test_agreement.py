@@ -4,7 +4,9 @@ never more than is proved.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -268,7 +270,9 @@ def test_a_proof_covers_a_claim_by_the_claim_itself() -> None:
     assert not implies(1e-300, 0.0, "max")
     assert not implies(-1e-300, 0.0, "min")
     assert implies(10.0**10, 10.0**10 + 1, "min")
-    assert not implies(10.0**10, 10.0**10 + 1, "min", whole=True)
+    assert not implies(10.0**10, 10.0**10 + 1, "min", exact=True)
+    assert implies(Fraction(1, 3), 1 / 3, "max", exact=True)
+    assert not implies(Fraction(1, 3), math.nextafter(1 / 3, 0), "max", exact=True)
 
 
 def test_the_scale_follows_the_options_that_change_the_objective() -> None:

@@ -30,12 +30,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("min_utilization", "mean least utilization of the servers", "max", compared=False),
     Metric("served_least", "least rate of a service over what it asks for", "max", compared=False),
     Metric("moves", "VMs that leave their server", digits=0, whole=True, short="moves"),
-    Metric("cards_allocated", "cards allocated [%]", "max", short="cards [%]"),
+    Metric("cards_allocated", "cards allocated [%]", "max", short="cards [%]", fraction=True),
     Metric("cards", "cards allocated, whole and in part", "max", compared=False),
-    Metric("utilization", "mean utilization over resources", "max", short="utilization"),
+    Metric(
+        "utilization", "mean utilization over resources", "max", short="utilization", fraction=True
+    ),
     Metric("utilization_least", "utilization of the least used resource", "max", compared=False),
     Metric("utilization_most", "utilization of the most used resource", "max", compared=False),
-    Metric("dominant_share_min", "least dominant share", "max", short="least share"),
+    Metric("dominant_share_min", "least dominant share", "max", short="least share", fraction=True),
     Metric("envy", "users who envy another", digits=0, whole=True, short="envy"),
     Metric("price_of_anarchy", "disutility over the joint optimum's", short="price of anarchy"),
 )

@@ -227,9 +227,9 @@ def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
     """For each level of a result, whether a proof leaves nothing of its claims on trust."""
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
-    whole, within = analysis_of(proof.problem).whole, result.outcome.tolerance
+    exact, within = analysis_of(proof.problem).exact, result.outcome.tolerance
     proved = [
-        _covered(level, claim, within, whole=level.objective in whole)
+        _covered(level, claim, within, exact=level.objective in exact)
         for level, claim in zip(proof.levels, claims, strict=False)
     ]
     return (*proved, *[False] * (len(claims) - len(proved)))
@@ -247,7 +247,7 @@ def _weaker(proof: Proof, result: Result, covered: tuple[bool, ...]) -> str:
     )
 
 
-def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, whole: bool) -> bool:
+def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, exact: bool) -> bool:
     """Whether one level of a proof proves one claim."""
     if level.claim_kind == "infeasible":
         return True
@@ -262,7 +262,7 @@ def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, wh
     proved = level.bound
     return not wanted or (
         proved is not None
-        and all(implies(proved, bound, level.sense, whole=whole) for bound in wanted)
+        and all(implies(proved, bound, level.sense, exact=exact) for bound in wanted)
     )
 
 

@@ -382,7 +382,7 @@ class _ResultVerifier:
         if limit is None or sense not in ("min", "max"):
             return False
         looked_at = self.result.solution is None or name in self.measured
-        return looked_at and implies(limit, bound, sense, whole=name in self.whole)
+        return looked_at and implies(limit, bound, sense, exact=name in self.analysis.exact)
 
     def _covered_by_proof(self) -> tuple[bool, ...]:
         """For each level, whether a proof made now leaves nothing of it on trust."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -257,7 +258,7 @@ class CardSearch(Incumbent[Placement, int]):
         self.taken, there = units_taken(instance), max(units_there(instance), 1)
         super().__init__(
             instance, clock, self._units, sense="max",
-            bound=units_there(instance), shown=lambda units: 100.0 * units / there,
+            bound=units_there(instance), shown=lambda units: float(Fraction(100 * units) / there),
         )  # fmt: skip
         self.instance, self.rng, self.limits = instance, rng, limits
         self.bound_by = "the cards there are"

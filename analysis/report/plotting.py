@@ -74,11 +74,12 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
 
     across = width or _SIZE[0]
     letters = _LETTERS * across
-    room = (letters - 12) / _frames_across(across) - 2 if _many(chart) else letters - 6
+    frames = 3 if across > 4 else 2 if across > 3 else 1
+    room = (letters - 12) / frames - 2 if _many(chart) else letters - 6
     named = tuple(replace(each, name=_cut(each.name, room)) for each in chart.series)
     chart = replace(chart, series=named)
     if _many(chart):
-        return _frames(chart, across)
+        return _frames(chart, across, frames)
     names = list(
         dict.fromkeys(x for series in chart.series for x in series.x if isinstance(x, str))
     )
@@ -87,7 +88,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     if lying:
         rows = len(names) * (1 if _dots(chart) else max(1.0, 0.45 * len(chart.series)))
         tall = max(2.4, 0.9 + 0.24 * rows)
-    longest = max((len(_named(series)) for series in chart.series), default=0)
+    longest = max((len(_said(series.name)) for series in chart.series), default=0)
     columns = max(1, min(4, len(chart.series), int(letters) // (longest + 7)))
     deep = -(-len(chart.series) // columns) if len(chart.series) > 1 else 0
     drawn = Figure(figsize=(across, tall + 0.2 * max(deep - 1, 0)), layout="constrained")
@@ -126,7 +127,7 @@ def _categories(
             thick = 0.8 / len(bars)
             at = [value + (bars.index(place) - (len(bars) - 1) / 2) * thick for value in at]
             draw = axes.barh if lying else axes.bar
-            draw(at, values, thick, label=_named(series), color=color)
+            draw(at, values, thick, label=_said(series.name), color=color)
         else:
             apart = 0.5 * (place / max(1, len(chart.series) - 1) - 0.5) if lying else 0.0
             at = [value + apart for value in at]
@@ -138,7 +139,7 @@ def _categories(
                 "markeredgewidth": 0,
                 "linestyle": "",
             }
-            shown = axes.plot(x, y, label=_named(series), color=color, **look)[0]
+            shown = axes.plot(x, y, label=_said(series.name), color=color, **look)[0]
             if series.tips:
                 shown.set_gid(f"tips-{place}")
         _intervals(axes, series, at, lying)
@@ -178,11 +179,10 @@ def _many(chart: Chart) -> bool:
     return len(lines) > MOST_LINES and len(lines) == len(chart.series) and plain and numbers
 
 
-def _frames(chart: Chart, width: float) -> Figure:
+def _frames(chart: Chart, width: float, across: int) -> Figure:
     """A chart of many lines: a frame for each, on the same axes, with the others gray behind it."""
     from matplotlib.figure import Figure
 
-    across = _frames_across(width)
     down = -(-len(chart.series) // across)
     drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
     grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
@@ -190,7 +190,7 @@ def _frames(chart: Chart, width: float) -> Figure:
     for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
         axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7)
         _points(axes, series, _places(chart, series), COLOURS[place % len(COLOURS)], place)
-        axes.set_title(_named(series), loc="left")
+        axes.set_title(_said(series.name), loc="left")
         axes.tick_params(labelsize=9)
     for axes in grid[len(chart.series) :]:
         axes.set_visible(False)
@@ -201,10 +201,6 @@ def _frames(chart: Chart, width: float) -> Figure:
     drawn.supxlabel(_in_lines(chart.x_label, drawn.get_figwidth() * 10))
     drawn.supylabel(_in_lines(chart.y_label, drawn.get_figheight() * 12, _beside(drawn)))
     return drawn
-
-
-def _frames_across(width: float) -> int:
-    return 3 if width > 4 else 2 if width > 3 else 1
 
 
 def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
@@ -275,7 +271,7 @@ def _tick_text(value: float) -> str:
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
     """Everything of a series over numbers but its names: line, markers, intervals, tooltips."""
     if series.style == "bars":
-        axes.bar(x, list(map(_number, series.y)), label=_named(series), color=color)
+        axes.bar(x, list(map(_number, series.y)), label=_said(series.name), color=color)
         _intervals(axes, series, x)
         return
     y = list(map(_number, series.y))
@@ -288,7 +284,7 @@ def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: i
         look["drawstyle"] = "steps-post"
     if marked:
         look |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5.5, "markeredgewidth": 0}
-    shown = axes.plot(x, y, label=_named(series), **look)[0]
+    shown = axes.plot(x, y, label=_said(series.name), **look)[0]
     if series.tips and marked:
         shown.set_gid(f"tips-{place}")
     _intervals(axes, series, x)
@@ -398,11 +394,6 @@ def _places(chart: Chart, series: Series) -> list[float]:
 
 def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
-
-
-def _named(series: Series) -> str:
-    """A series as its legend calls it."""
-    return _said(series.name)
 
 
 def _cut(text: str, room: float) -> str:

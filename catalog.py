@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .instances.problem.base import Instance
 from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
 from .instances.problem.option_types import validate_options
 from .instances.problem.registry import problem_named, resolve
-from .instances.problem.renamed import old_attributes
 
 ANY = "any"
 """In `Method.objective_overrides`: whatever value an option has."""
@@ -47,7 +46,6 @@ class Method:
         itself has a good answer sooner; "" for never.
     quick : of a policy, the `Instance.size` that it takes about a second for; 0 for one that is
         nobody's start.
-    aliases : other names it answers to.
     precondition : "module:function" of an instance -> whether the method is meant for it; "" for
         all of its problem's. When no methods are named, `compare` leaves out those that are not.
     precondition_text : what such an instance has, in words.
@@ -71,25 +69,12 @@ class Method:
     begins: str = ""
     alone: str = ""
     quick: int = 20_000_000
-    aliases: tuple[str, ...] = ()
     precondition: str = ""
     precondition_text: str = ""
     proof_producer: str = ""
     unproved: str = ""
     replayed: str = ""
     objective_overrides: tuple[tuple[str, object, str], ...] = ()
-
-    if not TYPE_CHECKING:
-        __getattr__ = old_attributes(
-            {
-                "suits": "applies_to",
-                "needs": "precondition",
-                "needed": "precondition_text",
-                "prover": "proof_producer",
-                "claimed": "unproved",
-                "instead": "objective_overrides",
-            }
-        )
 
     def objective_of(self, options: Mapping[str, Any]) -> str:
         """The metric it optimizes with these options."""
@@ -529,7 +514,7 @@ def find(problem: str, name: str) -> Method:
     """The method called `name` on `problem`; raises UnknownName with the near ones."""
     known = methods(problem)
     for method in known:
-        if name == method.name or name in method.aliases:
+        if name == method.name:
             return method
     if name in ANALYSES.get(problem, {}):
         raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
@@ -538,7 +523,7 @@ def find(problem: str, name: str) -> Method:
         name,
         [method.name for method in known],
         f"cotenant methods {problem}",
-        [method.problem for method in METHODS if name in (method.name, *method.aliases)],
+        [method.problem for method in METHODS if method.name == name],
     )
 
 

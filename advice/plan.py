@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ..analysis.packing.frontier import price_frontiers
 from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
-from ..instances.problem.renamed import old_attributes
 from ..solvers.interrupts import deferred
 from .costs import node_costs, price_of
 from .default_scheduler import SCORINGS, left_pending
@@ -108,18 +107,6 @@ class Advice:
     interrupted: bool = False
     why_not: tuple[Mapping[str, Any], ...] = ()
     reserved: tuple[str, ...] = ()
-
-    if not TYPE_CHECKING:
-        __getattr__ = old_attributes(
-            {
-                "enough": "nodes_found",
-                "needed": "nodes_lower_bound",
-                "needed_pinned": "nodes_lower_bound_pinned",
-                "fewest": "moves_lower_bound",
-                "fewest_pinned": "moves_lower_bound_pinned",
-                "mended": "repaired_rules",
-            }
-        )
 
     @property
     def total(self) -> Fraction | None:

@@ -79,7 +79,7 @@ def stability(rows: Rows) -> None:
             run()
             found, wall, cpu = timed(run, REPEATS)
             rows.add(
-                "zero_blocking", instance=name, engine=engine, status=found.status.value, wall=wall,
+                "find_stable", instance=name, engine=engine, status=found.status.value, wall=wall,
                 cpu=cpu, target=target,
             )  # fmt: skip
 

@@ -49,7 +49,7 @@ def methods(
     if name is None or name in PROBLEM_NAMES or method is not None:
         found = catalog.methods(name) if method is None else [catalog.find(name or "", method)]
     else:
-        found = [entry for entry in catalog.METHODS if name in (entry.name, *entry.aliases)]
+        found = [entry for entry in catalog.METHODS if entry.name == name]
         if not found:
             raise UnknownName(
                 "problem or method",

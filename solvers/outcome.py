@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from ..instances.problem.base import Answer
 from ..instances.problem.option_types import SECONDS
-from ..instances.problem.renamed import old_attributes
 from .stopwatch import ImportWatch, stopwatch
 
 AGREE = 1e-9
@@ -220,9 +219,6 @@ class Clock:
         self._report = report
         self.unit = 1.0
         self.trace: list[tuple[float, float | None, float | None]] = []
-
-    if not TYPE_CHECKING:
-        __getattr__ = old_attributes({"over": "expired", "share": "time_slice"})
 
     @property
     def seconds(self) -> float:

@@ -21,7 +21,6 @@ from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
 from cotenant.papers.registry import EXPERIMENTS
-from cotenant.solvers.outcome import Clock
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -462,11 +461,7 @@ def test_every_method_has_an_example_that_doctest_finds(method: catalog.Method) 
 
 
 def test_no_two_methods_of_a_problem_share_a_name() -> None:
-    names = [
-        (method.problem, name)
-        for method in catalog.METHODS
-        for name in (method.name, *method.aliases)
-    ]
+    names = [(method.problem, method.name) for method in catalog.METHODS]
     assert len(names) == len(set(names))
 
 
@@ -526,51 +521,3 @@ def test_names_are_words_of_the_field() -> None:
         if name.strip("_").lower() in NO_NAMES
     }
     assert private == set()
-
-
-OLD_NAMES = {
-    "analysis.papers.registry:Finding": "papers.registry:Finding",
-    "advice.statecheck:Scheduler": "advice.scheduler_filters:Scheduler",
-    "instances.packing.placing:Limit": "instances.packing.placement_constraints:Limit",
-    "instances.packing.plain:vms_csv": "instances.packing.csv_reader:vms_csv",
-    "instances.problem.rules:AtLeast": "instances.problem.option_types:AtLeast",
-    "instances.problem.rules:checked": "instances.problem.option_types:validate_options",
-    "instances.scheduling.plain:organizations_csv": (
-        "instances.scheduling.csv_reader:organizations_csv"
-    ),
-    "running.pairs:advise_pairs": "running.batch.pairs:advise_pairs",
-    "solvers.colocation:zero_blocking": "solvers.colocation:find_stable",
-    "solvers.engines:LivingProgram": "solvers.engines:WarmStartedProgram",
-    "solvers.engines:call_apart": "solvers.engines:call_in_subprocess",
-    "solvers.engines:solve_apart": "solvers.engines:solve_in_subprocess",
-    "solvers.scheduling.plain:plain_ref": "solvers.scheduling.ref_reference:plain_ref",
-}
-"""Published names of before, and where they are now."""
-
-
-@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items(), ids=OLD_NAMES)
-def test_a_name_of_before_still_works_and_warns(old: str, new: str) -> None:
-    with pytest.warns(DeprecationWarning, match=re.escape(new.replace(":", "."))):
-        found = resolve(old)
-    assert found is resolve(new)
-    module = import_module(f"cotenant.{old.partition(':')[0]}")
-    with pytest.raises(AttributeError, match="nonsense"):
-        module.nonsense  # noqa: B018
-
-
-def test_attributes_of_before_still_work_and_warn() -> None:
-    packing = cotenant.read("packing/tiny")
-    with pytest.warns(DeprecationWarning, match="requested now"):
-        assert packing.wanted is packing.requested
-    with pytest.warns(DeprecationWarning, match="expired now"):
-        assert not Clock().over
-    with pytest.warns(DeprecationWarning, match="time_slice now"):
-        assert Clock(9.0).share(3) is not None
-    method = catalog.METHODS[0]
-    with pytest.warns(DeprecationWarning, match="proof_producer now"):
-        assert method.prover == method.proof_producer
-    with pytest.raises(AttributeError, match="nonsense"):
-        method.nonsense  # noqa: B018
-    assignment = cotenant.solve(cotenant.read("admission/tiny"), "SM").solution
-    with pytest.warns(DeprecationWarning, match="used_cores now"):
-        assert assignment.held(9).shape == assignment.used_cores(9).shape

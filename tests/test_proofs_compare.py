@@ -29,14 +29,14 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
     comparison = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
     rows = {row["method"]: row for row in comparison.rows}
     proof = rows["optimal"]["proof"]
-    assert proof["standing"] == "certified"
+    assert proof["proof_status"] == "certified"
     assert proved(rows["optimal"]) == "optimal, certified"
     [copy] = [path for path in folder.iterdir() if "proof" not in path.name]
     says = verify(read(str(copy)), read(proof["file"]))
     assert proof["says"] == f"accepted: {says}"
-    assert rows["GR"]["proof"]["standing"] == "claimed"
+    assert rows["GR"]["proof"]["proof_status"] == "claimed"
     assert "certified" not in proved(rows["GR"])
-    assert {line["method"]: line["proof"]["standing"] for line in comparison.summary()}[
+    assert {line["method"]: line["proof"]["proof_status"] for line in comparison.summary()}[
         "GR"
     ] == "claimed"
 
@@ -44,7 +44,7 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
 def test_an_instance_without_a_file_is_written_beside_its_proofs(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny").replace(name="made here")
     [row] = cotenant.compare([instance], ["optimal"], prove=tmp_path).rows
-    assert row["proof"]["standing"] == "certified"
+    assert row["proof"]["proof_status"] == "certified"
     [copy] = [path for path in tmp_path.iterdir() if "proof" not in path.name]
     assert cotenant.read(copy).name == "made here"
 
@@ -118,8 +118,8 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
     assert not out.exists()
 
 
-def test_a_stored_standing_is_one_of_three() -> None:
+def test_a_stored_proof_status_is_one_of_three() -> None:
     content = cotenant.solve(cotenant.read("colocation/tiny"), "GR").document()
-    content["result"]["proof"] = {"standing": "sure"}
+    content["result"]["proof"] = {"proof_status": "sure"}
     with refused(InvalidFile):
         Result.from_document(json.loads(json.dumps(content)))

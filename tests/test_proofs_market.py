@@ -240,7 +240,7 @@ def test_what_is_found_of_any_prices_is_true(seed: int) -> None:
 def test_what_is_proved_to_a_billionth_is_certified(tmp_path: Path) -> None:
     methods = ["fisher", "fisher-convex", "nash-welfare", "utilitarian", "leximin"]
     rows = cotenant.compare([cotenant.read("market/tiny")], methods, prove=tmp_path).rows
-    assert [(row["method"], row["proof"]["standing"]) for row in rows] == [
+    assert [(row["method"], row["proof"]["proof_status"]) for row in rows] == [
         (method, "certified") for method in methods
     ]
 

@@ -250,7 +250,7 @@ CHANGES: list[tuple[str, Any]] = [
     ("scale", 0), ("error", 1),
     ("file", {}), ("instance", 5), ("method", []), ("fingerprint", None),
     ("frontiers", [{"points": [[]]}]),
-    ("frontiers", [5]), ("record", 1), ("answer", 1), ("proof", {"standing": "yes"}), ("proof", 1),
+    ("frontiers", [5]), ("record", 1), ("answer", 1), ("proof", {"proof_status": "yes"}), ("proof", 1),
 ]  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -264,31 +263,6 @@ def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_th
         runs = ((0, 9.0, 9.0, 1.0), (1, 9.0, 9.0, 0.8), (2, 9.0, 9.0, 0.95))
         seen.add(StoredMeasurement(-1, (1, 2, 3), "group", begin, runs))
     assert set(seen.group_estimates(0.05)) == {(0, 1, 2), (2, 0, 1)}
-
-
-def test_a_store_of_version_1_is_read_as_it_is_and_takes_groups_once_it_is_written_to(
-    store: Path,
-) -> None:
-    with sqlite3.connect(store) as rows:
-        text = rows.execute("SELECT sql FROM sqlite_master WHERE name = 'visit'").fetchone()[0]
-        old = text.replace(", 'group'", "").replace("TABLE visit", "TABLE older")
-        rows.executescript(
-            f"{old}; INSERT INTO older SELECT * FROM visit; DROP TABLE visit; ALTER TABLE older "
-            "RENAME TO visit; CREATE INDEX visit_of_machine ON visit (machine, round);"
-            "PRAGMA user_version = 1;"
-        )
-        visits = rows.execute("SELECT * FROM visit").fetchall()
-        refers = rows.execute("SELECT sql FROM sqlite_master WHERE name = 'run'").fetchone()
-    with opened(store) as known:
-        looks = known.looks(1)
-        assert known.rows("PRAGMA user_version") == [(1,)]
-    with opened(store, new=True) as known:
-        assert known.rows("PRAGMA user_version") == [(2,)]
-        assert known.rows("SELECT * FROM visit") == visits
-        assert known.rows("SELECT sql FROM sqlite_master WHERE name = 'run'") == [refers]
-        assert known.looks(1) == looks
-        assert known.rows("PRAGMA integrity_check") == [("ok",)]
-        assert "'group'" in known.rows("SELECT sql FROM sqlite_master WHERE name = 'visit'")[0][0]
 
 
 @pytest.mark.slow

@@ -258,7 +258,7 @@ def test_a_value_that_is_not_proved_shows_its_gap_and_certified_rows_say_so() ->
     assert proved({"status": "feasible", "levels": [], "gap": 0.084}) == "feasible, gap 8.40 %"
     assert proved({"status": "feasible", "levels": [], "own_gap": None}) == "feasible"
     for standing, words in (("certified", "optimal, certified"), ("claimed", "optimal")):
-        line = row("optimal", status="optimal", proof={"standing": standing})
+        line = row("optimal", status="optimal", proof={"proof_status": standing})
         (table,) = comparison_tables(Comparison([line, row("GR")])).values()
         assert table.texts()[0][1] == words
         assert any("verify.py accepted" in note for note in table.notes) is (words != "optimal")

@@ -130,20 +130,6 @@ def _level(value: object, goal: list[str], checked: CheckedLevel) -> str:
     return f"{objective}: {' and '.join(parts + [beyond] * (bound is not None))}"
 
 
-OLD_STEPS = {"nobody": "infeasible", "prop": "propagation"}  # kinds of steps in version 1
-
-
-def _renamed(level: Step) -> Step:
-    """A level of version 1 with the names of version 2."""
-    claim = fields(level["claim"], CLAIM.replace("claim_kind", "says"), "epsilon", "a claim")
-    claim = {"claim_kind" if name == "says" else name: value for name, value in claim.items()}
-    steps = listed(level["steps"], "steps")
-    for place, step in enumerate(steps):
-        if isinstance(step, dict) and isinstance(kind := step.get("kind"), str):
-            steps[place] = {**step, "kind": OLD_STEPS.get(kind, kind)}
-    return {"claim": claim, "steps": steps}
-
-
 class ProofFile:
     """A proof and the instance that it is of, read."""
 
@@ -152,8 +138,8 @@ class ProofFile:
         keys = "cotenant_proof problem method options instance claim witness levels steps"
         self.content = fields(content, keys, what="the proof")
         version = whole(content["cotenant_proof"], "cotenant_proof")
-        if version not in (1, 2) or whole(self.document.pop("cotenant", 0), "cotenant") != 1:
-            raise Refused("this program reads versions 1 and 2 of proofs, of instances of format 1")
+        if version != 2 or whole(self.document.pop("cotenant", 0), "cotenant") != 1:
+            raise Refused("this program reads version 2 of proofs, of instances of format 1")
         problem, name, _ = (self.document.pop(key, "") for key in ("problem", "name", "source"))
         meant = {"sha256": hashlib.sha256(instance).hexdigest(), "name": name}
         if content["instance"] != meant or content["problem"] != problem:
@@ -162,7 +148,7 @@ class ProofFile:
         levels = [{"claim": content["claim"], "steps": content["steps"]}]
         for level in listed(content["levels"], "levels"):
             levels.append(fields(level, "claim steps", what="a level"))
-        self.levels = [_renamed(level) for level in levels] if version == 1 else levels
+        self.levels = levels
         self.steps = [listed(level["steps"], "steps") for level in self.levels]
 
     def judge(self, methods: Methods, most_work: int = MOST_WORK) -> str:

@@ -30,7 +30,7 @@ def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]
 
     Parameters
     ----------
-    needs : a key that a record must hold; one that failed or is of an older version does not.
+    needs : a key that a record must hold; that of a run that failed does not.
     """
     listed = [row for row in rows if _has_record(row, needs)]
     sets: dict[str, set[str]] = {}

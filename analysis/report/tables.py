@@ -310,7 +310,7 @@ def proved(line: Line | Row) -> str:
     proved; and what of it is certified by a proof file that was verified.
     """
     levels = line.get("levels") or []
-    proof_status = (line.get("proof") or {}).get("standing")
+    proof_status = (line.get("proof") or {}).get("proof_status")
     if line.get("broken"):
         return f"breaks {', '.join(line['broken'])}"
     suffix = {"certified": ", certified", "partly": ", partly certified"}.get(str(proof_status), "")
@@ -452,7 +452,7 @@ def _gap_table(
         if repeated
         else []
     )
-    standings = {(line.get("proof") or {}).get("standing") for line in lines}
+    standings = {(line.get("proof") or {}).get("proof_status") for line in lines}
     remarks += [RULED] if any("broken" in line for line in lines) else []
     remarks += [_CERTIFIED] if standings & {"certified", "partly"} else []
     return Table(slug(title), title, tuple(columns), tuple(rows), source, (*remarks, *notes))

@@ -137,7 +137,7 @@ def _proved(cell: Cell, result: Result) -> Row:
             cell.instance, cell.file, result, Path(cell.prove), name, cell.time_limit
         )
     except Exception as error:
-        return {"proof": {"standing": "claimed", "says": f"{type(error).__name__}: {error}"}}
+        return {"proof": {"proof_status": "claimed", "says": f"{type(error).__name__}: {error}"}}
     return {"proof": found.document()}
 
 

@@ -72,7 +72,7 @@ class ProofDocument(BaseModel):
 
     model_config = KEPT
 
-    proof_status: Literal["claimed", "partly", "certified"] = Field(alias="standing")
+    proof_status: Literal["claimed", "partly", "certified"]
     weaker: str = ""
 
 

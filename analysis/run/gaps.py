@@ -147,11 +147,11 @@ class Comparison:
                 (row["objective_name"] for row in done if row.get("objective_name")), None
             )
             line["own_gap"] = _mean([row.get("gap") for row in done])
-            standings = [(row.get("proof") or {}).get("standing", "claimed") for row in done]
+            standings = [(row.get("proof") or {}).get("proof_status", "claimed") for row in done]
             order = ("claimed", "partly", "certified")
             weaker = [text for row in done if (text := (row.get("proof") or {}).get("weaker"))]
             line["proof"] = {
-                "standing": min(standings, key=order.index, default="claimed"),
+                "proof_status": min(standings, key=order.index, default="claimed"),
                 "weaker": weaker[0] if weaker else "",
             }
             gains = [row["manipulation"] for row in done if "gain" in row.get("manipulation", {})]

@@ -85,7 +85,7 @@ class Proved:
         """As rows and stored results hold it."""
         facts = asdict(self)
         del facts["refused"], facts["covered"], facts["basis"]
-        return {"standing": facts.pop("proof_status"), **facts}
+        return facts
 
 
 @validate_options

@@ -46,7 +46,7 @@ LOOSEST = 1e-3
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
 
-_CLAIMED = {"standing": "claimed"}
+_CLAIMED = {"proof_status": "claimed"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -356,7 +356,9 @@ _TRACE = _Kind(
     "a list of [seconds, objective, bound]",
 )
 _PROOF = _Kind(
-    lambda value: _is(dict)(value) and value.get("standing") in ("claimed", "partly", "certified"),
+    lambda value: (
+        _is(dict)(value) and value.get("proof_status") in ("claimed", "partly", "certified")
+    ),
     "how its claims stand: claimed, partly or certified",
 )
 

@@ -24,7 +24,6 @@ from ..problem.frames import (
     from_labels,
 )
 from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
-from ..problem.renamed import old_attributes
 
 if TYPE_CHECKING:
     import pandas
@@ -200,9 +199,6 @@ class Assignment(Solution):
         """(J,) whether each job is assigned."""
         chosen: Booleans = self.machine >= 0
         return chosen
-
-    if not TYPE_CHECKING:
-        __getattr__ = old_attributes({"held": "used_cores"})
 
     def used_cores(self, machines: int) -> Integers:
         """(V, C) cores of each type in use on each VM."""

@@ -16,7 +16,6 @@ from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, spelled
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.renamed import old_names
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
 from .generators import Machines
 from .instance import Colocation, Floats
@@ -221,8 +220,3 @@ def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:
     if missing := [name for name in names if name not in table]:
         raise InvalidFile(f"{path} gives no bandwidth for {in_a_line(missing[:4])}")
     return np.array([table[name] for name in names])
-
-
-__getattr__ = old_names(
-    __name__, {"preference_lists": "instances.colocation.lists:preference_lists"}
-)

@@ -28,7 +28,6 @@ from ..problem.frames import (
     from_labels,
 )
 from ..problem.option_types import AtLeast, Range, validate_options
-from ..problem.renamed import old_attributes
 from .cards import check_cards, require_cards, set_cards, units_there
 from .placement_constraints import (
     Limit,
@@ -267,18 +266,6 @@ class Packing(Instance["Placement"]):
         labels = axis_labels(cls, {"demand": demand, "capacity": capacity})
         given = {"demand": demand, "capacity": capacity, "request": request, "servers": servers}
         return from_labels(cls, labels, given, fields)
-
-    if not TYPE_CHECKING:
-        __getattr__ = old_attributes(
-            {
-                "ruled": "has_constraints",
-                "elastic": "unbounded",
-                "start": "initial_capacity",
-                "price": "server_cost",
-                "available": "server_count",
-                "wanted": "requested",
-            }
-        )
 
     @property
     def classes(self) -> int:

@@ -296,7 +296,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
         reading.finished.append(finished)
     resources = _resources(item, queue, reading)
     who, waited = (_name(item), queue, user, reading.queues[queue].cohort), created
-    # the older version's name of it has a slip
+    # v1beta1's name of it has a slip
     past = status.get("accumulatedPastExecutionTimeSeconds")
     if past := int(past or status.get("accumulatedPastExexcutionTimeSeconds") or 0):
         ended, marks = since.get("Evicted"), ["evicted"]

@@ -25,23 +25,12 @@ from .jobs import Job
 from .measurement import Measurement
 
 SCHEMA = 2
-"""Version of the tables, in the file's `user_version`. The first knew of no visit of more than two
-jobs; it is read as it is, and becomes the second when it is written to.
-"""
+"""Version of the tables, in the file's `user_version`."""
 
 APPLICATION = 0x0C07E7A7
 """By which a database is known as one of ours, in its `application_id`."""
 
-_VISIT = """CREATE TABLE visit (
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
-    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
-    first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
-    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control', 'group')),
-    swapped INTEGER NOT NULL, begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL,
-    frequency REAL, state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')),
-    reason TEXT NOT NULL);"""
-_INDEX = "CREATE INDEX visit_of_machine ON visit (machine, round);"
-_TABLES = f"""
+_TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE machine (
     id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, since REAL);
@@ -51,7 +40,14 @@ CREATE TABLE job (
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL, end REAL,
     version TEXT, settings TEXT NOT NULL, stop TEXT NOT NULL DEFAULT '');
-{_VISIT}
+CREATE TABLE visit (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
+    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
+    first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control', 'group')),
+    swapped INTEGER NOT NULL, begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL,
+    frequency REAL, state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')),
+    reason TEXT NOT NULL);
 CREATE TABLE run (
     visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL, number INTEGER NOT NULL,
     job INTEGER NOT NULL REFERENCES job, begin REAL, wall REAL, cpu REAL, covered REAL,
@@ -60,7 +56,7 @@ CREATE TABLE run (
     CHECK (state != 'failed' OR wall IS NULL),
     CHECK (state = 'failed' OR (wall >= 0 AND cpu >= 0 AND covered >= 0) IS TRUE),
     PRIMARY KEY (visit, member, number));
-{_INDEX}
+CREATE INDEX visit_of_machine ON visit (machine, round);
 """
 # A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
 # runs beside one that failed are void, and under too much pressure busy: kept, and never used.
@@ -463,18 +459,12 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise InvalidFile(f"{where} is a database, but not one that cotenant measure wrote")
     schema = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not 1 <= schema <= SCHEMA:
+    if schema != SCHEMA:
         raise InvalidFile(
-            f"{where} is a store of version {schema}; this package reads up to {SCHEMA}. Give "
+            f"{where} is a store of version {schema}; this package reads version {SCHEMA}. Give "
             "another --store, or use the package's version that wrote it"
         )
     _require_sound(connection, where)
-    if schema == 1 and new:
-        connection.executescript(
-            f"BEGIN; {_VISIT.replace('TABLE visit', 'TABLE visits')} INSERT INTO visits SELECT * "
-            f"FROM visit; DROP TABLE visit; ALTER TABLE visits RENAME TO visit; {_INDEX} "
-            f"PRAGMA user_version = {SCHEMA}; COMMIT;"
-        )
     if new:
         # A power cut may lose the last visits, a crash of this program none.
         connection.execute("PRAGMA synchronous = NORMAL")

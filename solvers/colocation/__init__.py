@@ -4,7 +4,6 @@ for any partial one.
 
 from __future__ import annotations
 
-from ...instances.problem.renamed import old_names
 from .blocking import at_most_blocking, fewest_blocking, find_stable
 from .common import require_bandwidth
 from .fair import fair
@@ -21,5 +20,3 @@ __all__ = [
     "optimal",
     "require_bandwidth",
 ]
-
-__getattr__ = old_names(__name__, {"zero_blocking": "solvers.colocation:find_stable"})

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.renamed import old_names
 from ...models.program import LinearProgram
 from ..outcome import LEAST_SECONDS, Report, Status, Stop
 from .answer import LOCK, EngineAnswer, EngineName, settle
@@ -38,16 +37,6 @@ __all__ = [
     "solve_refined",
     "solve_with_cp_sat",
 ]
-
-
-__getattr__ = old_names(
-    __name__,
-    {
-        "LivingProgram": "solvers.engines:WarmStartedProgram",
-        "call_apart": "solvers.engines:call_in_subprocess",
-        "solve_apart": "solvers.engines:solve_in_subprocess",
-    },
-)
 
 _LARGE = 10**5
 """Nonzeros from which loading and presolving take tenths of a second, in which an engine looks at

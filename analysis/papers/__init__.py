@@ -1,1 +1,0 @@
-"""The old place of `cotenant.papers`."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from .instances.problem.base import Instance
-from .instances.problem.errors import CotenantError, InvalidOption, UnknownName
+from .instances.problem.errors import UnknownName
 from .instances.problem.option_types import validate_options
 from .instances.problem.registry import problem_named, resolve
 
@@ -442,54 +442,6 @@ CLAIMED_BOUNDS = {
 }
 """Where bounds come from of exact methods that have no `proof_producer`."""
 
-ANALYSES: dict[str, dict[str, str]] = {
-    "colocation": {
-        "frontier": "cotenant.analysis.colocation.frontier maps an instance to many answers",
-        "epochs": "cotenant.analysis.colocation.epochs runs a policy over many batches",
-        "stable-pairings": "cotenant.analysis.colocation.stable_pairings counts and lists them; "
-        "cotenant matchings",
-        "recommender": "cotenant.analysis.colocation.recommender judges a pairing",
-        "shapley": "cotenant.analysis.colocation.shapley shares a penalty game",
-    },
-    "admission": {
-        "frontier": "cotenant.analysis.admission.frontier maps an instance to many answers",
-        "rounds": "cotenant.analysis.admission.rounds runs a scheme until every job has run",
-        "best_completion": "cotenant.analysis.admission.completion enumerates small cases",
-    },
-    "packing": {
-        "alpha-sweep": "cotenant.analysis.packing.sweeps.alpha_sweep runs policies at many alphas",
-        "size-sweep": "cotenant.analysis.packing.sweeps.size_sweep runs policies on growing "
-        "clusters",
-        "audit": "cotenant.analysis.packing.audits.audit judges a placement",
-        "simulation": "cotenant.analysis.packing.simulation.simulate runs a policy over a trace",
-    },
-    "groups": {
-        "frontier": "cotenant.analysis.groups.frontier maps an instance to many answers",
-        "residuals": "cotenant.instances.groups.residuals holds a model against measured groups",
-    },
-    "market": {
-        "phases": "cotenant.analysis.market.phases solves a market whose jobs change with time",
-        "envy": "cotenant.analysis.market.audits judges an allocation",
-        "rounding": "cotenant.analysis.market.audits compares the ways of rounding an allocation",
-        "predictor": "cotenant.analysis.market.profiles learns fractions and run times from a "
-        "profile",
-        "least-envy": "an option of fisher: rounding=least-envy",
-    },
-    "scheduling": {
-        "audit": "cotenant audit LOG judges a log's own schedule",
-        "windows": "cotenant.analysis.scheduling.windows runs rules on many windows of a trace",
-        "strategy": "cotenant manipulate searches for what organizations gain by misreported jobs",
-    },
-    "numa": {
-        "sustained": "cotenant.analysis.numa.sustained finds the rates a policy sustains from "
-        "empty and from saturated",
-        "burst": "cotenant.analysis.numa.sustained.burst sends a burst through a policy",
-        "technology": "cotenant.analysis.numa.technology recomputes the figures of the "
-        "technology model",
-    },
-}
-"""Names people may try as methods that are analyses: refused, with the place to look."""
-
 
 def left_out(instance: Instance) -> dict[str, list[str]]:
     """What an instance lacks, in words, and the methods that need it: a comparison of all methods
@@ -516,8 +468,6 @@ def find(problem: str, name: str) -> Method:
     for method in known:
         if name == method.name:
             return method
-    if name in ANALYSES.get(problem, {}):
-        raise InvalidOption(f"{name!r} is an analysis, not a method: {ANALYSES[problem][name]}")
     raise UnknownName(
         f"{problem} method",
         name,
@@ -537,16 +487,13 @@ def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
 
     Raises
     ------
-    UnknownName, InvalidOption
+    UnknownName
         None of them has a method of that name.
     """
-    found: dict[str, Method] = {}
-    refused: list[CotenantError] = []
-    for problem in problems:
-        try:
-            found[problem] = find(problem, name)
-        except (UnknownName, InvalidOption) as error:
-            refused.append(error)
-    if not found:  # an analysis says more of a name than a list of near ones
-        raise next((error for error in refused if isinstance(error, InvalidOption)), refused[0])
-    return found
+    found = {
+        problem: method
+        for problem in problems
+        for method in methods(problem)
+        if method.name == name
+    }
+    return found or {problems[0]: find(problems[0], name)}

@@ -137,11 +137,6 @@ def test_a_result_of_another_version_is_refused_and_half_a_certificate_is_broken
 LONG = "x" * 300
 BAD = {
     "an unknown method": "solve colocation/tiny -m stabel",
-    "an analysis": "solve colocation/tiny -m frontier",
-    "an analysis of admission": "solve admission/tiny -m frontier",
-    "an analysis of markets": "solve market/tiny -m phases",
-    "an analysis of logs": "solve scheduling/tiny -m audit",
-    "an analysis of servers": "solve numa/tiny -m sustained",
     "an unknown option": "solve colocation/tiny -m stable -o alfa=1",
     "an option without value": "solve colocation/tiny -m stable -o alpha",
     "an option of the wrong type": "solve colocation/tiny -m stable -o alpha=x",

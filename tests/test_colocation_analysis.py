@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import refused
+from support.oracles.epochs import Epoch, run_epochs
 from support.seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
-from cotenant.analysis.colocation.epochs import EpochRun, run_epochs
 from cotenant.analysis.colocation.metrics import metrics
 from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.analysis.colocation.satisfaction import satisfaction
 from cotenant.analysis.colocation.shapley import (
-    colocation_shares,
     interference_game,
-    random_pairing_game,
     shapley,
     shapley_sampled,
 )
@@ -188,44 +186,6 @@ def test_sampled_shares_lie_within_their_errors_and_add_up_exactly() -> None:
     assert sampled.rows()[0]["standard_error"] == sampled.standard_error[0]
 
 
-@pytest.mark.parametrize("agents", [2, 3, 4, 5, 8, 9])
-def test_colocation_shares_equal_the_exact_shares_of_the_random_pairing_game(agents: int) -> None:
-    for seed in range(3):
-        instance = population(
-            agents=agents, machines=math.ceil(agents / 2), rng=np.random.default_rng(seed)
-        )
-        exact = shapley(random_pairing_game(instance), agents).share
-        assert colocation_shares(instance).share[instance.agent_types()] == pytest.approx(exact)
-
-
-def test_the_random_pairing_game_is_the_mean_over_all_pairings() -> None:
-    penalty = np.random.default_rng(0).random((4, 4))
-    game = random_pairing_game(made(penalty, [1, 1, 1, 1]))
-    joint = penalty + penalty.T
-    assert game((0, 1)) == pytest.approx(joint[0, 1])
-    assert game((0, 1, 2)) == pytest.approx((joint[0, 1] + joint[0, 2] + joint[1, 2]) / 3)
-    whole = joint[0, 1] + joint[2, 3] + joint[0, 2] + joint[1, 3] + joint[0, 3] + joint[1, 2]
-    assert game((0, 1, 2, 3)) == pytest.approx(whole / 3)
-    assert game(()) == game((2,)) == 0
-
-
-def test_more_contentious_types_have_larger_shares() -> None:
-    instance = population(agents=1000, rng=np.random.default_rng(0))
-    shares = colocation_shares(instance)
-    assert instance.bandwidth is not None
-    assert np.corrcoef(shares.share, instance.bandwidth)[0, 1] > 0.8
-    assert len(shares.rows()) == 20
-
-
-def test_types_without_agents_have_no_share_and_forbidden_pairs_no_game() -> None:
-    penalty = np.array([[0.1, 0.2], [0.3, np.inf]])
-    assert np.isnan(colocation_shares(made(penalty, [2, 0])).share).tolist() == [False, True]
-    with refused(InvalidInstance):
-        colocation_shares(made(penalty, [2, 2]))
-    with refused(InvalidInstance):
-        colocation_shares(made([[0.1]], [1], machines=1))
-
-
 def test_games_that_are_too_large_or_malformed_are_refused() -> None:
     with refused(InvalidOption):
         shapley(interference_game([1.0] * 21), 21)
@@ -368,64 +328,59 @@ def test_the_accuracy_curve_rises() -> None:
 # --- epochs ---------------------------------------------------------------------------------------
 
 
-def conserved(run: EpochRun) -> None:
+def conserved(run: list[Epoch]) -> None:
     arrived = placed = finished = 0
-    for entry in run.epochs:
+    for entry in run:
         arrived += entry.arrived
         placed += entry.placed
         finished += entry.finished
         assert arrived == finished + entry.running + entry.waiting
         assert placed == finished + entry.running
-    assert sum(run.queue) == run.epochs[-1].waiting
 
 
 @pytest.mark.parametrize("policy", [greedy, complementary, marriage_random, roommates, threshold])
 def test_jobs_are_conserved_and_processors_never_overrun(policy: Callable[..., Pairing]) -> None:
     instance = population(agents=100, rng=np.random.default_rng(0))
-    run = run_epochs(instance, policy, processors=15, epochs=25, rate=26, duration=[1, 2, 3, 1] * 5)
+    arrivals = np.random.default_rng(0).poisson(26 * instance.count / 100, size=(25, 20))
+    length = [1, 2, 3, 1] * 5
+    run = run_epochs(instance, policy, processors=15, arrivals=arrivals, duration=length)
     conserved(run)
-    assert max(entry.processors for entry in run.epochs) <= 15
-    assert run.summary["longest_wait"]
+    assert max(entry.processors for entry in run) <= 15
+    assert any(wait > 0 for entry in run for wait in entry.waits)
 
 
 def test_a_thousand_jobs_at_once_run_in_batches() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
-    run = run_epochs(instance, greedy, processors=100, arrivals=[instance.count], drain=True)
+    run = run_epochs(instance, greedy, processors=100, arrivals=[instance.count])
     conserved(run)
-    assert [entry.placed for entry in run.epochs] == [200, 200, 200, 200, 200, 0]
-    assert [entry.waiting for entry in run.epochs] == [800, 600, 400, 200, 0, 0]
-    assert [entry.finished for entry in run.epochs] == [0, 200, 200, 200, 200, 200]
-    assert run.summary["wait"] == 2.0
-    assert run.rows()[1]["wait"] == 1.0
+    assert [entry.placed for entry in run] == [200, 200, 200, 200, 200, 0]
+    assert [entry.waiting for entry in run] == [800, 600, 400, 200, 0, 0]
+    assert [entry.finished for entry in run] == [0, 200, 200, 200, 200, 200]
+    assert run[1].waits == (1,) * 200
 
 
 def test_pairs_hold_their_processor_until_the_longer_job_ends() -> None:
     instance = made(np.full((2, 2), 0.1), [1, 1], machines=2)
-    run = run_epochs(
-        instance, greedy, processors=1, arrivals=[[1, 1], [2, 0], [0, 0], [0, 0]], duration=[1, 3]
-    )
-    assert [entry.placed for entry in run.epochs] == [2, 0, 0, 2]
-    assert [entry.finished for entry in run.epochs] == [0, 0, 0, 2]
-    assert run.epochs[3].wait == 2.0
-    assert run.epochs[0].penalty == pytest.approx(0.1)
-    assert run.epochs[1].penalty is None
+    run = run_epochs(instance, greedy, processors=1, arrivals=[[1, 1], [2, 0]], duration=[1, 3])
+    assert [entry.placed for entry in run] == [2, 0, 0, 2, 0]
+    assert [entry.finished for entry in run] == [0, 0, 0, 2, 2]
+    assert run[3].waits == (2, 2)
+    assert run[0].penalty == pytest.approx(0.1)
+    assert run[1].penalty is None
 
 
 def test_the_oldest_jobs_go_first() -> None:
     instance = made(np.zeros((3, 3)), [2, 2, 2])
-    run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0], [0, 0, 0]])
-    assert [entry.longest_wait for entry in run.epochs] == [0, 1, 1]
-    assert run.queue == (0, 0, 0)
     run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0]])
-    assert run.queue == (2, 0, 0)
+    assert [sorted(entry.waits) for entry in run] == [[0, 0], [0, 1], [1, 1], []]
 
 
 def test_jobs_that_may_not_share_wait_or_run_alone() -> None:
     never = made(np.full((2, 2), np.inf), [1, 1], machines=2)
-    run = run_epochs(never, greedy, processors=3, arrivals=[[4, 1]], drain=True)
+    run = run_epochs(never, greedy, processors=3, arrivals=[[4, 1]])
     conserved(run)
-    assert [entry.placed for entry in run.epochs] == [3, 2, 0]
-    assert run.summary["penalty"] == 0.0
+    assert [entry.placed for entry in run] == [3, 2, 0]
+    assert [entry.penalty for entry in run] == [0, 0, None]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -481,7 +436,7 @@ def test_an_outcome_is_accepted_and_its_solution_used() -> None:
     def exact(batch: Colocation, *, rng: np.random.Generator) -> Outcome:
         return Outcome(greedy(batch, rng=rng), None, Status.FEASIBLE)
 
-    settings: dict[str, Any] = {"processors": 4, "epochs": 5, "rate": 8.0}
+    settings: dict[str, Any] = {"processors": 4, "arrivals": [instance.count] * 5}
     assert run_epochs(instance, exact, **settings) == run_epochs(instance, greedy, **settings)
 
 
@@ -492,36 +447,7 @@ def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
         raise NoSolution("never")
 
     with refused(NoSolution):
-        run_epochs(instance, refuse, processors=4, drain=True)
+        run_epochs(instance, refuse, processors=4, arrivals=[instance.count])
     with refused(InvalidInstance):
-        run_epochs(made(instance.penalty, instance.count), complementary, processors=4)
-    with refused(InvalidInstance):  # lists have no processors to queue for
-        run_epochs(made(np.zeros((2, 2)), [1, 1], unpaired=1.0), greedy, processors=1)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"processors": 0},
-        {"epochs": 0},
-        {"rate": -1.0},
-        {"rate": 1.0, "arrivals": [[1, 1]]},
-        {"arrivals": [[1]]},
-        {"arrivals": [[1, -1]]},
-        {"duration": 0},
-        {"duration": [1, 2, 3]},
-    ],
-)
-def test_options_of_the_loop_are_checked(options: dict[str, Any]) -> None:
-    instance = made(np.zeros((2, 2)), [1, 1])
-    with refused(InvalidOption):
-        run_epochs(instance, greedy, **{"processors": 1, **options})
-
-
-def test_arrivals_follow_the_mix_of_the_instance() -> None:
-    instance = made(np.zeros((2, 2)), [9, 1])
-    run = run_epochs(instance, greedy, processors=1, epochs=300, rate=10.0)
-    arrived = [entry.arrived for entry in run.epochs]
-    assert np.mean(arrived) == pytest.approx(10, abs=0.6)
-    assert np.ptp(arrived) > 5
-    assert run.queue[0] > 5 * run.queue[1]
+        given = made(instance.penalty, instance.count)
+        run_epochs(given, complementary, processors=4, arrivals=[instance.count])

@@ -16,19 +16,10 @@ from support.fakes import interrupted
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.colocation.epochs import run_epochs
-from cotenant.analysis.colocation.frontier import frontier, price_frontiers
+from cotenant.analysis.colocation.frontier import alpha_frontiers, frontier, price_frontiers
 from cotenant.analysis.colocation.metrics import expected_blocking_pairs
 from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
-from cotenant.analysis.colocation.robustness import (
-    alpha_chart,
-    alpha_frontiers,
-    breakpoints,
-    robust_alpha,
-    stable_alpha,
-    undecided_pairs,
-)
 from cotenant.analysis.frontier import PriceFrontier
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.page import write_report
@@ -37,6 +28,7 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.generators import population
+from cotenant.instances.colocation.groups import stable_alpha, undecided_pairs
 from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
@@ -44,7 +36,7 @@ from cotenant.models.colocation import blocking_program, stable_program
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fewest_blocking, find_stable
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
-from cotenant.solvers.colocation.robust import RobustLimits
+from cotenant.solvers.colocation.robust import RobustLimits, breakpoints, robust_alpha
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Status, Stop
 
@@ -365,9 +357,6 @@ def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
     assert recommend(instance.without_intervals(), pairing, alpha=0.1).breaking_away == 2
     best = next(e for e in recommend(instance, pairing).advice if e.alternatives).alternatives[0]
     assert (best.gain, best.their_gain) == (pytest.approx(0.075), pytest.approx(0.075))
-    jobs = instance.replace(machines=np.inf)
-    line = run_epochs(jobs, lambda batch, rng: pairing, processors=2, arrivals=[[2, 2]]).epochs[0]
-    assert (line.blocking_pairs, line.certain_blocking_pairs) == (1, 1)
 
 
 def test_predictions_have_no_intervals() -> None:
@@ -434,9 +423,6 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
         for kind in ("certain", "none", "possible")
     ]
     assert costs == sorted(costs)
-    chart = alpha_chart(lines, instance.certainty)
-    approved([entry.name for entry in chart.series])  # fmt: skip
-    approved(chart.note)  # fmt: skip
     *_, last = price_frontiers(instance, points=2, time_limit=20)
     assert (last.efficiency, last.fairness) == ("penalty", "robust_alpha")
     assert [name for name, _ in last.beside] == ["measured", "certain"]

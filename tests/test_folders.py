@@ -105,8 +105,6 @@ def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
         cotenant.compare([COLOCATION, MARKET], ["GR", "fischer"])
     with refused(InvalidOption):
         cotenant.compare([COLOCATION, MARKET], ["fisher"], options={"fill": True})
-    with refused(InvalidOption):
-        cotenant.compare([COLOCATION, MARKET], ["envy"])
 
 
 @pytest.mark.usefixtures("in_this_process")

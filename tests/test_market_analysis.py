@@ -1,4 +1,4 @@
-"""Phases, the predictor, the experiments and the command line of core allocation."""
+"""The predictor, the experiments and the command line of core allocation."""
 
 from __future__ import annotations
 
@@ -8,60 +8,13 @@ from support.measured import DATA as MEASURED
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.market.phases import phases
 from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
-from cotenant.instances.market import Market
-from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import Profile, read_profile
-from cotenant.instances.problem import InvalidInstance, InvalidOption
+from cotenant.instances.problem import InvalidOption
 from cotenant.papers.registry import Finding
 from cotenant.papers.thesis_market import mechanisms as experiments
 
 DATA = MEASURED / "speedup"
-
-
-def drawn() -> Market:
-    return population(users=12, servers=10, jobs=4, rng=np.random.default_rng(0))
-
-
-def test_phases_begun_from_the_last_prices_end_where_those_begun_anew_do() -> None:
-    market, rng = drawn(), np.random.default_rng(1)
-    fraction = [rng.uniform(0.55, 0.99, market.jobs) for _ in range(3)]
-    work = [rng.lognormal(size=market.jobs) for _ in range(3)]
-    warm, cold = phases(market, fraction, work), phases(market, fraction, work, warm=False)
-    assert warm.certified
-    assert cold.certified
-    for one, other in zip(warm.phases, cold.phases, strict=True):
-        assert one.outcome.solution.price == pytest.approx(other.outcome.solution.price, rel=1e-6)
-    assert warm.total == pytest.approx(cold.total, rel=1e-6)
-    assert warm.sharing_index >= 1 - 1e-7
-
-
-def test_one_phase_is_the_market_itself() -> None:
-    market = drawn()
-    run = phases(market, [market.parallel_fraction], [market.work])
-    assert run.phases[0].outcome.solution.price == pytest.approx(
-        cotenant.solve(market, "fisher").solution.price, rel=1e-6
-    )
-
-
-def test_money_of_an_idle_phase_is_lost_or_carried_over() -> None:
-    # user 0 has no job in phase 0; in phase 1 both compete for one server, so cores follow money
-    market = Market([12], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])
-    fraction, work = [[0.9, 0.9]] * 2, [[0, 1], [1, 1]]
-    lost = phases(market, fraction, work)
-    kept = phases(market, fraction, work, carry=True)
-    assert lost.phases[0].saved.tolist() == [1, 0]
-    assert lost.phases[1].outcome.solution.cores == pytest.approx([6, 6])
-    assert kept.phases[1].outcome.solution.cores == pytest.approx([8, 4])
-    assert kept.phases[1].market.budget.tolist() == [2, 1]
-
-
-def test_phases_need_as_many_fractions_as_works() -> None:
-    with refused(InvalidInstance):
-        phases(drawn(), [drawn().parallel_fraction], [drawn().work] * 2)
-    with refused(InvalidInstance):
-        phases(drawn(), [], [])
 
 
 def amdahl_profile(fraction: float = 0.9, base: float = 5.0, slope: float = 2.0) -> Profile:

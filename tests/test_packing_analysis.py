@@ -15,7 +15,7 @@ from cotenant.analysis.packing.audits import audit, pooled_split, server_split, 
 from cotenant.analysis.packing.drawing import draw_tree
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
-from cotenant.analysis.packing.sweeps import alpha_sweep, share, size_sweep
+from cotenant.analysis.packing.sweeps import share, size_sweep
 from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
 from cotenant.catalog import methods
 from cotenant.instances.packing import Packing, Placement, check
@@ -179,25 +179,14 @@ def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
         assert bool(found.could_gain) == (max(gains) > 1e-9)
 
 
-def test_sweeps_over_alpha_and_size_give_a_row_each() -> None:
-    instance = vm_types(rng=np.random.default_rng(0))
-    rows = alpha_sweep(instance, ("FUGA", "joint-optimum", "DRF"), alphas=(2.0, 5.0), eta=3)
-    assert [(row["alpha"], row["method"]) for row in rows[:3]] == [
-        (2.0, "FUGA"),
-        (2.0, "joint-optimum"),
-        (2.0, "DRF"),
-    ]
-    assert all(
-        rows[place]["metrics"]["disutility"] >= rows[place + 1]["metrics"]["disutility"] - 1e-6
-        for place in (0, 3)
-    )
+def test_a_sweep_over_sizes_gives_a_row_for_each_size_and_policy() -> None:
     sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
     assert len(sizes) == 6
     assert all("error" not in row for row in sizes)
     too_large = size_sweep(("FUGA",), sizes=(50,), most_states=10)
     approved(too_large[0]["error"])
     with refused(UnknownName):
-        share(instance, "FUGGA")
+        share(vm_types(rng=np.random.default_rng(0)), "FUGGA")
 
 
 def trace(start: list[float], end: list[float]) -> VmTrace:

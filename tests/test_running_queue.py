@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
 from support.messages import approved, refused
+from support.oracles.epochs import run_epochs
 from support.running_cases import (  # noqa: F401
     Begin,
     Run,
@@ -28,7 +29,6 @@ from support.running_cases import (  # noqa: F401
     store_copied,
 )
 
-from cotenant.analysis.colocation.epochs import run_epochs
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
@@ -62,7 +62,7 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
         return asked
 
     run_epochs(
-        matrix, policy(simulated), processors=4, arrivals=arrivals, duration=length, drain=True,
+        matrix, policy(simulated), processors=4, arrivals=arrivals, duration=length.tolist(),
         rng=np.random.default_rng(7),
     )  # fmt: skip
     machines = SimulatedMachines(4, lambda kinds: float(max(length[int(kind)] for kind in kinds)))

@@ -1,5 +1,5 @@
 """Jobs that wait, oldest first, and the batch of them that a policy pairs on the machines that are
-free: what an epoch of the simulation decides, and one of a real cluster.
+free: what an epoch of a real cluster decides.
 """
 
 from __future__ import annotations
@@ -53,10 +53,6 @@ class Waiting:
                 jobs = jobs + self._queue.popleft()[1]
             self._queue.appendleft((age, jobs))
             self._queue.extendleft(reversed(older))
-
-    def by_type(self) -> Integers:
-        """(T,) waiting jobs."""
-        return _total(list(self._queue), self._types)
 
     def oldest(self, room: int, rng: np.random.Generator) -> Batch:
         """Take the oldest jobs off the queue, a random part of the last age's that fits."""

@@ -1,4 +1,4 @@
-"""Shapley's fair share of a penalty: exact, sampled, and in closed form for random pairing."""
+"""Shapley's fair share of a penalty: exact, or sampled."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.colocation.instance import Colocation, Floats
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.colocation.instance import Floats
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 
 Game = Callable[[tuple[int, ...]], float]
@@ -148,84 +148,6 @@ def interference_game(interference: Sequence[float]) -> Game:
         )
 
     return penalty
-
-
-def random_pairing_game(instance: Colocation) -> Game:
-    """The expected total penalty of a coalition of agents that are paired uniformly at random, the
-    odd one out alone.
-
-    Agents are numbered type by type. Raises InvalidInstance for a forbidden pair: it would be used.
-    """
-    types = instance.agent_types()
-    joint = _joint_penalty(instance)[np.ix_(types, types)]
-    np.fill_diagonal(joint, 0.0)
-
-    def penalty(coalition: tuple[int, ...]) -> float:
-        block = np.ix_(coalition, coalition)
-        return float(joint[block].sum()) / 2 * _together(len(coalition))
-
-    return penalty
-
-
-def colocation_shares(instance: Colocation) -> Shares:
-    """Each agent's Shapley share of the penalty of sharing at random, per type, in closed form.
-
-    The papers motivate fairness by the Shapley value but never compute it for colocation; the game
-    must say what a coalition suffers, and here it is what its agents lose in expectation when they
-    are paired uniformly at random, an odd one running alone at penalty 0 (`random_pairing_game`).
-    An agent's share grows with what it suffers and with what it inflicts.
-
-    Returns
-    -------
-    Shares with one entry per type: the share of one agent of that type. Times the counts they add
-    up to the expected total penalty; NaN for a type without agents.
-
-    Raises
-    ------
-    InvalidInstance
-        A pair is forbidden, or there is only one agent.
-
-    Notes
-    -----
-    By linearity the value is a sum over pairs: in a population of n, the two of a pair get A and
-    everyone else B per unit of the pair's penalty, A = sum over s = 2..n of (s - 1) q(s) / (n (n -
-    1)), 2 A + (n - 2) B = q(n), where q(s) is the probability that two given agents of s are
-    paired: 1 / (s - 1) for even s, 1 / s for odd s. B is negative: one more agent makes it likelier
-    that two others miss each other. O(T² + n). Source: Cooper eq. 1.
-    """
-    agents = instance.agents
-    if agents < 2:
-        raise InvalidInstance("count", f"{agents} agent in all", "two or more, to share a penalty")
-    joint = _joint_penalty(instance)
-    with_others = joint @ instance.count - np.diag(joint)
-    whole = float(instance.count @ with_others) / 2
-    sizes = np.arange(2, agents + 1)
-    inside = float(sum((s - 1) * _together(int(s)) for s in sizes)) / (agents * (agents - 1))
-    outside = (_together(agents) - 2 * inside) / (agents - 2) if agents > 2 else 0.0
-    share = inside * with_others + outside * (whole - with_others)
-    return Shares(np.where(instance.count > 0, share, np.nan), names=instance.names)
-
-
-def _together(size: int) -> float:
-    """The probability that two given agents of `size` are paired at random, an odd one left out."""
-    if size < 2:
-        return 0.0
-    return 1 / (size - 1) if size % 2 == 0 else 1 / size
-
-
-def _joint_penalty(instance: Colocation) -> Floats:
-    """(T, T) what the two of a pair lose together; 0 where no such pair can arise."""
-    present = instance.count > 0
-    arises = present[:, None] & present[None, :]
-    np.fill_diagonal(arises, instance.count >= 2)
-    if (arises & ~instance.allowed).any():
-        x, y = (int(i) for i in np.argwhere(arises & ~instance.allowed)[0])
-        raise InvalidInstance(
-            f"penalty[{x}, {y}]", "inf, a forbidden pair",
-            "a number for every pair, since the game pairs agents at random",
-            "Leave one of the two types out",
-        )  # fmt: skip
-    return np.where(arises, instance.penalty + instance.penalty.T, 0.0)
 
 
 def _table(game: Game | npt.ArrayLike, players: int | None) -> tuple[Floats, int]:

@@ -1,4 +1,4 @@
-"""Metrics, audits, phases and profiles of core allocation."""
+"""Metrics, audits and profiles of core allocation."""
 
 from ..registry import Analysis
 

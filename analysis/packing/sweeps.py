@@ -63,23 +63,6 @@ def share(
     return placement
 
 
-def alpha_sweep(
-    instance: Packing,
-    policies: Sequence[Policy] = ("FUGA", "FUGA-algorithm-1", "joint-optimum"),
-    *,
-    alphas: Iterable[float] = (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
-    seed: int = 0,
-    time_limit: float | None = None,
-    **options: Any,
-) -> list[SweepRow]:
-    """Metrics of each policy at each alpha (2 to 5 in the paper), or the `error` of a refusal."""
-    return [
-        {"alpha": alpha, **_row(instance, policy, seed, time_limit, {**options, "alpha": alpha})}
-        for alpha in alphas
-        for policy in policies
-    ]
-
-
 def size_sweep(
     policies: Sequence[Policy] = ("first-fit", "FUGA", "FUGA-algorithm-1"),
     *,

@@ -128,54 +128,6 @@ class RowDocument(BaseModel):
     proof: ProofDocument | None = None
 
 
-TableFile = (
-    Annotated[str, Field(pattern=r"^(instances|answers|proofs)/[0-9a-f]+\.json\.gz$")] | None
-)
-
-
-class ClaimDocument(BaseModel):
-    """What a proof claims of one objective."""
-
-    model_config = KEPT
-
-    objective: str
-    sense: Literal["min", "max"]
-    kind: Literal["", "optimal", "gap", "infeasible", "equilibrium"]
-    value: Number | None
-    bound: Number | None
-
-
-class BoundDocument(ClaimDocument):
-    """A row of a table of bounds: the best answer's value of its first objective, the best proof's
-    bound on that, and what that proof claims.
-
-    Attributes
-    ----------
-    sha256, name, problem, size : of the instance; its size is the length of each of its axes.
-    set : what people call the instances that it belongs to.
-    question : the method whose question it is, the first of those that ask the same.
-    options : those that change the question, as proofs hold them.
-    levels : what the proof claims of further objectives, where its own answer is the best.
-    instance, answer, proof : files in the table's folder. A proof may be the answer too.
-    date, command, version : when the row was changed last, by what, with which cotenant.
-    """
-
-    sha256: str
-    name: str
-    problem: str
-    size: dict[str, int]
-    set: str
-    question: str
-    options: dict[str, Any]
-    levels: Entries[ClaimDocument]
-    instance: TableFile
-    answer: TableFile
-    proof: TableFile
-    date: str
-    command: str
-    version: str
-
-
 def require_good(rows: Iterable[Row], where: str) -> None:
     """Raise InvalidFile, naming `where`, for the first row that is not as this version's."""
     for row in rows:

@@ -64,19 +64,6 @@ Column = tuple[int, tuple[int, ...]]
 """A kind of VM and the jobs on it, ascending."""
 
 
-def sets_bound(instance: Admission, core_prices: Floats, price: Floats) -> float:
-    """The most total speed of any assignment, proved by job prices (J,), 0 or more; inf where a
-    search was cut off too soon.
-
-    Parameters
-    ----------
-    core_prices : (V, C) prices of cores, 0 or more, which shorten the search.
-    """
-    program = ColumnGeneration(instance, core_prices, np.inf)
-    program._priced(price, LIMITS.effort[-1], Clock())
-    return program.bound
-
-
 class ColumnGeneration:
     """The relaxation over sets of jobs, its bound, and the integer program over its columns.
 

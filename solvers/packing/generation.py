@@ -14,7 +14,6 @@ from .patterns import (
     Pool,
     dearest,
     disjoint_patterns,
-    most_of,
     penalty_of,
     price_patterns,
     scale_of,
@@ -217,29 +216,6 @@ def prices_of(
             best = Prices(profit, unit, rent, value)
     assert best is not None
     return best
-
-
-def proved_by(problem: Reduced, profit: Integers, scale: int, nodes: int = 200_000) -> int:
-    """The bound that stored prices of the instance's VM types (s,) prove, from any source: whole
-    costs, 0 at least.
-
-    Priced again from nothing but the problem; where a pricing search is cut off, by what its
-    relaxation allows.
-    """
-    merged = np.array(
-        [int(profit[list(members)].min()) for members in problem.members], dtype=np.int64
-    )
-    if int(merged.max(initial=0)) * most_of(problem) >= 2**61 or scale >= 2**61:
-        return 0
-    tops, _ = _price_all(
-        problem,
-        Pool(problem.types),
-        merged,
-        np.zeros(len(problem.price), dtype=np.int64),
-        scale,
-        nodes,
-    )
-    return max(0, _ceil(prices_of(problem, merged, tops, scale).value))
 
 
 def _whole_duals(

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
 from ..outcome import Clock
 from .deletions import DeletionSearch, Pair
 from .partition import Goal
@@ -113,10 +111,3 @@ def least_measure_of(pairs: int, agents: int, measure: Measure) -> int:
     while few * (few - 1) // 2 < pairs:
         few += 1
     return few
-
-
-def blocking_of(rank: Ranks, partner: Ranks) -> list[Pair]:
-    """The blocking pairs of a matching of strict lists."""
-    from .blocking import blocking_pairs
-
-    return [(int(i), int(j)) for i, j in np.asarray(blocking_pairs(rank, partner))]

@@ -1,5 +1,5 @@
-"""The market from a user's side, and the ends of its range: money, fractions and numbers far apart,
-each certified.
+"""A misreport of the fractions, and the ends of a market's range: money, fractions and numbers far
+apart, each certified.
 """
 
 from __future__ import annotations
@@ -8,41 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.messages import refused
 
 import cotenant
 from cotenant.analysis.manipulation import Manipulation, best_misreport
-from cotenant.analysis.market.clients import client_view, stale
 from cotenant.analysis.market.metrics import SHIFTS
-from cotenant.instances.market import Allocation, Market, user_utilities
+from cotenant.instances.market import Market, user_utilities
 from cotenant.instances.market.generators import population
-from cotenant.instances.market.utility import speedup
-from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher
-
-
-def test_a_client_sees_the_best_split_of_its_budget() -> None:
-    market = cotenant.read("market/tiny")
-    price = np.array([0.12, 0.2])
-    view = client_view(market, Allocation([5, 4, 1, 2, 1], price), 1)
-    assert view.bids.sum() == pytest.approx(1)
-    tried = [
-        (market.work[view.jobs] * speedup(np.array([a, 1 - a]) / price, np.array([0.9, 0.9]))).sum()
-        for a in np.linspace(0, 1, 1001)
-    ]
-    assert view.best == pytest.approx(max(tried), rel=1e-5)
-    assert view.best >= max(tried)
-    assert view.regret == pytest.approx(1 - view.utility / view.best)
-    with refused(InvalidOption):
-        client_view(market, Allocation([5, 4, 1, 2, 1], price), 3)
-    with refused(InvalidOption):
-        client_view(market, Allocation([5, 4, 1, 2, 1]), 0)
-
-
-def test_a_client_has_no_regret_at_an_equilibrium() -> None:
-    market = cotenant.read("market/tiny")
-    answer = fisher(market).solution
-    assert all(client_view(market, answer, user).regret < 1e-8 for user in range(3))
 
 
 def shifted(market: Market) -> Manipulation:
@@ -73,16 +45,6 @@ def test_the_gain_falls_with_the_share_where_servers_are_few() -> None:
         return float(np.mean([shifted(market).ratio - 1 for market in draws]))
 
     assert gain(100) < 0.2 * gain(4)
-
-
-def test_old_prices_cost_nothing_while_nothing_changes() -> None:
-    market = population(users=30, servers=6, jobs=4, rng=np.random.default_rng(2))
-    answer = fisher(market).solution
-    same = stale(market, answer.price, answer)
-    assert max(same.excess_demand, abs(same.lost), same.worst) < 1e-7
-    more = stale(market, 2 * answer.price, answer)
-    assert more.excess_demand == pytest.approx(0.5, abs=0.2)
-    assert 0 < more.lost < more.worst < 1
 
 
 # Ends of the range.

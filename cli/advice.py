@@ -16,7 +16,6 @@ from .advice_options import PlanOptions
 from .arguments import share_of
 from .codes import NO_ANSWER
 from .derived import options_of
-from .series import SeriesOptions
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
@@ -76,13 +75,11 @@ class NodesOptions:
 @options_of(StateOptions)
 @options_of(PlanOptions)
 @options_of(NodesOptions)
-@options_of(SeriesOptions)
 def nodes(
     states: States,
     source: StateOptions,
     shown: PlanOptions,
     wanted: NodesOptions,
-    tracked: SeriesOptions,
 ) -> None:
     """Say how many nodes are enough, and which can go.
 
@@ -93,8 +90,7 @@ def nodes(
     from ..instances.problem import write
 
     most = None if wanted.fail_above is None else share_of(wanted.fail_above)
-    tracked.require()
-    state = shown.read(states, source, [wanted.instance, tracked.series, tracked.prometheus])
+    state = shown.read(states, source, [wanted.instance])
     state = wanted.keeping(state)
     asked: dict[str, Any] = {
         "pending": not wanted.without_pending,
@@ -104,7 +100,6 @@ def nodes(
     with waiting("finding the fewest nodes and moves") as say:
         advice = advise(state, frontier=wanted.frontier, say=say, **limits, **asked)
         advice = wanted.added(advice, say, limits, asked)
-    tracked.write(advice)
     if wanted.instance is not None:
         if not advice.translation.pods:
             raise InvalidOption("instance is given, and there is none where nothing could move")

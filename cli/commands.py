@@ -97,7 +97,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness, gpus, pairs, series
+    from . import advice, capacity, fairness, gpus, pairs
 
     return {
         "nodes": advice.nodes,
@@ -109,7 +109,6 @@ def advise() -> dict[str, Callable[..., None]]:
         "gpus": gpus.gpus,
         "fairness": fairness.fairness,
         "pairs": pairs.pairs,
-        "series": series.series,
     }
 
 

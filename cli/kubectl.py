@@ -40,7 +40,7 @@ def main() -> None:
             raise SystemExit(BAD_INPUT)
     if not ours or ours[0] not in questions:
         say("usage: kubectl cotenant QUESTION [--context NAME] [--kubeconfig FILE] OPTION ...")
-        say(f"lists {RESOURCES}, writes nothing to the cluster, and asks")
+        say(f"lists {RESOURCES}, writes nothing, and asks")
         say("cotenant advise QUESTION - OPTION ... of what is listed; questions:")
         say(f"{', '.join(questions)}")
         raise SystemExit(DONE if ours[:1] == ["--help"] else BAD_INPUT)

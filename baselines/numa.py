@@ -14,7 +14,7 @@ import numpy as np
 from ..instances.numa.feasible import reach
 from ..instances.numa.instance import Numa
 from ..instances.problem.option_types import validate_options
-from ..solvers.numa.simulation import Engine, Placement, Tasks, Warmup, simulate_policy
+from ..solvers.numa.simulation import Placement, Tasks, Warmup, simulate_policy
 from ..solvers.outcome import Outcome, Report
 
 TASKS = 500_000
@@ -34,11 +34,10 @@ def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[...
         tasks: Tasks = TASKS,
         warmup: Warmup | None = None,
         placement: Placement = "nearest",
-        engine: Engine = "compiled",
     ) -> Outcome:
         return simulate_policy(
             instance, name, reach(instance, name), rng=rng, time_limit=time_limit, report=report,
-            tasks=tasks, warmup=warmup, placement=placement, engine=engine,
+            tasks=tasks, warmup=warmup, placement=placement,
         )  # fmt: skip
 
     # what it is called here, so that it can be pickled
@@ -61,7 +60,6 @@ _COMMON = """
         given.
     placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
         "random".
-    engine : "compiled", or "python" for the same without compilation (slow).
 
     Returns
     -------

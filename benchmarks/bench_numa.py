@@ -15,8 +15,10 @@ ciw cannot.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,9 @@ from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.random_inputs import Draws, draw
-from cotenant.solvers.numa.reference_simulation import simulate_plainly
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.oracles.numa_events import simulate_plainly
 
 LOCAL = functions("numa", "Local")["Local"]
 
@@ -238,7 +242,7 @@ def main() -> None:
     command.add_argument(
         "--coverage",
         action="store_true",
-        help="only how often 95 % confidence intervals hold the closed form",
+        help="only how often 95 %% confidence intervals hold the closed form",
     )
     command.add_argument("--seeds", type=int, default=200, help="runs a row of --coverage")
     arguments = command.parse_args()

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from support.messages import refused
+from support.oracles.numa_events import simulate_plainly
 
 import cotenant
 from cotenant.analysis.numa.sustained import burst, sustained
@@ -26,7 +26,6 @@ from cotenant.solvers.engines import EngineAnswer, solve_refined
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.solvers.numa.random_inputs import draw
-from cotenant.solvers.numa.reference_simulation import simulate_plainly
 from cotenant.solvers.outcome import Status, Stop
 
 HOT = blade_server(data="hot-memory", hot=0.25)
@@ -162,15 +161,6 @@ def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
     assert np.array_equal(part.start[early], whole.start[early])
     assert (part.start[:2000] >= 0).all()
     assert (part.start[2000:] < 0).all()
-
-
-def test_the_plain_engine_keeps_the_time_limit_and_reports_ctrl_c() -> None:
-    server = blade_server(rate=5000.0)
-    late = cotenant.solve(server, "Local", tasks=400_000, engine="python", time_limit=0.3)
-    assert late.stop is Stop.TIME_LIMIT
-    interrupt = Mock(side_effect=KeyboardInterrupt)
-    result = cotenant.solve(server, "Local", tasks=20_000, engine="python", report=interrupt)
-    assert result.stop is Stop.INTERRUPTED
 
 
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])

@@ -10,7 +10,7 @@ from ...instances.numa.instance import Numa
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .fluid import fluid, mix_shares
-from .simulation import Engine, Placement, Tasks, Warmup, simulate_policy
+from .simulation import Placement, Tasks, Warmup, simulate_policy
 
 By = Literal["class", "memory"]
 
@@ -26,7 +26,6 @@ def mix(
     tasks: Tasks = 500_000,
     warmup: Warmup | None = None,
     placement: Placement = "nearest",
-    engine: Engine = "compiled",
 ) -> Outcome:
     """Each task draws its policy with the shares of the fluid program's flow of most throughput, by
     class.
@@ -45,7 +44,6 @@ def mix(
         given.
     placement : an arriving task takes the "nearest" idle core it accepts, or any of them at
         "random".
-    engine : "compiled", or "python" for the same without compilation (slow).
 
     Returns
     -------
@@ -85,5 +83,5 @@ def mix(
         certificate["program"] = f"{answer.status.value}: the mix is not proved to be the best"
     return simulate_policy(
         instance, "mix", shares, rng=rng, time_limit=left, report=report,
-        tasks=tasks, warmup=warmup, placement=placement, engine=engine, certificate=certificate,
+        tasks=tasks, warmup=warmup, placement=placement, certificate=certificate,
     )  # fmt: skip

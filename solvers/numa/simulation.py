@@ -18,7 +18,6 @@ from .statistics import measure
 from .trajectory import Trajectory
 
 Placement = Literal["nearest", "random"]
-Engine = Literal["compiled", "python"]
 
 LONGEST = 1e100
 """Seconds of simulated time beyond which squares of times overflow."""
@@ -50,7 +49,6 @@ def simulate_policy(
     tasks: Tasks,
     warmup: Warmup | None,
     placement: Placement,
-    engine: Engine,
     certificate: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Simulate `warmup` + `tasks` tasks and as many more as the warm-up, and measure those in the
@@ -70,7 +68,7 @@ def simulate_policy(
         return Outcome(
             None, None, Status.UNKNOWN, Stop.FINISHED, {**(certificate or {}), "run": why}
         )
-    run, stop = _run(instance, draws, placement == "nearest", engine, clock)
+    run, stop = _run(instance, draws, placement == "nearest", clock)
     if number < wanted and stop is Stop.FINISHED:
         stop = Stop.TIME_LIMIT
     measured = min(tasks, run.arrived - 2 * warm)
@@ -114,13 +112,8 @@ def tenth(tasks: Tasks) -> int:
     return max(1, tasks // 10)
 
 
-def _run(
-    instance: Numa, draws: Draws, nearest: bool, engine: str, clock: Clock
-) -> tuple[Trajectory, Stop]:
-    if engine == "python":
-        from .reference_simulation import simulate_plainly as simulate
-    else:
-        from .engine import simulate
+def _run(instance: Numa, draws: Draws, nearest: bool, clock: Clock) -> tuple[Trajectory, Stop]:
+    from .engine import simulate
 
     late = False
 
@@ -188,4 +181,4 @@ def _load(instance: Numa, run: Simulation) -> str:
     )
 
 
-__all__ = ["Engine", "Placement", "Tasks", "Warmup", "simulate_policy", "tenth"]
+__all__ = ["Placement", "Tasks", "Warmup", "simulate_policy", "tenth"]

@@ -1,8 +1,7 @@
 """The event simulation once more, in plain Python and as literally as the rules are written: every
 offer asks every task.
 
-It is what the compiled one is held against, task by task, on the same draws; and it runs where
-numba does not.
+It is what the compiled one is held against, task by task, on the same draws.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...instances.numa.instance import Numa
-from .random_inputs import Draws
-from .trajectory import Trajectory
+from cotenant.instances.numa.instance import Numa
+from cotenant.solvers.numa.random_inputs import Draws
+from cotenant.solvers.numa.trajectory import Trajectory
 
 CHUNK = 1000
 """Arrivals between two looks at the clock."""

@@ -5,7 +5,7 @@ help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
 install:  ## install this checkout for work on it, at the versions that CI tests
-	python -m pip install -c constraints.txt -e '.[test,lint,docs]' --config-settings editable_mode=strict
+	python -m pip install -c distribution/constraints.txt -e '.[test,lint,docs]' --config-settings editable_mode=strict
 
 test:  ## the tests that take seconds
 	python -m pytest -m "not slow" -n 2 --dist loadfile

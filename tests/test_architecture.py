@@ -158,6 +158,12 @@ def test_the_package_list_names_exactly_the_folders_with_modules(tmp_path: Path)
     }
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_the_root_has_at_most_32_entries() -> None:
+    files = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+    assert len({name.partition("/")[0] for name in files}) <= 32
+
+
 def test_every_folder_with_modules_has_an_init_file() -> None:
     assert all((path.parent / "__init__.py").exists() for path in sources())
 

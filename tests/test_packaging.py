@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-CONDA = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+CONDA = yaml.safe_load((ROOT / "distribution" / "recipe.yaml").read_text())
 CONDA_NAMES = {"ortools": "ortools-python"}
 """Names of conda-forge that differ from those of the Python package index."""
 
@@ -62,7 +62,7 @@ def test_every_python_that_is_promised_is_tested() -> None:
     setup = workflow["jobs"]["wheel"]["steps"][1]["with"]["python-version"]
     assert set(setup.split()) == named
     assert set(re.findall(r'"python(3\.\d+)"', script)) == named
-    image = (ROOT / "Containerfile").read_text()
+    image = (ROOT / "distribution" / "Containerfile").read_text()
     assert set(re.findall(r"FROM python:(\S+?)-slim", image)) <= named
 
 

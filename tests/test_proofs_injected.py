@@ -61,7 +61,7 @@ for instance, proof in zip(files[::2], files[1::2]):
 """
 
 
-@pytest.mark.parametrize("program", ["verify", "verify.py", "verify.pyz", "cotenant.verify"])
+@pytest.mark.parametrize("program", ["verify", "verify.pyz", "cotenant.verify"])
 def test_all_proofs_are_accepted_however_the_verifier_is_run(program: str, tmp_path: Path) -> None:
     files, sentences = list[str](), list[str]()
     for problem, name in METHODS:

@@ -163,7 +163,7 @@ def test_a_limit_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
-    page = " ".join((Path(__file__).parents[1] / "SECURITY.md").read_text().split())
+    page = " ".join((Path(__file__).parents[1] / "docs" / "security.md").read_text().split())
     share = {what: reading.FILE_LIMIT // size / 10**6 for what, size in reading._BYTES.items()}
     assert f"{reading.FILE_LIMIT / 10**6:.0f} MB, counted after it is gunzipped" in page
     assert (

@@ -261,7 +261,7 @@ def test_a_value_that_is_not_proved_shows_its_gap_and_certified_rows_say_so() ->
         line = row("optimal", status="optimal", proof={"proof_status": standing})
         (table,) = comparison_tables(Comparison([line, row("GR")])).values()
         assert table.texts()[0][1] == words
-        assert any("verify.py accepted" in note for note in table.notes) is (words != "optimal")
+        assert any("verify accepted" in note for note in table.notes) is (words != "optimal")
 
 
 def test_a_long_status_is_wrapped_and_stacks_no_table_whose_columns_may_go(

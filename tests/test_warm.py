@@ -47,7 +47,8 @@ def test_without_a_folder_for_them_it_says_why(cache: Path) -> None:
     approved(done.stderr)
 
 
-CONTAINER = Path(__file__).parents[1] / "Containerfile"
+ROOT = Path(__file__).parents[1]
+CONTAINER = ROOT / "distribution" / "Containerfile"
 
 
 def steps() -> list[tuple[str, str]]:
@@ -63,7 +64,7 @@ def test_the_container_builds_from_what_a_checkout_holds() -> None:
     assert {name for name, _ in steps()} == known
     for name, given in steps():
         if name == "COPY" and not given.startswith("--from"):
-            assert (CONTAINER.parent / given.split()[0]).exists()
+            assert (ROOT / given.split()[0]).exists()
     order = [given for name, given in steps() if name in ("ENV", "USER", "RUN")]
     assert order.index("cotenant warm") > order.index("10001")  # who runs it later compiles it
     assert run("warm", "--help").returncode == 0

@@ -463,7 +463,7 @@ RULED = (
     "hold with them too; an answer that breaks one counts as none."
 )
 _CERTIFIED = (
-    "certified: verify.py accepted a proof of all that the row claims (partly certified: of less). "
+    "certified: verify accepted a proof of all that the row claims (partly certified: of less). "
     "In the other rows a bound is what a solver or this package says."
 )
 

@@ -33,7 +33,6 @@ ROOT_PAGES = {
     "CONTRIBUTING": "contributing.md",
     "CHANGELOG": "changelog.md",
     "README": "index.md",
-    "SECURITY": "security.md",
 }
 _ROOT_PAGE = re.compile(rf"\]\(((?:\.\./)*)\.\./({'|'.join(ROOT_PAGES)})\.md")
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

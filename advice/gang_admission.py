@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..instances.problem.errors import InvalidInstance
+from .assembly import Reason, Translation
 from .optimum import Found, fewest_moves, room_needed
 from .pending import vouched
 from .placing import with_waiting
@@ -27,7 +28,7 @@ from .state import (
     Role,
     change_pods,
 )
-from .to_packing import Reason, Translation, translate
+from .to_packing import translate
 
 LIFTED = (GATES, NOMINATED, SCHEDULER, TOPOLOGY)
 """Kinds of what keeps a pod of a gang from being placed that is what the question is about: who

@@ -18,6 +18,7 @@ from ..instances.packing.instance import Packing
 from ..instances.problem.errors import InvalidInstance, InvalidOption
 from ..instances.problem.option_types import validate_options
 from ..solvers.interrupts import deferred
+from .assembly import Reason, Translation
 from .costs import node_costs, price_of
 from .default_scheduler import SCORINGS, left_pending
 from .disruption import fewest_within, least_sum
@@ -36,7 +37,7 @@ from .placing import (
 from .scheduler_filters import Scheduler, check_arrivals, check_waves
 from .solve_budget import SOLVING, Say, SolveBudget
 from .state import ClusterState, Role, StateWarning
-from .to_packing import RELEASED, Reason, Translation, translate
+from .to_packing import RELEASED, translate
 
 SECONDS = 60.0
 """For everything after reading, when nothing else is said."""

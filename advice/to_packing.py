@@ -20,7 +20,7 @@ from .scheduler_filters import Scheduler
 from .selectors import meets_terms, ports_clash, refers_to, selects, tolerates
 from .state import Budget, ClusterState, Health, PodTerm, Role, Spread, limitless
 
-__all__ = ["RELEASED", "Reason", "Translation", "translate"]
+__all__ = ["RELEASED", "translate"]
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""

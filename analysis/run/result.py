@@ -236,7 +236,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             stop=Stop(row["stop"]),
             certificate=content["certificate"],
             trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
-            tolerance=row.get("tolerance"),
+            tolerance=row["tolerance"],
         )
         names = (
             "problem",
@@ -251,9 +251,9 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             "versions",
         )
         given = {
-            "fingerprint": row.get("fingerprint", ""),
-            "scale": row.get("scale", 1.0),
-            "proof": row.get("proof", _CLAIMED),
+            "fingerprint": row["fingerprint"],
+            "scale": row["scale"],
+            "proof": row["proof"],
             "stored": content,
         }
         return cls(outcome=outcome, **given, **{name: row[name] for name in names})
@@ -286,13 +286,13 @@ def _validate(content: Mapping[str, Any]) -> None:
     _expect(_OBJECT, {"result": row, "certificate": certificate})
     _expect(_OBJECT, {name: row[name] for name in ("metrics", "options", "versions")})
     _expect(_NAME, {name: row[name] for name in ("problem", "instance", "method")})
-    _expect(_TEXT, {"fingerprint": row.get("fingerprint", "")})
-    if row.get("objective_name", "") is not None:
-        _expect(_TEXT, {"objective_name": row.get("objective_name", "")})
+    _expect(_TEXT, {"fingerprint": row["fingerprint"]})
+    if row["objective_name"] is not None:
+        _expect(_TEXT, {"objective_name": row["objective_name"]})
     values = ("objective", "bound", "gap", "gap_absolute", "tolerance")
-    _expect(_OPEN, {name: row.get(name) for name in values})
-    _expect(_PROOF, {"proof": row.get("proof", _CLAIMED)})
-    unit = row.get("scale", 1.0)
+    _expect(_OPEN, {name: row[name] for name in values})
+    _expect(_PROOF, {"proof": row["proof"]})
+    unit = row["scale"]
     _expect(_UNIT, {"scale": unit})
     _expect(_NO_LESS, {"seconds": row["seconds"]})
     _expect(_COUNT, {"seed": row["seed"]})
@@ -312,7 +312,7 @@ def _validate(content: Mapping[str, Any]) -> None:
         _expect(_NAME, {"a level's objective": level["objective"]})
         _expect(_OPEN, {f"a level's {name}": level[name] for name in ("value", "bound")})
         Status(level["status"])
-    implied, stated = gap(row["objective"], row["bound"], row.get("tolerance"), unit), row["gap"]
+    implied, stated = gap(row["objective"], row["bound"], row["tolerance"], unit), row["gap"]
     if stated != implied and (stated is None or implied is None or abs(stated - implied) > AGREE):
         raise ValueError(f"gap is {stated}, but the objective and the bound give {implied}")
 

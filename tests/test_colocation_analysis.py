@@ -1,5 +1,5 @@
 """Around colocation: recommender, Shapley shares, preference satisfaction, predicted penalties, the
-epoch loop.
+batches of a queue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Colocation: metrics, frontiers, attribution, prediction, recommendation and batches of a queue."""
+"""Colocation: metrics, frontiers, attribution, prediction, recommendation, batches of a queue."""
 
 from ..registry import Analysis
 

@@ -28,13 +28,6 @@ def spread_pods(
     return [pod(f"a-{k}", on, cpu, "1Mi", **rule) for k, on in enumerate(places)]
 
 
-def on_nodes(counts: Sequence[int], skew: int = 1, **fields: Any) -> ClusterState:
-    """A state of those pods, with 4 CPUs on each node."""
-    return state(
-        *(node(f"n{n}", 4) for n in range(len(counts))), *spread_pods(counts, skew, **fields)
-    )
-
-
 @pytest.mark.parametrize("some", ranges(600, 30, 95))
 def test_spreads_over_nodes_equal_all_placements_of_the_judge(some: range) -> None:
     for seed in some:
@@ -42,25 +35,36 @@ def test_spreads_over_nodes_equal_all_placements_of_the_judge(some: range) -> No
             assert held, (seed, what, seen)
 
 
-@pytest.mark.parametrize("counts", [(2, 2, 2, 2), (3, 2, 3), (1, 1, 1)])
-def test_spread_over_nodes_that_is_even_is_not_called_broken(counts: tuple[int, ...]) -> None:
-    given = on_nodes(counts)
-    assert advise(given).translation.violated_rules == ()
-    assert repair(given).broken == ()
-    drained = drain(given, "n0")
+@pytest.mark.parametrize("zones", [False, True])
+@pytest.mark.parametrize("counts", [(2, 2, 2, 2), (3, 3, 3, 3), (1, 1, 1)])
+def test_spread_over_nodes_that_is_even_is_not_called_broken(
+    counts: tuple[int, ...], zones: bool
+) -> None:
+    """Alone, and beside a spread over zones, which takes the zones of the instance."""
+
+    def given(policy: str) -> ClusterState:
+        nodes = [node(f"n{n}", 4, zone=f"z{n % 2}") for n in range(len(counts))]
+        pods = spread_pods(counts, nodeTaintsPolicy=policy)
+        for one in pods:
+            one["spec"]["topologySpreadConstraints"] += spread("a", 9) * zones
+        return state(*nodes, *pods)
+
+    assert advise(given("Ignore")).translation.violated_rules == ()
+    assert repair(given("Ignore")).broken == ()
+    drained = drain(given("Ignore"), "n0")
     assert drained.blocked == {}
     assert drained.impossible == (
         "whatever else moves (proved): the cordoned node counts with 0 in a spread; "
         "nodeTaintsPolicy: Honor would let it go"
     )
-    drained = drain(on_nodes(counts, nodeTaintsPolicy="Honor"), "n0")
+    drained = drain(given("Honor"), "n0")
     assert drained.empties
     assert drained.advice is not None
     assert len(drained.advice.targets) == counts[0]
 
 
 def test_repair_of_three_pods_beside_one_is_one_move() -> None:
-    found = repair(on_nodes((3, 1)))
+    found = repair(state(node("n0"), node("n1"), *spread_pods((3, 1))))
     assert found.advice is not None
     assert (len(found.advice.targets), found.advice.moves_lower_bound, found.left) == (1, 1, ())
 

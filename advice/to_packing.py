@@ -284,7 +284,7 @@ class _Builder(Kinds):
         may_stay = Counter(p.node for p in pods if p.role is Role.FIXED or p.node not in leave)
         for n in nodes:
             name = self.state.nodes[n].name
-            if name in self.drained_nodes or not self.may_be[kinds, n].any():
+            if not self.may_be[kinds, n].any():
                 found = min(found, may_stay[name])
                 continue
             for name in pods[0].requests:

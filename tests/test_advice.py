@@ -308,6 +308,13 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     approved(" ".join(" ".join(advice_lines(advice, details=True)).split()))
 
 
+def test_a_zone_of_which_all_nodes_may_go_is_not_in_the_bound() -> None:
+    nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("aabb")]
+    even = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a")}
+    advice = advise(state(*nodes, pod("a-0", "n0", **even), pod("a-1", "n2", **even)))
+    assert (advice.nodes_found, advice.nodes_lower_bound) == (2, 1)
+
+
 def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound() -> None:
     broken = state(
         node("n1", zone="z"),

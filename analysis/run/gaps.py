@@ -97,6 +97,9 @@ class Comparison:
 
         texts = "problem instance fingerprint method seed predict status stop objective_name"
         aims = {row["objective_name"]: 0 for row in self.runs if row.get("objective_name")}
+        for row in self.runs:
+            if row.get("tolerance") is not None:  # an equilibrium's error is no gap
+                aims.pop(row.get("objective_name"), None)
         missing = {f"{kind}_{aim}": math.nan for kind in ("gap", "difference") for aim in aims}
         flat = []
         for row in with_gaps(self.runs):

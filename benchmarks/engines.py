@@ -115,6 +115,12 @@ def exact_optimum(program: LinearProgram) -> Exact:
     """The minimum in fractions, or `INFEASIBLE` or `UNBOUNDED`."""
     whole = np.flatnonzero(program.integer)
     ranges = [range(int(program.lower[j]), int(program.upper[j]) + 1) for j in whole]
+    if len(whole) == program.columns:  # all points at once, in ten-thousandths
+        points = np.array(list(product(*ranges)), dtype=np.int64)
+        rows = points @ in_units(program.matrix.toarray()).T
+        inside = (in_units(program.row_lower) <= rows) & (rows <= in_units(program.row_upper))
+        values = (points @ in_units(program.cost))[inside.all(axis=1)]
+        return Fraction(int(values.min()), 10**4) if len(values) else INFEASIBLE
     found: list[Fraction] = []
     for values in product(*ranges):
         best = with_integers(program, dict(zip(whole.tolist(), values, strict=True)))
@@ -162,6 +168,11 @@ def with_integers(program: LinearProgram, fixed: dict[int, int]) -> Exact:
     except AssertionError:  # the oracle's word for a minimum that does not exist
         return UNBOUNDED
     return INFEASIBLE if best is None else start + best[0]
+
+
+def in_units(numbers: np.ndarray) -> np.ndarray:
+    """Ten-thousandths as integers, exactly; infinite ones far away."""
+    return np.rint(np.clip(numbers, -1e13, 1e13) * 10**4).astype(np.int64)
 
 
 def decimal(number: float) -> Fraction:

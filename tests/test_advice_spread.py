@@ -53,10 +53,7 @@ def test_spread_over_nodes_that_is_even_is_not_called_broken(
     assert repair(given("Ignore")).broken == ()
     drained = drain(given("Ignore"), "n0")
     assert drained.blocked == {}
-    assert drained.impossible == (
-        "whatever else moves (proved): the cordoned node counts with 0 in a spread; "
-        "nodeTaintsPolicy: Honor would let it go"
-    )
+    assert "nodeTaintsPolicy: Honor" in str(drained.impossible)
     drained = drain(given("Honor"), "n0")
     assert drained.empties
     assert drained.advice is not None

@@ -493,7 +493,7 @@ def test_prenucleolus_by_name_may_give_less_than_alone(tmp_path: Path) -> None:
     assert whole.document["divisions"]["nucleolus"]["shares"] == ["1", "1", "0"]
     assert free.document["divisions"]["prenucleolus"]["shares"] == ["3", "3", "-4"]
     free.prove(tmp_path / "proof.json")
-    assert "order of bit masks" in free.table.notes[-1]
+    assert "bit masks" in free.table.notes[-1]
 
 
 def test_commands_given_a_game_name_what_divides_it(tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
-"""Which of some sixty faults, put into the code one at a time, the tests notice.
+"""Which of some hundred and sixty faults, put into the code one at a time, the tests notice.
 
-    python benchmarks/faults.py [--only TEXT] [--list]
+    python benchmarks/faults.py [--only TEXT] [--jobs N] [--seed N] [--list]
 
 Each row of the table names a file and what goes wrong, the tests that are most likely to see it
-(file::function, or a whole file), and has the text before and after. The faults are made in a
-temporary copy of this checkout. A fault counts as caught where a test fails with it and passes
-without it.
+(file::function, or a whole file), and has the text before and after. To these come faults that a
+seed draws from the statements of some folders. The faults are made in temporary copies of this
+checkout. A fault counts as caught where a test fails with it and passes without it; those that no
+test notices are listed at the end. Some drawn ones change nothing that can be seen.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import shutil
@@ -18,13 +20,34 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
 
 HOME = Path(__file__).resolve().parents[1]
 
-PATIENCE = 900
-"""Seconds of the tests of one fault, after which it counts as caught: an endless loop."""
+PATIENCE = 300
+"""Seconds of a test, or a file of tests, after which a fault counts as caught: an endless loop."""
+
+DRAWN = {
+    "advice/*.py": "advice advice_reading advice_kubernetes advice_inputs advice_fit advice_gpus "
+    "advice_safe advice_page fairness",
+    "running/*/*.py": "running_queue running_measure running_groups running_pairs "
+    "running_run_given running_given running_commands running_processes running_faults",
+    "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
+    "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "
+    "scheduling_rules scheduling_ref",
+    "cli/*.py": "cli completion first_hours running_commands advice advice_fit advice_page bounds",
+    "instances/*/*formats.py instances/*/*reader.py instances/problem/[cdfrt]*.py "
+    "instances/scheduling/[klsuw]*.py instances/packing/alibaba*.py": "reading files refused_lines",
+}
+"""Files from which faults are drawn, and tests that are tried after those that name the module."""
+
+DRAWN_EACH = 8
+"""Faults that are drawn from each of these."""
 
 FAULTS = r"""
 @ instances/colocation/stability.py: who would lose nothing by a change gains by it
@@ -461,6 +484,206 @@ FAULTS = r"""
 ? admission_schemes::test_the_quota_is_rounded_up
 - -(-instance.jobs // instance.machines)
 + instance.jobs // instance.machines
+
+@ advice/selectors.py: NotIn asks for the label to be there
+? advice advice_reading advice_kubernetes
+- return value is None or value not in expression.values
++ return value is not None and value not in expression.values
+
+@ advice/selectors.py: a toleration without an effect tolerates none
+? advice::test_nodes_that_do_not_take_a_pod_are_not_filled advice
+- (not each.effect or each.effect == taint.effect)
++ (each.effect == taint.effect)
+
+@ advice/scheduler_filters.py: a spread of just its maximum is refused
+? advice_spread::test_spreads_over_nodes_equal_all_placements_of_the_judge
+- found = total.high[domain] + own - total.least(spread.domains) <= spread.most
++ found = total.high[domain] + own - total.least(spread.domains) < spread.most
+
+@ advice/order.py: no pod moves aside for another
+? advice::test_pods_that_change_places_need_one_aside
+- while order.left and (order.direct() or order.aside()):
++ while order.left and order.direct():
+
+@ advice/order.py: a wave evicts one pod of a budget more
+? advice::test_waves_keep_budgets_and_owners
+- if any(self.taken[group] >= most for group in groups):
++ if any(self.taken[group] > most for group in groups):
+
+@ advice/quantities.py: a core has 1024 thousandths
+? advice advice_reading advice_page
+- {value / 1000:.4g}
++ {value / 1024:.4g}
+
+@ advice/disruption.py: the bound between two limits takes the moves of the tighter one
+? advice::test_the_least_sum_of_money_and_moves_is_proved_between_its_ends
+- bounds.append(costs.money(low[0] + 1) + price * high[1].bound)
++ bounds.append(costs.money(low[0] + 1) + price * low[1].bound)
+
+@ advice/order.py: small pods go first
+? advice advice_fit
+- sorted(targets, key=lambda n: (-size[n], n))
++ sorted(targets, key=lambda n: (size[n], n))
+
+@ running/batch/queue_store.py: a group whose end is not known is written down as ended
+? running_queue::test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked running_queue
+- "lost" if reason else "ended"
++ "ended"
+
+@ running/lab/statistics.py: a t-interval is that of one look fewer
+? running_measure::test_intervals_and_rounds_agree_with_students_t
+- reach = student(samples, level) * deviation / math.sqrt(samples)
++ reach = student(samples, level) * deviation / math.sqrt(samples - 1)
+
+@ running/lab/statistics.py: a deviation is that of a whole population
+? running_measure::test_intervals_and_rounds_agree_with_students_t
+- float(logs.std(ddof=1))
++ float(logs.std())
+
+@ running/batch/first_come.py: the youngest job is placed first
+? running_queue::test_first_come_first_served_passes_over_what_may_not_run_beside
+- group = [left.pop(0)]
++ group = [left.pop()]
+
+@ running/batch/first_come.py: the ends of a gain's interval are not turned round for a loss
+? running_queue::test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_machines
+- (predicted.penalty[0], low if number > 0 else high, high if number > 0 else low)
++ (predicted.penalty[0], low, high)
+
+@ running/lab/plan.py: a lone job is measured beside itself
+? running_measure::test_a_share_of_the_pairs_leaves_no_job_out running_measure
+- if a != c or counts[a] >= 2 or jobs == 1
++ if a != c or counts[a] >= 1 or jobs == 1
+
+@ running/lab/plan.py: two looks that agree are enough
+? running_measure
+- half <= half_width and samples >= LEAST_LOOKS
++ half <= half_width
+
+@ running/lab/statistics.py: a run of production is compared with one alone of another day
+? running_queue::test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour
+- abs(near[0] - begin) > FRESH
++ abs(near[0] - begin) > 48 * FRESH
+
+@ baselines/quanta.py: a user gets a slice more than its fair share
+? quanta::test_policies_are_never_above_the_bounds_and_prices_are_what_they_should_be
+- np.minimum(instance.demand, instance.share)
++ np.minimum(instance.demand, instance.share + 1)
+
+@ baselines/quanta.py: two thirds of three slices are one
+? quanta
+- guaranteed = int(round(alpha * instance.share, 6))
++ guaranteed = int(alpha * instance.share - 1e-9)
+
+@ baselines/accelerators/queues.py: a job takes one device, whatever its workers
+? accelerators_policies::test_every_policy_gives_time_shares_that_are_feasible accelerators_policies
+- room[kind] -= instance.workers[job]
++ room[kind] -= 1
+
+@ baselines/accelerators/queues.py: the job submitted last is the first of the queue
+? accelerators_policies::test_fifo_runs_those_submitted_first_on_what_is_free
+- np.argsort(-instance.elapsed[order], kind="stable")
++ np.argsort(instance.elapsed[order], kind="stable")
+
+@ baselines/accelerators/gandiva.py: pairs have all of their time though devices are left
+? accelerators_policies::test_gandiva_divides_the_cluster_among_random_pairs
+- part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
++ part /= part.sum(axis=1, keepdims=True)
+
+@ baselines/admission/schemes.py: the pair of the least preferred job is fixed
+? admission_schemes::test_proposed_is_serial_dictatorship_and_algorithm_1_alike
+- first = pairs[np.argmin(importance[waiting[pairs]])]
++ first = pairs[np.argmax(importance[waiting[pairs]])]
+
+@ baselines/packing/elastic.py: the dominant share is the sum of all shares
+? packing_game contract
+- share[i] = (total[i] * instance.demand[i] / pool).max()
++ share[i] = (total[i] * instance.demand[i] / pool).sum()
+
+@ baselines/colocation/partial_pairing.py: the last agent of a type is its own partner
+? colocation_baselines
+- free[a] &= self.remaining[a] >= 2
++ free[a] &= self.remaining[a] >= 1
+
+@ cli/bounds.py: --open shows what is closed
+? bounds::test_the_commands_add_show_check_and_write_the_page
+- if not only_open or status(row) == "open"
++ if not only_open or status(row) != "open"
+
+@ cli/proofs.py: a bound that is not reached ends with exit code 0
+? cli::test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both
+- if found.weaker:
++ if found.weaker and as_json:
+
+@ cli/proofs.py: a result of another instance is proved for this one
+? cli proofs_frame proofs_colocation
+- if (result.method, result.fingerprint) != (entry.name, fingerprint(instance)):
++ if result.method != entry.name:
+
+@ cli/solving.py: an answer that breaks a rule ends with exit code 0
+? own_methods contract
+- if result.solution is None or broken:
++ if result.solution is None:
+
+@ cli/instances.py: --seeds begins at 0, whatever --seed says
+? cli::test_many_seeds_make_a_folder_that_compare_takes
+- for each in range(seed, seed + seeds):
++ for each in range(seeds):
+
+@ cli/arguments.py: 10% is a share of 10
+? fairness fairness_kueue
+- (100 if text.endswith("%") else 1)
++ 1
+
+@ cli/commands.py: no solution is told as bad input
+? cli::test_an_instance_without_any_pairing_exits_with_one
+- return _fail(error, NO_ANSWER)
++ return _fail(error, BAD_INPUT)
+
+@ cli/solving.py: a result may be written over its instance
+? cli::test_an_output_that_is_the_input_is_refused
+- require_writable(out, file)
++ require_writable(out)
+
+@ instances/scheduling/formats.py: fractions of seconds are cut off
+? scheduling_logs fairness
+- math.floor(clock + Fraction(1, 2))
++ math.floor(clock)
+
+@ instances/scheduling/formats.py: processors used that are 0 count, whatever was asked for
+? scheduling_logs::test_a_log_is_read_with_its_header_and_missing_values scheduling_logs
+- used = np.where(table[:, _USED] > 0,
++ used = np.where(table[:, _USED] >= 0,
+
+@ instances/scheduling/formats.py: job steps count as jobs
+? scheduling_logs::test_an_sacct_export_is_read
+- if "." in row["JobID"] or row[start] in
++ if row[start] in
+
+@ instances/packing/formats.py: a VM is alive at its end
+? packing_instance::test_the_azure_list_is_read_at_the_densest_or_a_given_instant
+- (at < self.end)
++ (at <= self.end)
+
+@ instances/packing/formats.py: a bin costs as many as there are of it
+? packing_instance::test_vbp_reads_the_forms_of_bpplib_and_vpsolver
+- "cost": [row[n] for row in classes],
++ "cost": [row[-1] for row in classes],
+
+@ instances/packing/csv_reader.py: a VM of whose hosts nothing is said may run on none
+? plain_tables packing_constrained
+- [not row or c in row for c in range(len(places))]
++ [c in row for c in range(len(places))]
+
+@ instances/admission/formats.py: speeds are taken in the order of their own table
+? admission_given plain_tables
+- speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
++ speed=speeds,
+
+@ instances/packing/formats.py: a GPU of a node is a thousandth of one
+? packing_instance::test_the_alibaba_lists_are_read_into_classes_of_equal_nodes
+- 1000 * row.whole("gpu")
++ row.whole("gpu")
 """
 
 
@@ -478,23 +701,122 @@ class Fault:
     new: str
 
 
-def faults() -> list[Fault]:
-    """The rows of the table."""
+def faults(seed: int = 0) -> list[Fault]:
+    """The rows of the table, and the faults that a seed draws."""
     found = []
     for number, row in enumerate(FAULTS.strip().split("\n\n"), 1):
         head, tests, old, new = (line[2:] for line in row.split("\n"))
         path, _, meaning = head.partition(": ")
         found.append(Fault(number, path, tuple(tests.split()), meaning, old, new))
+    for patterns, tests in DRAWN.items():
+        for path, old, new, meaning in drawn(patterns, seed):
+            parts = path.split("/")
+            others = sorted(tests.split(), key=lambda test: test.partition("_")[0] not in parts)
+            named = tuple(dict.fromkeys([*naming(path), *others]))
+            found.append(Fault(len(found) + 1, path, named, meaning, old, new))
     return found
 
 
-def failing(checkout: Path, tests: list[str]) -> str:
-    """The first test that fails, "" where all pass."""
+Change = tuple[str, str, str, str]
+"""File, line before, line after, what was changed."""
+
+
+def drawn(patterns: str, seed: int) -> list[Change]:
+    """Changes of single lines of some files; one of a file at most.
+
+    Each is drawn by the hash of its own text: a change of the code elsewhere moves none of them.
+    """
+    files = {file for pattern in patterns.split() for file in HOME.glob(pattern)}
+    every = [change for file in files for change in changes(file)]
+    every.sort(key=lambda change: sha256(f"{seed} {change[:3]}".encode()).digest())
+    first: dict[str, Change] = {}
+    for change in every:
+        first.setdefault(change[0], change)
+    return list(first.values())[:DRAWN_EACH]
+
+
+COMPARED = {
+    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.In: (" in ", " not in "),
+    ast.NotIn: (" not in ", " in "), ast.Is: (" is ", " is not "), ast.IsNot: (" is not ", " is "),
+    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.And: (" and ", " or "), ast.Or: (" or ", " and "),
+}  # fmt: skip
+
+
+def changes(file: Path) -> Iterator[Change]:
+    """The mutations of one line each whose text occurs once in a file."""
+    text = file.read_text()
+    lines = text.encode().split(b"\n")
+    for node, first, last, what in places(ast.parse(text)):
+        line, start, end = lines[first[0] - 1], first[1], last[1]
+        if first[0] != last[0] or text.count(old := line.decode().strip()) != 1:
+            continue
+        part = line[start:end].decode()
+        if isinstance(what, tuple):
+            new = part.replace(*what)
+        elif what == "not":
+            new = part.removeprefix("not ")
+        else:
+            new = str(node.value + 1) if isinstance(node, ast.Constant) else what
+        if new != part:
+            meaning = f"drawn: {part.strip()} becomes {new.strip()} in {old}"
+            changed = (line[:start] + new.encode() + line[end:]).decode().strip()
+            yield str(file.relative_to(HOME)), old, changed, meaning
+
+
+def places(tree: ast.AST) -> Iterator[tuple[ast.AST, tuple[int, int], tuple[int, int], object]]:
+    """Nodes that can be mutated, where what changes begins and ends, and what is done: a text and
+    what replaces it, "not", or what the whole becomes.
+    """
+
+    def begin(node: ast.expr) -> tuple[int, int]:
+        return node.lineno, node.col_offset
+
+    def end(node: ast.expr) -> tuple[int, int]:
+        return node.end_lineno or 0, node.end_col_offset or 0
+
+    left_to_see = [tree]
+    while left_to_see:
+        node = left_to_see.pop()
+        if not isinstance(node, ast.JoinedStr):  # Python 3.11 does not know where its parts are
+            left_to_see += ast.iter_child_nodes(node)
+        match node:
+            case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in COMPARED:
+                yield node, end(left), begin(right), COMPARED[type(sign)]
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in COMPARED:
+                yield node, end(left), begin(right), COMPARED[type(sign)]
+            case ast.BoolOp(op=sign, values=[left, right]):
+                yield node, end(left), begin(right), COMPARED[type(sign)]
+            case ast.UnaryOp(op=ast.Not()):
+                yield node, begin(node), end(node), "not"
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                yield node, begin(node), end(node), ""
+            case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+                yield node, begin(value), end(value), "None"
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                if ast.unparse(test) != "TYPE_CHECKING":
+                    yield node, begin(test), end(test), "True"
+
+
+def naming(path: str) -> list[str]:
+    """The files of tests that import a module by its name, or have it as a word of a command."""
+    module = path.removesuffix(".py").replace("/", ".")
+    package, _, name = f"cotenant.{module}".rpartition(".")
+    written = re.compile(
+        rf"{re.escape(package)}\.{name}\b|from {re.escape(package)} import .*\b{name}\b"
+        + (rf'|"{name}"' if path.startswith("cli/") else "")
+    )
+    tests = sorted((HOME / "tests").glob("test_*.py"))
+    return [file.stem.removeprefix("test_") for file in tests if written.search(file.read_text())]
+
+
+def failing(checkout: Path, test: str) -> str:
+    """The first test that fails, of one or of a file, "" where all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--tb=no"]
     settings = {**os.environ, "PYTHONPATH": str(checkout.parent)}
     try:
         run = subprocess.run(
-            [*command, "-p", "no:cacheprovider", *tests], cwd=checkout, env=settings,
+            [*command, "-p", "no:cacheprovider", test], cwd=checkout, env=settings,
             capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -529,12 +851,12 @@ def tried(fault: Fault, checkout: Path, passing: set[str]) -> str:
     tests = [place_of(name, checkout) for name in fault.tests]
     file.write_text(before.replace(fault.old, fault.new))
     try:
-        caught = failing(checkout, tests)
+        caught = next(filter(None, (failing(checkout, test) for test in tests)), "")
     finally:
         file.write_text(before)
         os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # compiled kernels are kept by it
     if "::" in caught and caught not in passing:
-        if failing(checkout, [caught]):
+        if failing(checkout, caught):
             return f"? {caught} fails without it, too"
         passing.add(caught)
     return caught
@@ -557,26 +879,39 @@ def main() -> None:
     """Try the faults and print which are caught, by what."""
     reader = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     reader.add_argument("--only", default="", metavar="TEXT", help="faults whose row has this text")
+    reader.add_argument("--jobs", type=int, default=os.cpu_count(), help="faults at the same time")
+    reader.add_argument("--seed", type=int, default=0, help="by which faults are drawn")
     reader.add_argument("--list", action="store_true", help="print the table alone")
     chosen = reader.parse_args()
-    rows = [
-        fault
-        for fault in faults()
-        if chosen.only in f"{fault.number} {fault.path} {fault.meaning} {fault.old}"
-    ]
-    caught = 0
+    rows = {
+        f"{fault.number:3} {fault.path}: {fault.meaning}": fault
+        for fault in faults(chosen.seed)
+        if chosen.only in f"{fault.number} {fault.path}: {fault.meaning} {fault.old}"
+    }
+    if chosen.list:
+        print(*rows, f"{len(rows)} faults", sep="\n")
+        return
+    missed = []
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        checkout = copied(Path(folder))
+        checkouts = SimpleQueue[Path]()
+        for number in range(chosen.jobs):
+            checkouts.put(copied(Path(folder, str(number))))
         passing = set[str]()
-        for fault in rows:
-            print(f"{fault.number:3} {fault.path}: {fault.meaning}", flush=True)
-            if chosen.list:
-                continue
-            begin = time.perf_counter()
-            by = tried(fault, checkout, passing)
-            caught += bool(by) and not by.startswith("?")
-            print(f"    {by or 'NOT CAUGHT'}, {time.perf_counter() - begin:.0f} s", flush=True)
-    print(f"{len(rows)} faults" if chosen.list else f"{caught} of {len(rows)} faults caught")
+
+        def tried_anywhere(fault: Fault) -> tuple[str, float]:
+            checkout, begin = checkouts.get(), time.perf_counter()
+            try:
+                return tried(fault, checkout, passing), time.perf_counter() - begin
+            finally:
+                checkouts.put(checkout)
+
+        with ThreadPoolExecutor(chosen.jobs) as pool:
+            outcomes = pool.map(tried_anywhere, rows.values())
+            for row, (by, seconds) in zip(rows, outcomes, strict=True):
+                print(f"{row}\n    {by or 'NOT CAUGHT'}, {seconds:.0f} s", flush=True)
+                if not by or by.startswith("?"):
+                    missed.append(row)
+    print(f"{len(rows) - len(missed)} of {len(rows)} faults caught; not caught:", *missed, sep="\n")
 
 
 if __name__ == "__main__":

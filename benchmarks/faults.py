@@ -516,7 +516,7 @@ FAULTS = r"""
 + {value / 1024:.4g}
 
 @ advice/disruption.py: the bound between two limits takes the moves of the tighter one
-? advice::test_the_least_sum_of_money_and_moves_is_proved_between_its_ends
+? advice::test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements
 - bounds.append(costs.money(low[0] + 1) + price * high[1].bound)
 + bounds.append(costs.money(low[0] + 1) + price * low[1].bound)
 
@@ -566,7 +566,7 @@ FAULTS = r"""
 + abs(near[0] - begin) > 48 * FRESH
 
 @ baselines/quanta.py: a user gets a slice more than its fair share
-? quanta::test_policies_are_never_above_the_bounds_and_prices_are_what_they_should_be
+? quanta::test_answers_and_instances_that_are_wrong_are_named
 - np.minimum(instance.demand, instance.share)
 + np.minimum(instance.demand, instance.share + 1)
 
@@ -576,7 +576,7 @@ FAULTS = r"""
 + guaranteed = int(alpha * instance.share - 1e-9)
 
 @ baselines/accelerators/queues.py: a job takes one device, whatever its workers
-? accelerators_policies::test_every_policy_gives_time_shares_that_are_feasible accelerators_policies
+? accelerators_policies::test_fifo_job_of_two_workers_takes_two_devices
 - room[kind] -= instance.workers[job]
 + room[kind] -= 1
 
@@ -586,7 +586,7 @@ FAULTS = r"""
 + np.argsort(instance.elapsed[order], kind="stable")
 
 @ baselines/accelerators/gandiva.py: pairs have all of their time though devices are left
-? accelerators_policies::test_gandiva_divides_the_cluster_among_random_pairs
+? accelerators_policies::test_no_pair_has_more_than_all_of_its_time
 - part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
 + part /= part.sum(axis=1, keepdims=True)
 
@@ -596,7 +596,7 @@ FAULTS = r"""
 + first = pairs[np.argmax(importance[waiting[pairs]])]
 
 @ baselines/packing/elastic.py: the dominant share is the sum of all shares
-? packing_game contract
+? packing_analysis::test_drf_serves_the_textbook_example packing_analysis
 - share[i] = (total[i] * instance.demand[i] / pool).max()
 + share[i] = (total[i] * instance.demand[i] / pool).sum()
 
@@ -621,7 +621,7 @@ FAULTS = r"""
 + if result.method != entry.name:
 
 @ cli/solving.py: an answer that breaks a rule ends with exit code 0
-? own_methods contract
+? measures::test_solve_and_check_judge_by_a_rule_and_say_what_the_bound_is_of
 - if result.solution is None or broken:
 + if result.solution is None:
 
@@ -646,12 +646,12 @@ FAULTS = r"""
 + require_writable(out)
 
 @ instances/scheduling/formats.py: fractions of seconds are cut off
-? scheduling_logs fairness
+? scheduling_logs scheduling_analysis fairness
 - math.floor(clock + Fraction(1, 2))
 + math.floor(clock)
 
 @ instances/scheduling/formats.py: processors used that are 0 count, whatever was asked for
-? scheduling_logs::test_a_log_is_read_with_its_header_and_missing_values scheduling_logs
+? scheduling_logs::test_swf_job_of_no_processors_used_has_those_asked_for
 - used = np.where(table[:, _USED] > 0,
 + used = np.where(table[:, _USED] >= 0,
 

@@ -54,6 +54,11 @@ def test_the_first_that_finds_no_device_stops_the_queue() -> None:
     assert amounts(instance, fifo(instance)).sum() == 1
 
 
+def test_fifo_job_of_two_workers_takes_two_devices() -> None:
+    instance = cluster(count=[2, 1], workers=[1, 2])
+    assert amounts(instance, fifo(instance, device="fastest")).tolist() == [[0, 1], [1, 0]]
+
+
 def test_fifo_draws_among_kinds_with_room() -> None:
     rng = np.random.default_rng(0)
     seen = {

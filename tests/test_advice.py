@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from dataclasses import make_dataclass, replace
 from fractions import Fraction
+from itertools import product
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -850,6 +853,28 @@ def test_the_least_sum_of_money_and_moves_is_proved_between_its_ends() -> None:
         assert advice.total == advice.total_lower_bound
         sums[price] = (str(advice.cost), len(advice.targets))
     assert sums == {"0": ("1209/500", 8), "0.1": ("677/250", 4), "1": ("847/250", 1)}
+
+
+@pytest.mark.parametrize("seed", [5, 9, 19])
+def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(seed: int) -> None:
+    draw = random.Random(seed)
+    prices = [Fraction(draw.randint(2, 9), 4) for _ in range(4)]
+    size = [draw.randint(1, 4) for _ in range(6)]
+    room = [
+        where
+        for where in product(range(4), repeat=6)
+        if all(sum(s for s, n in zip(size, where, strict=True) if n == m) <= 8 for m in range(4))
+    ]
+    here = draw.choice(room)
+    pods = [pod(f"p{k}-1", f"n{here[k]}", str(size[k])) for k in range(6)]
+    read = state(*(node(f"n{n}", "8") for n in range(4)), *pods)
+    nodes = [replace(one, price=price) for one, price in zip(read.nodes, prices, strict=True)]
+    for move in (Fraction(1, 8), Fraction(1, 2)):
+        least = min(
+            sum(prices[n] for n in set(where)) + move * sum(map(ne, where, here)) for where in room
+        )
+        advice = advise(replace(read, nodes=tuple(nodes)), disruption=move)
+        assert (advice.total, advice.total_lower_bound) == (least, least)
 
 
 def test_pending_pods_are_asked_together_and_get_no_room_that_goes() -> None:

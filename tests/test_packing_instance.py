@@ -122,6 +122,8 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
     assert densest.capacity.tolist() == [[64, 192 * 1024]]
     late = azure_vm(path, at=700)
     assert late.demand.tolist() == [[1, 768], [2, 3584]]
+    # one ends at the second at which another starts
+    assert azure_vm(path, at=600).demand.tolist() == [[1, 768], [2, 3584]]
     with refused(InvalidOption):
         azure_vm(path, at=5000)
     path.write_text(AZURE.replace("0.75", "0.3333", 1))

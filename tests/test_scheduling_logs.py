@@ -65,6 +65,12 @@ def test_a_log_is_read_with_its_header_and_missing_values(trace: Path) -> None:
     approved(str(log.dropped))
 
 
+def test_swf_job_of_no_processors_used_has_those_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "none.swf"
+    path.write_text(line(1, 0, 5, 20, used=0, asked=4))
+    assert read_swf(path).processors.tolist() == [4]
+
+
 def test_a_gzipped_log_is_the_same_log(trace: Path, tmp_path: Path) -> None:
     packed = tmp_path / "small.swf.gz"
     packed.write_bytes(gzip.compress(trace.read_bytes()))

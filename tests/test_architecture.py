@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -527,3 +528,54 @@ def test_names_are_words_of_the_field() -> None:
         if name.strip("_").lower() in NO_NAMES
     }
     assert private == set()
+
+
+BUDGET = {
+    "solvers": (41_434, 27_676),
+    "analysis": (22_883, 15_939),
+    "instances": (21_256, 14_284),
+    "models": (5_339, 3_444),
+    "verify": (4_397, 3_217),
+    "baselines": (3_928, 2_118),
+    "advice": (11_126, 7_992),
+    "running": (7_138, 5_026),
+    "papers": (7_678, 5_890),
+    "cli": (4_156, 3_222),
+    "tests": (63_200, 50_500),
+    "benchmarks": (9_900, 7_800),
+}
+"""Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
+whoever adds takes out, or changes a row in a commit of its own that says why.
+"""
+
+
+def lines_of_code(path: Path) -> int:
+    """Lines that hold a token which is neither a comment nor of a docstring."""
+    texts = {
+        line
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    aside = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    with path.open("rb") as file:
+        held = {
+            line
+            for token in tokenize.tokenize(file.readline)
+            if token.type not in (*aside, tokenize.ENCODING, tokenize.ENDMARKER)
+            for line in range(token.start[0], token.end[0] + 1)
+        }
+    return len(held - texts)
+
+
+@pytest.mark.parametrize("layer", BUDGET)
+def test_layer_keeps_its_budget_of_lines_and_the_budget_follows_it_down(layer: str) -> None:
+    paths = sorted((ROOT / layer).rglob("*.py"))
+    size = (
+        sum(len(path.read_bytes().splitlines()) for path in paths),
+        sum(map(lines_of_code, paths)),
+    )
+    for lines, budget in zip(size, BUDGET[layer], strict=True):
+        assert 0.98 * budget <= lines <= budget, (size, BUDGET[layer])

@@ -485,7 +485,10 @@ def plan_advice(
     work.say(f"checking {moves}")
     with deferred() as put_off:
         # whatever it takes
-        check_waves(state, order.waves, freed=() if order.stuck else freed, released=released)
+        check_waves(
+            state, order.waves, freed=() if order.stuck else freed, released=released,
+            arrivals=arrivals,
+        )  # fmt: skip
         if not order.stuck:
             check_arrivals(asked, where, arrivals)
         work.interrupted |= order.cut == "interrupted" or put_off.interrupted

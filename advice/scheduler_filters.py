@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ..instances.problem.errors import InfeasibleSolution
 from .state import (
@@ -462,10 +463,12 @@ def check_waves(
     *,
     freed: Collection[str] = (),
     released: Collection[str] = (),
+    arrivals: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Decide whether a plan can be carried out: every move of every wave passes the filters with
     all other moves of its wave in the way, no budget is exceeded, nothing that must stay moves,
-    the freed nodes end up empty, and nothing is broken at the end that was not before.
+    the freed nodes end up empty, and nothing is broken at the end, with the pending pods where
+    `arrivals` has them, that was not before.
 
     Raises
     ------
@@ -505,6 +508,8 @@ def check_waves(
         pod = state.pods[number]
         if name in freed and pod.role not in (Role.RESIDENT, Role.LEAVING):
             raise InfeasibleSolution(f"{pod.title} is still on {name}, which is to be freed")
+    for number, name in arrivals.items():
+        scheduler.arrive(number, name)
     for what, by in scheduler.broken().items():
         if by > before.get(what, 0):
             raise InfeasibleSolution(f"at the end {what} is broken, but it was not broken before")

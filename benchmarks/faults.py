@@ -596,7 +596,7 @@ FAULTS = r"""
 + first = pairs[np.argmax(importance[waiting[pairs]])]
 
 @ baselines/packing/elastic.py: the dominant share is the sum of all shares
-? packing_analysis::test_drf_serves_the_textbook_example packing_analysis
+? packing_analysis::test_drf_takes_equal_shares_for_equal
 - share[i] = (total[i] * instance.demand[i] / pool).max()
 + share[i] = (total[i] * instance.demand[i] / pool).sum()
 
@@ -616,7 +616,7 @@ FAULTS = r"""
 + if found.weaker and as_json:
 
 @ cli/proofs.py: a result of another instance is proved for this one
-? cli proofs_frame proofs_colocation
+? proofs_frame::test_the_command_line_proves_and_verifies
 - if (result.method, result.fingerprint) != (entry.name, fingerprint(instance)):
 + if result.method != entry.name:
 

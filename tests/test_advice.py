@@ -855,9 +855,9 @@ def test_the_least_sum_of_money_and_moves_is_proved_between_its_ends() -> None:
     assert sums == {"0": ("1209/500", 8), "0.1": ("677/250", 4), "1": ("847/250", 1)}
 
 
-@pytest.mark.parametrize("seed", [5, 9, 19])
-def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(seed: int) -> None:
-    draw = random.Random(seed)
+@pytest.mark.parametrize("case", [5, 9, 19])
+def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(case: int) -> None:
+    draw = random.Random(case)
     prices = [Fraction(draw.randint(2, 9), 4) for _ in range(4)]
     size = [draw.randint(1, 4) for _ in range(6)]
     room = [

@@ -350,6 +350,9 @@ def test_drf_takes_equal_shares_for_equal() -> None:
     # first is next
     instance = Packing(capacity=[[9], [1]], servers=[1, 1], demand=[[1], [3]])
     assert drf(instance).totals(2).tolist() == [7, 1]
+    # the second user's share is that of one resource, though it takes as much of the other
+    instance = Packing(capacity=[[20, 20]], servers=[1], demand=[[2, 0], [2, 2]])
+    assert drf(instance).totals(2).tolist() == [5, 5]
 
 
 def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:

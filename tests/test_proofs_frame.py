@@ -344,6 +344,9 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     assert "blocking_pairs is 0, and no answer is below 0: optimal" in done.stdout
     assert "certified" in done.stdout
     approved(done.stdout.splitlines()[1])  # what the verifier takes of the file
+    done = terminal("prove", "colocation/no-stable-4", "-m", "stable", *chosen)
+    assert done.returncode == 2
+    assert "other content" in done.stderr
     judged = terminal("verify", "colocation/tiny", str(proof))
     assert (judged.returncode, judged.stdout[:9]) == (0, "accepted:")
     other = terminal("verify", "colocation/no-stable-4", str(proof))

@@ -486,12 +486,12 @@ FAULTS = r"""
 + instance.jobs // instance.machines
 
 @ advice/selectors.py: NotIn asks for the label to be there
-? advice advice_reading advice_kubernetes
+? advice::test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence
 - return value is None or value not in expression.values
 + return value is not None and value not in expression.values
 
 @ advice/selectors.py: a toleration without an effect tolerates none
-? advice::test_nodes_that_do_not_take_a_pod_are_not_filled advice
+? advice::test_nodes_that_do_not_take_a_pod_are_not_filled
 - (not each.effect or each.effect == taint.effect)
 + (each.effect == taint.effect)
 
@@ -511,7 +511,7 @@ FAULTS = r"""
 + if any(self.taken[group] > most for group in groups):
 
 @ advice/quantities.py: a core has 1024 thousandths
-? advice advice_reading advice_page
+? advice::test_cores_are_a_thousand_millicores_for_people
 - {value / 1000:.4g}
 + {value / 1024:.4g}
 
@@ -646,7 +646,7 @@ FAULTS = r"""
 + require_writable(out)
 
 @ instances/scheduling/formats.py: fractions of seconds are cut off
-? scheduling_logs scheduling_analysis fairness
+? scheduling_limits::test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends
 - math.floor(clock + Fraction(1, 2))
 + math.floor(clock)
 
@@ -671,7 +671,7 @@ FAULTS = r"""
 + "cost": [row[-1] for row in classes],
 
 @ instances/packing/csv_reader.py: a VM of whose hosts nothing is said may run on none
-? plain_tables packing_constrained
+? packing_constrained::test_plain_tables_say_where_vms_may_run_and_run_now
 - [not row or c in row for c in range(len(places))]
 + [c in row for c in range(len(places))]
 

@@ -41,9 +41,18 @@ from cotenant.advice.draining import drain
 from cotenant.advice.emit import emit
 from cotenant.advice.order import Ordered, ordered
 from cotenant.advice.plan import Advice, advise
+from cotenant.advice.quantities import readable
 from cotenant.advice.reading import read_state
 from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
-from cotenant.advice.state import COMPARED, NOT_COMPARED, ClusterState, Pod, require_every_field
+from cotenant.advice.selectors import satisfies
+from cotenant.advice.state import (
+    COMPARED,
+    NOT_COMPARED,
+    ClusterState,
+    Expression,
+    Pod,
+    require_every_field,
+)
 from cotenant.advice.text_report import LINES, still_idle
 from cotenant.advice.to_packing import translate
 from cotenant.advice.wording import WIDTH, amount
@@ -732,6 +741,16 @@ def test_a_full_node_is_drained_in_ten_lines_what_blocks_it_first() -> None:
     assert more is not None
     assert int(more[1]) + sum(" to n2" in line or "blocks:" in line for line in lines) == 31
     assert sum(" to n2" in line for line in drain_lines(read, found, details=True)) == 30
+
+
+def test_cores_are_a_thousand_millicores_for_people() -> None:
+    assert [readable(value, "cpu") for value in (999, 1000, 1500)] == ["999m", "1", "1.5"]
+
+
+def test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence() -> None:
+    operators = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+    held = [each for each in operators if satisfies(Expression("zone", each, ("1",)), {})]
+    assert held == ["NotIn", "DoesNotExist"]
 
 
 def test_amounts_of_money_have_no_more_digits_than_they_need() -> None:

@@ -40,7 +40,8 @@ DRAWN = {
     "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
     "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "
     "scheduling_rules scheduling_ref",
-    "cli/*.py": "cli completion first_hours running_commands advice advice_fit advice_page bounds",
+    "cli/*.py": "cli completion first_hours running_commands bounds measures "
+    "proofs_frame advice advice_fit advice_page advice_safe",
     "instances/*/*formats.py instances/*/*reader.py instances/problem/[cdfrt]*.py "
     "instances/scheduling/[klsuw]*.py instances/packing/alibaba*.py": "reading files refused_lines",
 }
@@ -799,12 +800,11 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, tuple[int, int], tuple[int,
 
 
 def naming(path: str) -> list[str]:
-    """The files of tests that import a module by its name, or have it as a word of a command."""
+    """The files of tests that import a module by its name."""
     module = path.removesuffix(".py").replace("/", ".")
     package, _, name = f"cotenant.{module}".rpartition(".")
     written = re.compile(
         rf"{re.escape(package)}\.{name}\b|from {re.escape(package)} import .*\b{name}\b"
-        + (rf'|"{name}"' if path.startswith("cli/") else "")
     )
     tests = sorted((HOME / "tests").glob("test_*.py"))
     return [file.stem.removeprefix("test_") for file in tests if written.search(file.read_text())]

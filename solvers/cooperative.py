@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..instances.coalitions import MOST_PLAYERS, by_mask
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import validate_options
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
@@ -47,6 +48,7 @@ class Nucleolus(NamedTuple):
     levels: tuple[tuple[Fraction, dict[int, int]], ...]
 
 
+@validate_options
 def in_core(values: Given, division: Given) -> CoreTest:
     """Judge whether a division gives away the value of all, and no coalition earns more by itself.
 
@@ -76,6 +78,7 @@ def in_core(values: Given, division: Given) -> CoreTest:
     return CoreTest(bool(inside), worst, Fraction(excess[worst], over * under))
 
 
+@validate_options
 def least_epsilon(values: Given) -> Nucleolus:
     """Find the least number that bounds all excesses of some division; the core is empty above 0.
 
@@ -94,6 +97,7 @@ def least_epsilon(values: Given) -> Nucleolus:
     return _first_levels(*whole_values(values), rational=False, most=1)
 
 
+@validate_options
 def nucleolus(values: Given) -> Nucleolus:
     """Find the division whose largest excess is least, then the next largest, and so on, of those
     that give every player at least what it earns alone (Schmeidler 1969).
@@ -128,6 +132,7 @@ def nucleolus(values: Given) -> Nucleolus:
     return _first_levels(table, over, rational=True)
 
 
+@validate_options
 def prenucleolus(values: Given) -> Nucleolus:
     """Find the division whose largest excess is least, and so on, of all that give away the value.
 

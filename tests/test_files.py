@@ -286,12 +286,3 @@ def test_whole_floats_of_a_json_file_are_the_integers_they_stand_for(tmp_path, p
 
     path.write_text(json.dumps({**floats(document), "cotenant": 1}))
     assert cotenant.read(path).document() == expected.document()
-
-
-@pytest.mark.parametrize("capacity", [[[4.0, 4.5]], [[4.5, 4]], [[4.0, 4], [8, 4.5]]])
-def test_a_number_that_is_not_whole_is_refused_beside_whole_floats(tmp_path, capacity) -> None:
-    document = {"cotenant": 1, "problem": "packing", "demand": [[1.0, 1]], "request": [3]}
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({**document, "capacity": capacity}))
-    with pytest.raises(InvalidInstance, match=r"4\.5"):
-        cotenant.read(path)

@@ -272,7 +272,7 @@ def test_all_patterns_give_an_answer_at_the_optimum_and_none_below(seed: int) ->
         return
     prices = generate(problem, Pool(problem.types), Clock(), upper=None).prices
     solve = pattern_solver(Clock(), 10.0)
-    limits = {"most": 1000, "nodes": 10**6, "solve": solve}
+    limits = {"most": 1000, "nodes": 10**6, "solve": solve, "clock": Clock()}
     counts, _ = answer_at(problem, prices, truth, **limits)
     assert counts is not None
     assert len(counts[1]) <= truth

@@ -35,7 +35,6 @@ __all__ = [
     "solve_in_subprocess",
     "solve_program",
     "solve_refined",
-    "solve_with_cp_sat",
 ]
 
 _LARGE = 10**5

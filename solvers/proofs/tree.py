@@ -19,7 +19,8 @@ import numpy.typing as npt
 from ...models.program import LinearProgram
 from ...verify.program import Program
 from ...verify.reading import MOST_WORK, Refused, charge
-from ..engines import EngineAnswer, WarmStartedProgram, solve_with_cp_sat
+from ..engines import EngineAnswer, WarmStartedProgram
+from ..engines.cpsat import solve_with_cp_sat
 from ..outcome import Clock, Status, raise_if_interrupted
 from . import patience
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from ..instances.problem.option_types import validate_options
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
-Given = Sequence[Any] | Numbers | Mapping[Any, Any]
+Given = Any  # Sequence[Any] | Numbers | Mapping[Any, Any]: what is wrong is told by its coalition
 
 _PATIENCE = 5
 """Exchanges without progress after which Bland's rule (1977) chooses, which never cycles."""

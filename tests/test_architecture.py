@@ -531,7 +531,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_434, 27_676),
+    "solvers": (41_439, 27_681),
     "analysis": (22_883, 15_939),
     "instances": (21_256, 14_284),
     "models": (5_339, 3_444),
@@ -541,8 +541,8 @@ BUDGET = {
     "running": (7_138, 5_026),
     "papers": (7_678, 5_890),
     "cli": (4_156, 3_222),
-    "tests": (63_200, 50_500),
-    "benchmarks": (9_900, 7_800),
+    "tests": (62_420, 49_860),
+    "benchmarks": (9_730, 7_660),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

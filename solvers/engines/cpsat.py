@@ -34,14 +34,22 @@ MOST_WORKERS = 8
 BY_CORES = ("core", "lb_tree_search")
 """CP-SAT's workers that raise bounds, best first."""
 
+EXACT = 2.0**48
+"""Floats below it are less than a tenth apart, so integers are told from each other."""
+
 # the sum of |coefficient| x |largest value| of a row or objective stays below this (int64 is 2**63)
 _ROOM = 2**60
-# floats below it are less than a tenth apart
-_EXACT = 2.0**48
 # float noise of a row's bounds, beside 1 and beside the bound
 _NOISE = 1e-9
 # so many units in the last place are the noise of decimals such as .7 + .1, not digits of their own
 _ULPS = 4.0
+
+
+def nearest_integer(bound: float) -> int | None:
+    """The integer that a float stands for which is off by a unit or two in the last place; None
+    from `EXACT` on, where it may stand for several.
+    """
+    return None if abs(bound) >= EXACT else round(bound)
 
 
 @dataclass(frozen=True)
@@ -69,10 +77,9 @@ class CpSatAnswer:
     def integer_bound(self) -> int | None:
         """The bound on an objective in integers, exactly; None without one.
 
-        CP-SAT proves it in 64-bit integers and tells it as a float, off by a unit or two in the
-        last place: below `_EXACT` the nearest integer is it, beyond there is none.
+        CP-SAT proves it in 64-bit integers and tells it as a float, see `nearest_integer`.
         """
-        return None if self.bound is None or abs(self.bound) >= _EXACT else round(self.bound)
+        return None if self.bound is None else nearest_integer(self.bound)
 
 
 @validate_options
@@ -137,7 +144,6 @@ def solve_cp_sat(
 
     watcher = Improvements() if report is not None and has_objective else None
     bounds: list[float] = []
-    ended: list[Any] = []
 
     def note_bound(bound: float) -> None:
         bounds.append(bound)
@@ -148,14 +154,14 @@ def solve_cp_sat(
 
     def work() -> None:
         with c_output_nowhere():
-            ended.append(solver.solve(model, watcher))
+            solver.solve(model, watcher)
 
     interrupted = run_interruptibly(
         work, solver.stop_search, time_limit=time_limit, poll=progress.tell
     )
     # a run cut before its first point reports the bound 0, whatever the objective
-    word, bound = str(solver.status_name(ended[0])), bounds[-1] if bounds else None
-    return _read(solver.response_proto, word, has_objective, interrupted, progress, bound)
+    bound = bounds[-1] if bounds else None
+    return _read(solver.response_proto, has_objective, interrupted, progress, bound)
 
 
 def solve_with_cp_sat(
@@ -376,14 +382,10 @@ def _outward(bounds: Floats) -> npt.NDArray[np.int64]:
 
 
 def _read(
-    response: Any,
-    word: str,
-    has_objective: bool,
-    interrupted: bool,
-    progress: Progress,
-    bound: float | None,
+    response: Any, has_objective: bool, interrupted: bool, progress: Progress, bound: float | None
 ) -> CpSatAnswer:
-    """What CP-SAT says; `word` is its status, `bound` the last it gave on its way."""
+    """What CP-SAT says; `bound` is the last it gave on its way."""
+    word = str(response.status.name)
     status = {
         "OPTIMAL": Status.OPTIMAL,
         "FEASIBLE": Status.FEASIBLE,

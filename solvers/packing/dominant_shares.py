@@ -18,8 +18,9 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.dominant_shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_in_subprocess, solve_program
+from ..engines.cpsat import EXACT
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from ..proofs.tree import EXACT, integer_bound, nothing_below
+from ..proofs.tree import integer_bound, nothing_below
 from .fixed_servers import Cluster, evenly_filled, fixed_cluster
 
 

@@ -20,7 +20,7 @@ from ...models.program import LinearProgram
 from ...verify.program import Program
 from ...verify.reading import MOST_WORK, Refused, charge
 from ..engines import EngineAnswer, WarmStartedProgram
-from ..engines.cpsat import solve_with_cp_sat
+from ..engines.cpsat import nearest_integer, solve_with_cp_sat
 from ..outcome import Clock, Status, raise_if_interrupted
 from . import patience
 
@@ -51,9 +51,6 @@ AT_ONCE = 20_000_000
 
 FEW = 100
 """Cases of a tree after which CP-SAT is asked instead."""
-
-EXACT = 2.0**48
-"""Integers below it are far from each other as floats."""
 
 MOST_TRIED = 50
 """Columns that are compared where a case is split."""
@@ -141,8 +138,8 @@ def integer_bound(
     raise_if_interrupted(answer.stop)
     if answer.status is Status.INFEASIBLE:
         return math.inf
-    exact = answer.bound is not None and above < answer.bound < EXACT
-    return float(round(answer.bound or 0.0)) if exact else None
+    exact = None if answer.bound is None else nearest_integer(answer.bound)
+    return None if exact is None or exact <= above else float(exact)
 
 
 def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:

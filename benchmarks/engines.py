@@ -212,7 +212,6 @@ def main() -> int:
     command.add_argument("--programs", type=int, default=4000)
     command.add_argument("--seed", type=int, default=0)
     asked = command.parse_args()
-    engines: tuple[EngineName, ...]
     rows, solved, wrong = Rows(asked.json), Counter[str](), 0
     programs = [("mixed", "1.14.0", wrong_in_1_14())]
     for number in range(asked.programs // 10):
@@ -222,16 +221,11 @@ def main() -> int:
         rng = np.random.default_rng([asked.seed, number])
         programs.append((kind, feature, draw(rng, kind, feature)))
     for number, (kind, feature, program) in enumerate(programs):
-        engines = ("highs", "cp-sat")
-        if not (np.isfinite(program.lower).all() and np.isfinite(program.upper).all()):
-            engines = ("highs",)
-        if feature == WIDE:  # beyond the tolerances of HiGHS; integers by themselves in the oracle
-            engines, exact = (
-                ("cp-sat",),
-                exact_optimum(replace(program, integer=program.upper <= 1)),
-            )
-        else:
-            exact = exact_optimum(program)
+        # wide ones are beyond the tolerances of HiGHS, and integers by themselves in the oracle
+        wide = feature == WIDE
+        exact = exact_optimum(replace(program, integer=program.upper <= 1) if wide else program)
+        finite = np.isfinite(program.lower).all() and np.isfinite(program.upper).all()
+        engines: tuple[EngineName, ...] = ("highs",) * (not wide) + ("cp-sat",) * bool(finite)
         for engine in engines:
             on_grid = engine == "cp-sat" and kind != "integer"
             answer = solve_program(program, engine=engine, time_limit=SECONDS if on_grid else None)

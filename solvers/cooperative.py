@@ -22,7 +22,7 @@ from ..instances.problem.option_types import validate_options
 from ..verify.cooperative import all_changes, change, settled
 
 Numbers = npt.NDArray[Any]
-Given = Any  # Sequence[Any] | Numbers | Mapping[Any, Any]: what is wrong is told by its coalition
+Given = Any  # a sequence or array by bit mask, or a mapping from coalitions; checked when read
 
 _PATIENCE = 5
 """Exchanges without progress after which Bland's rule (1977) chooses, which never cycles."""

@@ -28,17 +28,17 @@ import numpy as np
 from form import Rows, parser
 from made_clusters import MIXES, gpu_state
 
-from cotenant.advice.buying import buy
-from cotenant.advice.capacity import fit
-from cotenant.advice.default_scheduler import SCORINGS, left_pending
-from cotenant.advice.gpus import gpus
-from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.new_pods import with_shape
-from cotenant.advice.node_types import NodeType
-from cotenant.advice.plan import advise
-from cotenant.advice.reading import read_state
-from cotenant.advice.safety import safe
-from cotenant.advice.state import ClusterState, Node, Pod, Role
+from cotenant.cluster.judge.default_scheduler import SCORINGS, left_pending
+from cotenant.cluster.plan.buying import buy
+from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.gpus import gpus
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.safety import safe
+from cotenant.cluster.state.kubernetes import kubernetes_state
+from cotenant.cluster.state.new_pods import with_shape
+from cotenant.cluster.state.node_types import NodeType
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import ClusterState, Node, Pod, Role
 from cotenant.instances.packing.generators import cluster
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -24,18 +24,18 @@ from pathlib import Path
 import numpy as np
 from form import Rows, parser
 
-from cotenant.running.batch.coordinator import Coordinator
-from cotenant.running.batch.dispatch import Ended
-from cotenant.running.batch.queue import QueuedJob
-from cotenant.running.batch.queue_store import QueueStore
-from cotenant.running.batch.run import policy_of
-from cotenant.running.batch.settings import Settings
-from cotenant.running.batch.worker_runtime import Registered
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
-from cotenant.running.lab.penalty_model import PenaltyModel
-from cotenant.running.lab.profiles import profile_of
-from cotenant.running.lab.store import Store, opened
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
+from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.profiles import profile_of
+from cotenant.cluster.measure.store import Store, opened
+from cotenant.cluster.run.coordinator import Coordinator
+from cotenant.cluster.run.dispatch import Ended
+from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.queue_store import QueueStore
+from cotenant.cluster.run.run import policy_of
+from cotenant.cluster.run.settings import Settings
+from cotenant.cluster.run.worker_runtime import Registered
 
 ROUNDS = 6
 LIMIT = 1.0

@@ -410,7 +410,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         ("colocation", paired),
     ):  # fmt: skip
         yield Subject("foreign", name, ".json", made, (partial(_converted, name, ()),))
-    shop = (ROOT / "advice" / "data" / "shop.json").read_text()
+    shop = (ROOT / "cluster" / "state" / "data" / "shop.json").read_text()
     advised = (partial(command, "advise", "nodes"),)
     yield Subject("foreign", "kubernetes", ".json", json.loads(shop), advised)
     yield Subject("foreign", "profile", ".csv", PROFILE, (read_profile, read_pool), ",")

@@ -19,8 +19,8 @@ from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
-    from ..advice.plan import Advice
-    from ..advice.state import ClusterState
+    from ..cluster.plan.plan import Advice
+    from ..cluster.state.state import ClusterState
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class NodesOptions:
 
     def keeping(self, state: ClusterState) -> ClusterState:
         """The state with what is to be kept of each node taken off."""
-        from ..advice.safety import with_reserve
+        from ..cluster.plan.safety import with_reserve
 
         if self.keep in (None, "node"):
             return state
@@ -61,8 +61,8 @@ class NodesOptions:
         self, advice: Advice, say: Any, limits: dict[str, Any], asked: dict[str, Any]
     ) -> Advice:
         """The plan with the nodes that stay as spares, and with what pins cost."""
-        from ..advice.pins import dearest_pins
-        from ..advice.safety import surviving
+        from ..cluster.plan.pins import dearest_pins
+        from ..cluster.plan.safety import surviving
 
         if self.why_not and not advice.interrupted:
             pins = dearest_pins(advice, say=say, **limits, **asked)
@@ -85,8 +85,8 @@ def nodes(
 
     Prints the moves too, and what is proved of each answer.
     """
-    from ..advice.plan import advise
-    from ..advice.text_report import nodes_answer
+    from ..cluster.plan.plan import advise
+    from ..cluster.report.text_report import nodes_answer
     from ..instances.problem import write
 
     most = None if wanted.fail_above is None else share_of(wanted.fail_above)
@@ -137,9 +137,9 @@ def drain(
     Where nothing does, the fewest moves that empty them together. Where that cannot be, or with
     --surge, an order of nodes. Exit 1 when it is blocked.
     """
-    from ..advice.draining import drain as draining
-    from ..advice.draining import roll
-    from ..advice.resilience_report import (
+    from ..cluster.plan.draining import drain as draining
+    from ..cluster.plan.draining import roll
+    from ..cluster.report.resilience_report import (
         drain_answer,
         drain_document,
         rolling_answer,

@@ -18,9 +18,9 @@ from .codes import NO_ANSWER, NOT_KNOWN
 from .state_options import StateOptions
 
 if TYPE_CHECKING:
-    from ..advice.answer_page import AnswerPage
-    from ..advice.state import ClusterState
-    from ..advice.text_report import Answer
+    from ..cluster.report.answer_page import AnswerPage
+    from ..cluster.report.text_report import Answer
+    from ..cluster.state.state import ClusterState
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class ShowOptions:
         source : how they are read.
         outputs : other files that the command will write.
         """
-        from ..advice.emit import require_form
-        from ..advice.plan import require_kinds
-        from ..advice.text_report import warning_lines
+        from ..cluster.plan.plan import require_kinds
+        from ..cluster.report.emit import require_form
+        from ..cluster.report.text_report import warning_lines
         from ..solvers.outcome import validate_time_limit
 
         require_form(self.form)
@@ -89,12 +89,12 @@ class ShowOptions:
 
         Exits where the answer is not what was hoped for, or an interrupt cut its plan short.
         """
-        from ..advice.text_report import answer_lines
+        from ..cluster.report.text_report import answer_lines
         from ..solvers.interrupts import exit_code
 
         text = self.write_plan(answer)
         if self.report is not None:
-            from ..advice.nodes_page import answer_page
+            from ..cluster.report.nodes_page import answer_page
 
             write_report(answer_page(answer), self.report)
         if text is not None:
@@ -148,7 +148,7 @@ class PlanOptions(ShowOptions):
         NoSolution
             A plan is asked for, and nothing can be carried out.
         """
-        from ..advice.emit import emit
+        from ..cluster.report.emit import emit
         from ..instances.problem.files import write_text
 
         if self.plan is None and self.emit is None:
@@ -164,6 +164,6 @@ class PlanOptions(ShowOptions):
 
 def write_report(page: AnswerPage, path: Path) -> None:
     """Write the page of an answer, with the command that is running, and say so."""
-    from ..advice.answer_page import write_page
+    from ..cluster.report.answer_page import write_page
 
     say(f"{write_page(page, path, ['cotenant', *sys.argv[1:]])} written")

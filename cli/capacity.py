@@ -16,7 +16,7 @@ from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
-    from ..advice.state import ClusterState
+    from ..cluster.state.state import ClusterState
 
 Types = Annotated[
     str | None,
@@ -69,7 +69,7 @@ class NewOptions(AddOptions):
 
     def read(self, states: list[str]) -> ClusterState:
         """The state with the new pods."""
-        from ..advice.new_pods import with_shape
+        from ..cluster.state.new_pods import with_shape
 
         state = super().read(states)
         if self.shape is None:
@@ -93,9 +93,9 @@ def fit(
     Or with how many new nodes. Pending pods of the state are counted with them. Exit 1 when they
     do not all fit, even after the moves that were found; 3 when that is not known.
     """
-    from ..advice.capacity import fit as fitting
-    from ..advice.capacity_report import fit_answer
-    from ..advice.node_types import read_types, type_like
+    from ..cluster.plan.capacity import fit as fitting
+    from ..cluster.report.capacity_report import fit_answer
+    from ..cluster.state.node_types import read_types, type_like
 
     if types is not None and like is not None:
         raise InvalidOption("like is given beside types; expected one of them")
@@ -132,9 +132,9 @@ def buy(
     Exit 1 when some pods fit nowhere, or some moves have no order; 3 when it is not known whether
     some have to wait.
     """
-    from ..advice.buying import buy as buying
-    from ..advice.capacity_report import buy_answer, buy_document
-    from ..advice.node_types import read_types
+    from ..cluster.plan.buying import buy as buying
+    from ..cluster.report.capacity_report import buy_answer, buy_document
+    from ..cluster.state.node_types import read_types
 
     if types is None or (not states and source.add is None):
         what = "types" if types is None else "add"
@@ -166,9 +166,9 @@ def safe(
     would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.
     Exit 1 when some of it is not known to be safe.
     """
-    from ..advice.peaks import peaks
-    from ..advice.resilience_report import safe_answer, safe_document
-    from ..advice.safety import safe as losses
+    from ..cluster.plan.peaks import peaks
+    from ..cluster.plan.safety import safe as losses
+    from ..cluster.report.resilience_report import safe_answer, safe_document
 
     state = shown.read(states, source)
     with waiting("looking for places") as say:
@@ -188,8 +188,8 @@ def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
     The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
     broken.
     """
-    from ..advice.repairing import repair as repairing
-    from ..advice.resilience_report import repair_answer, repair_document
+    from ..cluster.plan.repairing import repair as repairing
+    from ..cluster.report.resilience_report import repair_answer, repair_document
 
     state = shown.read(states, source)
     with waiting("looking for what is broken") as say:

@@ -65,7 +65,7 @@ def kinds(ctx: Context, incomplete: str) -> list[str]:
 
 def formats(incomplete: str) -> list[str]:
     """Formats of files that begin so."""
-    from ..advice.reading import known_formats
+    from ..cluster.plan.formats import known_formats
 
     return _beginning([*known_formats(), "csv", "game", "json"], incomplete)
 

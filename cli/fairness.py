@@ -128,11 +128,11 @@ def fairness(
 
     Says why, too.
     """
-    from ..advice.fairness import emit as emitted
-    from ..advice.fairness import fairness_head, fairness_lines
-    from ..advice.fairness_tables import beside, debts_table
     from ..analysis.scheduling.fairness import fairness as judge
     from ..analysis.scheduling.fairness import span_seconds
+    from ..cluster.fairness.fairness import emit as emitted
+    from ..cluster.fairness.fairness import fairness_head, fairness_lines
+    from ..cluster.fairness.fairness_tables import beside, debts_table
 
     most = None if fail_above is None else share_of(fail_above)
     if emit not in (None, "slurm", "kueue"):
@@ -177,7 +177,7 @@ def fairness(
             texts += fairness_lines(judged)
         printed.append((head, () if as_json else tables, texts))
     if report is not None:
-        from ..advice.fairness_report import write_fairness_report
+        from ..cluster.fairness.fairness_report import write_fairness_report
 
         say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:

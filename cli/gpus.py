@@ -47,9 +47,9 @@ def gpus(
     All pods of it, or none: the fewest moves, or a proof that no moves do. Exit 1 when a gang that
     waits has no room, even after moves.
     """
-    from ..advice.gpus import gpus as cards_of
-    from ..advice.gpus_report import gpus_answer
-    from ..advice.new_pods import shape_requests
+    from ..cluster.plan.gpus import gpus as cards_of
+    from ..cluster.report.gpus_report import gpus_answer
+    from ..cluster.state.new_pods import shape_requests
 
     state = shown.read(states, source)
     shapes = [shape_requests(state, text) for text in sizes or ()]

@@ -145,8 +145,8 @@ def convert(
     ] = None,
 ) -> None:
     """Convert a file of a foreign format to an instance."""
-    from ..advice.reading import known_formats
     from ..analysis.packing.trees import game_in_efg
+    from ..cluster.plan.formats import known_formats
     from ..instances.coalitions import game_document
     from ..instances.problem import UnknownName, read, write
     from ..instances.problem.csv_headers import plain_form, plain_forms, unread

@@ -20,15 +20,15 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..cluster.measure.settings import Settings
 from ..instances.problem.errors import InvalidOption
-from ..running.lab.settings import Settings
 from ..solvers.interrupts import exit_code
 from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 from .derived import options_of
 
 if TYPE_CHECKING:
-    from ..running.lab.measurement_run import MeasurementStatus, Summary
+    from ..cluster.measure.measurement_run import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -112,8 +112,8 @@ def measure(
     Measures in random rounds, and gives intervals. The same command continues where it stopped:
     Ctrl-C or a crash loses only the run in progress.
     """
-    from ..running.lab.jobs import read_jobs
-    from ..running.lab.measure import measure as run
+    from ..cluster.measure.jobs import read_jobs
+    from ..cluster.measure.measure import measure as run
 
     jobs = read_jobs(file)
     require_writable(store, file)
@@ -160,9 +160,9 @@ def profiles(
 
     Shows also what drifts and what failed; with --out, writes the instance.
     """
+    from ..cluster.measure.profiles import profiles as read
     from ..instances.problem import write
     from ..instances.problem.emitted import file_word
-    from ..running.lab.profiles import profiles as read
 
     require_writable(out, store)
     found = read(store, time=None if time is None else time.value, confidence=confidence)

@@ -55,10 +55,10 @@ def pairs(
     Names the jobs by their ids, and says what sharing costs them.
     """
     from ..catalog import find
+    from ..cluster.run.pairs import advise_pairs, emit_pairs
+    from ..cluster.run.run import agent_options
     from ..instances.colocation.instance import Colocation
     from ..instances.problem.options import parse_options
-    from ..running.batch.pairs import advise_pairs, emit_pairs
-    from ..running.batch.run import agent_options
 
     chosen = given_method(method)
     function = chosen if callable(chosen) else find(Colocation.problem, chosen).resolve()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
-from ..running.batch.settings import Settings
+from ..cluster.run.settings import Settings
 from ..solvers.interrupts import exit_code
 from .arguments import Json, Options
 from .codes import NO_ANSWER
@@ -20,7 +20,7 @@ from .derived import options_of
 from .functions import given_method
 
 if TYPE_CHECKING:
-    from ..running.batch.status import QueueStatus, Summary
+    from ..cluster.run.status import QueueStatus, Summary
 
 
 class Unknown(StrEnum):
@@ -102,9 +102,9 @@ def run(
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
     """
     from ..analysis.report.page import require_report
+    from ..cluster.run.run import agent_options, method_of
+    from ..cluster.run.run import run as running
     from ..instances.problem.options import parse_options
-    from ..running.batch.run import agent_options, method_of
-    from ..running.batch.run import run as running
 
     chosen, function, _ = method_of(
         None if method is None else given_method(method), settings["seats"]
@@ -128,7 +128,7 @@ def run(
             **settings,
         )
     if report is not None:
-        from ..running.batch.report import write_queue_report
+        from ..cluster.run.report import write_queue_report
 
         say(f"{write_queue_report(store, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json:
@@ -199,7 +199,7 @@ def advice(
 
     For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
     """
-    from ..running.batch.job_advice import job_advice
+    from ..cluster.run.job_advice import job_advice
 
     found = job_advice(store, job, alpha=alpha)
     if as_json:

@@ -13,7 +13,7 @@ from ..analysis.report.console import say, waiting
 from .arguments import share_of
 
 if TYPE_CHECKING:
-    from ..advice.state import ClusterState
+    from ..cluster.state.state import ClusterState
 
 States = Annotated[
     list[str],
@@ -80,9 +80,9 @@ class StateOptions:
         NoSolution
             There are warnings, and the reading is strict.
         """
-        from ..advice.completeness import accepted
-        from ..advice.reading import CPU_RATIO, effort, read_state
-        from ..advice.text_report import warning_lines
+        from ..cluster.report.text_report import warning_lines
+        from ..cluster.state.completeness import accepted
+        from ..cluster.state.reading import CPU_RATIO, effort, read_state
         from ..instances.problem.errors import NoSolution
 
         if words := effort(states):

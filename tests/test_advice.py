@@ -36,16 +36,19 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
-from cotenant.advice.default_scheduler import left_pending
-from cotenant.advice.draining import drain
-from cotenant.advice.emit import emit
-from cotenant.advice.order import Ordered, ordered
-from cotenant.advice.plan import Advice, advise
-from cotenant.advice.quantities import readable
-from cotenant.advice.reading import read_state
-from cotenant.advice.scheduler_filters import Move, Scheduler, check_waves
-from cotenant.advice.selectors import satisfies
-from cotenant.advice.state import (
+from cotenant.cluster.judge.default_scheduler import left_pending
+from cotenant.cluster.judge.order import Ordered, ordered
+from cotenant.cluster.judge.scheduler_filters import Move, Scheduler, check_waves
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import Advice, advise
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.plan.wording import WIDTH, amount
+from cotenant.cluster.report.emit import emit
+from cotenant.cluster.report.text_report import LINES, still_idle
+from cotenant.cluster.state.quantities import readable
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.selectors import satisfies
+from cotenant.cluster.state.state import (
     COMPARED,
     NOT_COMPARED,
     ClusterState,
@@ -53,9 +56,6 @@ from cotenant.advice.state import (
     Pod,
     require_every_field,
 )
-from cotenant.advice.text_report import LINES, still_idle
-from cotenant.advice.to_packing import translate
-from cotenant.advice.wording import WIDTH, amount
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidOption,
@@ -555,7 +555,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
     module = "disruption" if part == "fewest_moves" else "plan"
     monkeypatch.setattr(f"cotenant.advice.{module}.{part}", interrupted)
     monkeypatch.setattr(
-        "cotenant.advice.plan.check_waves", lambda *given, **_: checked.append(given)
+        "cotenant.cluster.plan.plan.check_waves", lambda *given, **_: checked.append(given)
     )
     said: list[str] = []
     advice = advise(half_empty(), say=said.append)
@@ -631,7 +631,7 @@ def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.Monkey
     advice = advise(state(node("n1"), node("n2"), *pods))
     # the filters let no move of it be ordered, and nothing is claimed to be carried out
     assert advice.order.stuck
-    monkeypatch.setattr("cotenant.advice.plan.ordered", lambda *_: ordered_blindly(advice))
+    monkeypatch.setattr("cotenant.cluster.plan.plan.ordered", lambda *_: ordered_blindly(advice))
     with refused(InfeasibleSolution):
         advise(state(node("n1"), node("n2"), *pods))
 

@@ -18,10 +18,10 @@ from support.fake_api import serving
 from support.measured import DATA
 from support.terminal import run
 
-from cotenant.advice.emit import FREED
-from cotenant.advice.reading import read_state
+from cotenant.cluster.report.emit import FREED
+from cotenant.cluster.state.reading import read_state
 
-SHOP = Path(__file__).resolve().parents[1] / "advice" / "data" / "shop.json"
+SHOP = Path(__file__).resolve().parents[1] / "cluster" / "state" / "data" / "shop.json"
 SAMPLE = DATA / "clusters" / "k8s"
 
 needs_kubectl = pytest.mark.skipif(

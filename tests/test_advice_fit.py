@@ -13,12 +13,12 @@ from support.advice_words import buy_lines, fit_lines
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.buying import buy
-from cotenant.advice.capacity import fit
-from cotenant.advice.new_pods import new_pods, with_shape
-from cotenant.advice.node_types import read_types, type_like
-from cotenant.advice.reading import read_state
-from cotenant.advice.state import ClusterState, Role
+from cotenant.cluster.plan.buying import buy
+from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.state.new_pods import new_pods, with_shape
+from cotenant.cluster.state.node_types import read_types, type_like
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import ClusterState, Role
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 
 WEB = """apiVersion: v1

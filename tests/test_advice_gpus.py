@@ -15,15 +15,15 @@ from support.oracles.advice_program import fewest_moves as by_another_model
 from support.seeds import ranges
 from support.terminal import run
 
-from cotenant.advice.emit import emit
-from cotenant.advice.gang_admission import Admission, all_placed
-from cotenant.advice.gpus import MOST_GANGS, GpuAnswer, gpus
-from cotenant.advice.gpus_report import gpus_answer
-from cotenant.advice.new_pods import shape_requests
-from cotenant.advice.reading import read_state
-from cotenant.advice.state import CARD, CARDS, SCHEDULER, SHARES, ClusterState, Role
-from cotenant.advice.text_report import answer_lines
-from cotenant.advice.to_packing import translate
+from cotenant.cluster.plan.gang_admission import Admission, all_placed
+from cotenant.cluster.plan.gpus import MOST_GANGS, GpuAnswer, gpus
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.report.emit import emit
+from cotenant.cluster.report.gpus_report import gpus_answer
+from cotenant.cluster.report.text_report import answer_lines
+from cotenant.cluster.state.new_pods import shape_requests
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import CARD, CARDS, SCHEDULER, SHARES, ClusterState, Role
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.moves import MovesSearch

@@ -14,17 +14,17 @@ from support.advice_words import advice_lines, drain_lines
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.completeness import CODES, accepted
-from cotenant.advice.draining import drain
-from cotenant.advice.emit import emit
-from cotenant.advice.plan import advise
-from cotenant.advice.reading import bundled_states, read_state
-from cotenant.advice.resilience_report import drain_document
-from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.usage import Count, assume_requests
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.report.emit import emit
+from cotenant.cluster.report.resilience_report import drain_document
+from cotenant.cluster.state.completeness import CODES, accepted
+from cotenant.cluster.state.reading import bundled_states, read_state
+from cotenant.cluster.state.state import ClusterState, Role
+from cotenant.cluster.state.usage import Count, assume_requests
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 
-DATA = Path(__file__).resolve().parents[1] / "advice" / "data"
+DATA = Path(__file__).resolve().parents[1] / "cluster" / "state" / "data"
 SHOP = json.loads((DATA / "shop.json").read_text())
 
 
@@ -247,7 +247,7 @@ def test_names_that_hold_the_word_stay_as_they_are() -> None:
 
 
 def test_every_code_stands_in_the_page() -> None:
-    page = (DATA.parents[1] / "docs" / "howto" / "whole.md").read_text()
+    page = (DATA.parents[2] / "docs" / "howto" / "whole.md").read_text()
     assert [code for code in CODES if f"| `{code}` |" not in page] == []
 
 

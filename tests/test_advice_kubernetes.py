@@ -15,16 +15,16 @@ from support.advice_words import advice_lines, drain_lines, fit_lines
 from support.messages import refused
 from support.terminal import run
 
-from cotenant.advice.buying import buy
-from cotenant.advice.capacity import fit
-from cotenant.advice.draining import drain
-from cotenant.advice.emit import emit
-from cotenant.advice.fields import Fields
-from cotenant.advice.kubernetes import requests_of
-from cotenant.advice.node_types import daemon_pods, read_types
-from cotenant.advice.plan import advise
-from cotenant.advice.reading import read_state
-from cotenant.advice.state import Role
+from cotenant.cluster.plan.buying import buy
+from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.report.emit import emit
+from cotenant.cluster.state.fields import Fields
+from cotenant.cluster.state.kubernetes import requests_of
+from cotenant.cluster.state.node_types import daemon_pods, read_types
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import Role
 from cotenant.instances.problem.errors import InvalidFile
 
 

@@ -15,9 +15,14 @@ from support.advice_states import apart, listed, node, pod, state
 from support.messages import approved
 from support.terminal import run
 
-from cotenant.advice.answer_page import AnswerPage, Fill, PagePart, write_page
-from cotenant.advice.draining import drain
-from cotenant.advice.nodes_page import (
+from cotenant.analysis.report.picture import Chart
+from cotenant.cluster.judge.order import Ordered
+from cotenant.cluster.judge.scheduler_filters import Move
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import Advice, advise
+from cotenant.cluster.plan.wording import amount
+from cotenant.cluster.report.answer_page import AnswerPage, Fill, PagePart, write_page
+from cotenant.cluster.report.nodes_page import (
     ARRIVES,
     MAX_RESOURCES,
     MOVES,
@@ -27,15 +32,10 @@ from cotenant.advice.nodes_page import (
     nodes_page,
     plan_part,
 )
-from cotenant.advice.order import Ordered
-from cotenant.advice.plan import Advice, advise
-from cotenant.advice.reading import read_state
-from cotenant.advice.resilience_report import drain_answer
-from cotenant.advice.scheduler_filters import Move
-from cotenant.advice.state import StateWarning
-from cotenant.advice.text_report import limit_words
-from cotenant.advice.wording import amount
-from cotenant.analysis.report.picture import Chart
+from cotenant.cluster.report.resilience_report import drain_answer
+from cotenant.cluster.report.text_report import limit_words
+from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import StateWarning
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib")
 pytest.importorskip("jinja2", reason="the page needs jinja2")

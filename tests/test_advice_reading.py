@@ -33,13 +33,13 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
-from cotenant.advice.draining import drain
-from cotenant.advice.emit import emit
-from cotenant.advice.plan import advise
-from cotenant.advice.reading import bundled_states, read_state
-from cotenant.advice.scheduler_filters import Scheduler
-from cotenant.advice.state import Pod, Role
-from cotenant.advice.to_packing import translate
+from cotenant.cluster.judge.scheduler_filters import Scheduler
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.report.emit import emit
+from cotenant.cluster.state.reading import bundled_states, read_state
+from cotenant.cluster.state.state import Pod, Role
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
 from cotenant.instances.problem.quantities import amount, quantity
 

@@ -14,15 +14,15 @@ from support.advice_words import advice_lines, drain_lines, repair_lines, rollin
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.draining import drain, roll
-from cotenant.advice.peaks import TOGETHER, peaks
-from cotenant.advice.pins import dearest_pins
-from cotenant.advice.plan import advise
-from cotenant.advice.reading import read_state
-from cotenant.advice.repairing import repair
-from cotenant.advice.safety import safe, surviving, with_reserve
-from cotenant.advice.scheduler_filters import check_waves
-from cotenant.advice.text_report import LINES
+from cotenant.cluster.judge.scheduler_filters import check_waves
+from cotenant.cluster.plan.draining import drain, roll
+from cotenant.cluster.plan.peaks import TOGETHER, peaks
+from cotenant.cluster.plan.pins import dearest_pins
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.repairing import repair
+from cotenant.cluster.plan.safety import safe, surviving, with_reserve
+from cotenant.cluster.report.text_report import LINES
+from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, NoSolution
 
 

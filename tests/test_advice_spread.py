@@ -11,12 +11,12 @@ from support.advice_cases import spreads_over_nodes
 from support.advice_states import HOST, node, pod, spread, state
 from support.seeds import ranges
 
-from cotenant.advice.buying import buy
-from cotenant.advice.draining import drain
-from cotenant.advice.node_types import NodeType
-from cotenant.advice.plan import advise
-from cotenant.advice.repairing import repair
-from cotenant.advice.state import ClusterState, Node
+from cotenant.cluster.plan.buying import buy
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.repairing import repair
+from cotenant.cluster.state.node_types import NodeType
+from cotenant.cluster.state.state import ClusterState, Node
 
 
 def spread_pods(

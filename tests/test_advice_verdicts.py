@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from support.measured import DATA
 
-from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.scheduler_filters import Scheduler
-from cotenant.advice.state import ClusterState
+from cotenant.cluster.judge.scheduler_filters import Scheduler
+from cotenant.cluster.state.kubernetes import kubernetes_state
+from cotenant.cluster.state.state import ClusterState
 
 VERDICTS = DATA / "cases" / "clusters" / "scheduler-verdicts.jsonl.gz"
 

@@ -57,7 +57,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = Path(__file__).parents[1]
     copy = tmp_path_factory.mktemp("checkout") / "cotenant"
     for folder in (
-        "analysis", "baselines", "cli", "instances", "models", "running", "solvers", "verify",
+        "analysis", "baselines", "cli", "cluster", "instances", "models", "solvers", "verify",
     ):  # fmt: skip
         shutil.copytree(root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("__init__.py", "catalog.py"):

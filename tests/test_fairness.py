@@ -12,13 +12,13 @@ from support.measured import DATA
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.fairness import emit, fairness_head, fairness_lines, verdict
-from cotenant.advice.fairness_report import write_fairness_report
-from cotenant.advice.fairness_tables import Further, debts_table
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import Fit, Fitted, fit
+from cotenant.cluster.fairness.fairness import emit, fairness_head, fairness_lines, verdict
+from cotenant.cluster.fairness.fairness_report import write_fairness_report
+from cotenant.cluster.fairness.fairness_tables import Further, debts_table
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits

@@ -27,13 +27,18 @@ from support.kueue_objects import (
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.advice.fairness import emit, fairness_lines
-from cotenant.advice.fairness_report import write_fairness_report
-from cotenant.advice.fairness_tables import Further, change_table, rules_table, windows_table
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, span_seconds
 from cotenant.analysis.scheduling.fit import fit, played, present_weights
 from cotenant.analysis.scheduling.views import filled, views
 from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
+from cotenant.cluster.fairness.fairness import emit, fairness_lines
+from cotenant.cluster.fairness.fairness_report import write_fairness_report
+from cotenant.cluster.fairness.fairness_tables import (
+    Further,
+    change_table,
+    rules_table,
+    windows_table,
+)
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.kueue import KUEUE_COMMAND, read_kueue

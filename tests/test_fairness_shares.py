@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
 
-from cotenant.advice.fairness import fairness_head, fairness_lines, headline, known_to
-from cotenant.advice.fairness_tables import debts_table, rules_table
 from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import present_weights
 from cotenant.analysis.scheduling.views import views
 from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
+from cotenant.cluster.fairness.fairness import fairness_head, fairness_lines, headline, known_to
+from cotenant.cluster.fairness.fairness_tables import debts_table, rules_table
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 

@@ -55,8 +55,8 @@ else:
 """
 
 ON_WORKERS = """
-from cotenant.running.batch.dispatch import machines_of
-from cotenant.running.batch.worker_runtime import Wanted
+from cotenant.cluster.run.dispatch import machines_of
+from cotenant.cluster.run.worker_runtime import Wanted
 
 with machines_of(Wanted("", [], overlap=True), dask=None, local=1) as fleet:
     print(len(fleet.all()), fleet._cluster.client.run(os.getenv, "PYTHONPATH").values())

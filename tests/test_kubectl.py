@@ -21,7 +21,7 @@ from cotenant.cli.kubectl import RESOURCES, main
 from cotenant.solvers.compiled import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
-SHOP = json.loads((ROOT / "advice" / "data" / "shop.json").read_text())
+SHOP = json.loads((ROOT / "cluster" / "state" / "data" / "shop.json").read_text())
 PAGE = (ROOT / "docs" / "howto" / "kubectl.md").read_text()
 
 
@@ -68,7 +68,7 @@ def config_of(folder: Path, address: str) -> str:
 
 @pytest.mark.slow
 def test_what_kubectl_lists_is_answered_with_the_rest_of_the_arguments(tmp_path: Path) -> None:
-    places = fake_kubectl(tmp_path, f"/bin/cat {ROOT}/advice/data/shop.json")
+    places = fake_kubectl(tmp_path, f"/bin/cat {ROOT}/cluster/state/data/shop.json")
     line = ["drain", "n-6", "--context", "a b", "--json", "--kubeconfig=c", "--details"]
     done = plugin(*line, home=tmp_path, path=places)
     assert (tmp_path / "arguments").read_text().splitlines() == [

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import cotenant
-from cotenant.advice.reading import known_formats
 from cotenant.analysis.run.result import Result
+from cotenant.cluster.plan.formats import known_formats
 from cotenant.instances.coalitions import game_document
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError
 from cotenant.instances.problem.registry import problem_named, resolve
@@ -136,7 +136,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[], Any]]] = {
         "cotenant": 1, "problem": "game", "name": "g", "names": ["a", "b"], "values": [0, 1, 2, 4]}),
     "game by name": ("game", lambda: {"values": {"a": 1, "a,b": 4, "b": 2.5}}),
     "kubernetes": (
-        "kubernetes", lambda: json.loads((ROOT / "advice" / "data" / "shop.json").read_text())),
+        "kubernetes", lambda: json.loads((ROOT / "cluster" / "state" / "data" / "shop.json").read_text())),
     "result": ("result", lambda: cotenant.solve(cotenant.read("quanta/tiny"), "horizon").document()),
 }  # fmt: skip
 

@@ -25,9 +25,9 @@ from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
+from cotenant.cluster.run.run import policy_of
 from cotenant.instances.packing import Placement
 from cotenant.instances.problem import InvalidOption
-from cotenant.running.batch.run import policy_of
 from cotenant.solvers.outcome import Outcome, Status
 
 TINY = cotenant.read("colocation/tiny")

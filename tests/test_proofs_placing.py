@@ -18,8 +18,8 @@ from support.messages import approved, refused
 from support.oracles.placement import WEB, Best, answers, best, odd, state
 from support.proved import Document, Proved, case_of, content_of, has_point, proved
 
-from cotenant.advice.reading import read_state
-from cotenant.advice.to_packing import translate
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.state.reading import read_state
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.generators import cluster
 from cotenant.instances.packing.placement_constraints import present_counts

@@ -70,10 +70,10 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page of a plan for a cluster, with warnings."""
     from dataclasses import replace
 
-    from cotenant.advice.answer_page import write_page
-    from cotenant.advice.nodes_page import nodes_page
-    from cotenant.advice.plan import advise
-    from cotenant.advice.reading import read_state
+    from cotenant.cluster.plan.plan import advise
+    from cotenant.cluster.report.answer_page import write_page
+    from cotenant.cluster.report.nodes_page import nodes_page
+    from cotenant.cluster.state.reading import read_state
 
     page = nodes_page(advise(read_state(["state/shop"]), time_limit=20, frontier=3))
     page = replace(page, warnings=(("One namespace only.", "Add -A."),))

@@ -14,10 +14,10 @@ from support.terminal import run
 import cotenant
 from cotenant.cli.measuring import _seconds
 from cotenant.cli.running import _print_summary
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.run.status import Summary
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.running.batch.status import Summary
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measure import measure
 
 
 @pytest.fixture

@@ -31,12 +31,12 @@ from support.processes import (
 )
 from support.terminal import run
 
-from cotenant.running.batch.queue_store import QueueStore
-from cotenant.running.batch.worker_runtime import _started
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measure import measure
-from cotenant.running.lab.profiles import profile_of, profiles
-from cotenant.running.lab.store import opened
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.measure.profiles import profile_of, profiles
+from cotenant.cluster.measure.store import opened
+from cotenant.cluster.run.queue_store import QueueStore
+from cotenant.cluster.run.worker_runtime import _started
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
@@ -152,7 +152,7 @@ def test_a_killed_worker_takes_its_group_along_and_another_takes_its_place(lab: 
         until(lambda: len(lines(lab, "begun")) == 4)
         before = [one for one in marked(lab) if "sleep" in one.name()]
         workers = [
-            one for one in marked(lab) if "cotenant.running.batch.worker" in " ".join(one.cmdline())
+            one for one in marked(lab) if "cotenant.cluster.run.worker" in " ".join(one.cmdline())
         ]
         assert len(workers) == 2
         (lab / "go").touch()
@@ -249,8 +249,8 @@ def test_on_a_scheduler_a_killed_coordinators_groups_go_on_and_are_taken_over(la
 
 
 def test_what_dead_workers_left_is_killed_before_a_machine_registers(tmp_path: Path) -> None:
-    from cotenant.running.batch.worker_runtime import _take_over
-    from cotenant.running.lab.command import TOKEN
+    from cotenant.cluster.measure.command import TOKEN
+    from cotenant.cluster.run.worker_runtime import _take_over
 
     words = [sys.executable, "-c", "import time; time.sleep(600)"]
     with (

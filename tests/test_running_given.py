@@ -16,14 +16,13 @@ import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import refused
 
-from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running.lab import command
-from cotenant.running.lab.jobs import Job, read_jobs
-from cotenant.running.lab.measure import measure as run
-from cotenant.running.lab.measurement_run import Summary
-from cotenant.running.lab.profiles import profiles
-from cotenant.running.lab.store import opened
-from cotenant.running.lab.topology import (
+from cotenant.cluster.measure import command
+from cotenant.cluster.measure.jobs import Job, read_jobs
+from cotenant.cluster.measure.measure import measure as run
+from cotenant.cluster.measure.measurement_run import Summary
+from cotenant.cluster.measure.profiles import profiles
+from cotenant.cluster.measure.store import opened
+from cotenant.cluster.measure.topology import (
     Seats,
     Topology,
     choose_seats,
@@ -33,6 +32,7 @@ from cotenant.running.lab.topology import (
     read_topology,
     require_pinning,
 )
+from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
 
 GOOD = '[[job]]\nname = "a"\ncommand = ["true"]\n'
 TWO = np.array([[0.1, 0.3], [0.05, 0.2]])

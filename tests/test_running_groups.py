@@ -21,22 +21,22 @@ from support.running_cases import Begin, measured_lab, runs_on_the_store, store_
 from support.terminal import run
 
 from cotenant.analysis.colocation.batches import Waiting
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.profiles import profile_of
+from cotenant.cluster.measure.statistics import Estimate
+from cotenant.cluster.measure.store import opened
+from cotenant.cluster.run.agents import assess
+from cotenant.cluster.run.group_agents import GroupAgents
+from cotenant.cluster.run.placement import GroupEstimates, Placer, group_estimates
+from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.run import policy_of
+from cotenant.cluster.run.settings import Settings
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.groups import check
 from cotenant.instances.groups.instance import MOST_SEATS
 from cotenant.instances.groups.stability import mean_penalty
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.running.batch.agents import assess
-from cotenant.running.batch.group_agents import GroupAgents
-from cotenant.running.batch.placement import GroupEstimates, Placer, group_estimates
-from cotenant.running.batch.queue import QueuedJob
-from cotenant.running.batch.run import policy_of
-from cotenant.running.batch.settings import Settings
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.penalty_model import PenaltyModel
-from cotenant.running.lab.profiles import profile_of
-from cotenant.running.lab.statistics import Estimate
-from cotenant.running.lab.store import opened
 
 Box = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -255,7 +255,7 @@ def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(begin: 
 def test_a_job_that_was_not_among_all_for_most_of_its_time_teaches_nothing_of_the_group(
     begin: Begin,
 ) -> None:
-    from cotenant.running.lab.store import StoredMeasurement
+    from cotenant.cluster.measure.store import StoredMeasurement
 
     seen = profile_of(begin([], SimulatedMachines(1, lambda kinds: 1.0)).rows).seen
     for number in range(3):
@@ -272,9 +272,9 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
 ) -> None:
     pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
     pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
-    from cotenant.running.lab import sleeper
-    from cotenant.running.lab.command import TOKEN
-    from cotenant.running.lab.measure import measure
+    from cotenant.cluster.measure import sleeper
+    from cotenant.cluster.measure.command import TOKEN
+    from cotenant.cluster.measure.measure import measure
 
     truth = {"a": {"a": 0.1, "b": 0.3}, "b": {"a": 0.05, "b": 0.1}}
     jobs = []

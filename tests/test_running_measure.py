@@ -15,13 +15,11 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.instances.colocation.stability import blocking_pairs
-from cotenant.instances.problem.errors import InvalidOption
-from cotenant.running.lab.measure import measure
-from cotenant.running.lab.measurement_run import MeasurementStatus, Summary
-from cotenant.running.lab.plan import LEAST_LOOKS, first_pairs, useful_pairs
-from cotenant.running.lab.profiles import profiles
-from cotenant.running.lab.statistics import (
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.measure.measurement_run import MeasurementStatus, Summary
+from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs, useful_pairs
+from cotenant.cluster.measure.profiles import profiles
+from cotenant.cluster.measure.statistics import (
     Observations,
     estimate,
     jackknife_plus,
@@ -29,7 +27,9 @@ from cotenant.running.lab.statistics import (
     rounds_needed,
     student,
 )
-from cotenant.running.lab.store import StoredMeasurement, opened
+from cotenant.cluster.measure.store import StoredMeasurement, opened
+from cotenant.instances.colocation.stability import blocking_pairs
+from cotenant.instances.problem.errors import InvalidOption
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
 WORK = (5.0, 8.0, 12.0)

@@ -19,9 +19,9 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.run.pairs import advise_pairs, emit_pairs, hostnames
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.running.batch.pairs import advise_pairs, emit_pairs, hostnames
-from cotenant.running.lab.measure import measure
 
 SLOWDOWNS = ",x264,vips,dedup\nx264,1.1,1.3,1.02\nvips,1.05,1.25,1.01\ndedup,1.0,1.18,1.05\n"
 JOBS = """JOBID|NAME|STATE|NODES

@@ -19,14 +19,14 @@ import pytest
 from support.messages import approved
 from support.processes import PATIENCE, carrying, cotenant_process, needs_two_cpus, sleeping, until
 
-from cotenant.running.lab import supervisor
-from cotenant.running.lab.command import TOKEN, Computer, kill_leftovers
-from cotenant.running.lab.jobs import Job, read_jobs
-from cotenant.running.lab.measure import measure
-from cotenant.running.lab.measurement import Measurement, MeasurementRequest
-from cotenant.running.lab.profiles import profiles
-from cotenant.running.lab.store import opened
-from cotenant.running.lab.topology import Seats
+from cotenant.cluster.measure import supervisor
+from cotenant.cluster.measure.command import TOKEN, Computer, kill_leftovers
+from cotenant.cluster.measure.jobs import Job, read_jobs
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.measure.measurement import Measurement, MeasurementRequest
+from cotenant.cluster.measure.profiles import profiles
+from cotenant.cluster.measure.store import opened
+from cotenant.cluster.measure.topology import Seats
 
 psutil = pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 pytestmark = needs_two_cpus

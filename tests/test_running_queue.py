@@ -30,16 +30,16 @@ from support.running_cases import (  # noqa: F401
 )
 
 from cotenant.baselines.colocation import greedy
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.profiles import profile_of, profiles
+from cotenant.cluster.run.coordinator import Coordinator
+from cotenant.cluster.run.first_come import first_come_groups
+from cotenant.cluster.run.placement import GroupEstimates
+from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.waiting_jobs import WaitingQueue
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
-from cotenant.running.batch.coordinator import Coordinator
-from cotenant.running.batch.first_come import first_come_groups
-from cotenant.running.batch.placement import GroupEstimates
-from cotenant.running.batch.queue import QueuedJob
-from cotenant.running.batch.waiting_jobs import WaitingQueue
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.penalty_model import PenaltyModel
-from cotenant.running.lab.profiles import profile_of, profiles
 
 
 @pytest.mark.parametrize("seed", range(6))

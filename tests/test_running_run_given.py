@@ -19,17 +19,17 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.analysis.run.lock import locked
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.measure.profiles import profiles
+from cotenant.cluster.measure.store import opened
+from cotenant.cluster.run.job_advice import job_advice
+from cotenant.cluster.run.pairs import advise_pairs
+from cotenant.cluster.run.queue import QueuedJob, read_queue
+from cotenant.cluster.run.queue_store import PlacedGroup, QueueStore
+from cotenant.cluster.run.run import policy_of
+from cotenant.cluster.run.run import run as run_queue
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
-from cotenant.running.batch.job_advice import job_advice
-from cotenant.running.batch.pairs import advise_pairs
-from cotenant.running.batch.queue import QueuedJob, read_queue
-from cotenant.running.batch.queue_store import PlacedGroup, QueueStore
-from cotenant.running.batch.run import policy_of
-from cotenant.running.batch.run import run as run_queue
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measure import measure
-from cotenant.running.lab.profiles import profiles
-from cotenant.running.lab.store import opened
 
 pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 
@@ -153,7 +153,7 @@ def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
 
 def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     from cotenant.cli.running import status_words
-    from cotenant.running.batch.status import QueueStatus
+    from cotenant.cluster.run.status import QueueStatus
 
     status = QueueStatus(
         120, 31000, 800, 1000, 160000, 12, 0.021, 0.004, 0.019, 120, 1400, 7, "x264: exit 139"

@@ -12,9 +12,9 @@ from support.scheduling_cases import KINDS, small_instance
 from support.terminal import run
 
 import cotenant
-from cotenant.advice.fairness import fairness_head, fairness_lines
 from cotenant.analysis.scheduling.audit import audit_file
 from cotenant.analysis.scheduling.fairness import fairness
+from cotenant.cluster.fairness.fairness import fairness_head, fairness_lines
 from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import (
     CotenantError,

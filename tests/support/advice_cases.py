@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.advice.buying import Purchase, buy
-from cotenant.advice.capacity import fit
-from cotenant.advice.costs import price_of
-from cotenant.advice.draining import drain
-from cotenant.advice.kubernetes import AUTOSCALER, kubernetes_state
-from cotenant.advice.node_types import NodeType, daemon_pods, with_nodes
-from cotenant.advice.peaks import alone, peaks
-from cotenant.advice.pending import standing_still
-from cotenant.advice.plan import Advice, advise
-from cotenant.advice.repairing import repair
-from cotenant.advice.safety import safe, with_spares, without
-from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
-from cotenant.advice.selectors import selects
-from cotenant.advice.state import ClusterState, Growth, Node, Pod, Role, cordoned
-from cotenant.advice.to_packing import translate
+from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
+from cotenant.cluster.plan.buying import Purchase, buy
+from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.costs import price_of
+from cotenant.cluster.plan.draining import drain
+from cotenant.cluster.plan.peaks import alone, peaks
+from cotenant.cluster.plan.pending import standing_still
+from cotenant.cluster.plan.plan import Advice, advise
+from cotenant.cluster.plan.repairing import repair
+from cotenant.cluster.plan.safety import safe, with_spares, without
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
+from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes
+from cotenant.cluster.state.selectors import selects
+from cotenant.cluster.state.state import ClusterState, Growth, Node, Pod, Role, cordoned
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import HOST, ZONE, random_list, random_spread
 from support.oracles.advice import best_placement, fewest_reached, joint_placements

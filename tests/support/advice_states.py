@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.scheduler_filters import Scheduler
-from cotenant.advice.state import ClusterState
+from cotenant.cluster.judge.scheduler_filters import Scheduler
+from cotenant.cluster.state.kubernetes import kubernetes_state
+from cotenant.cluster.state.state import ClusterState
 from support.advice_further import HOST, REQUIRED, ZONE, further
 
 

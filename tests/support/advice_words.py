@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cotenant.advice.buying import Purchase
-from cotenant.advice.capacity import Fit
-from cotenant.advice.capacity_report import buy_answer, fit_answer
-from cotenant.advice.draining import Draining, Rolling
-from cotenant.advice.peaks import Peaks
-from cotenant.advice.plan import Advice
-from cotenant.advice.repairing import Repair
-from cotenant.advice.resilience_report import (
+from cotenant.cluster.plan.buying import Purchase
+from cotenant.cluster.plan.capacity import Fit
+from cotenant.cluster.plan.draining import Draining, Rolling
+from cotenant.cluster.plan.peaks import Peaks
+from cotenant.cluster.plan.plan import Advice
+from cotenant.cluster.plan.repairing import Repair
+from cotenant.cluster.plan.safety import Loss
+from cotenant.cluster.report.capacity_report import buy_answer, fit_answer
+from cotenant.cluster.report.resilience_report import (
     drain_answer,
     repair_answer,
     rolling_answer,
     safe_answer,
 )
-from cotenant.advice.safety import Loss
-from cotenant.advice.state import ClusterState
-from cotenant.advice.text_report import answer_lines, nodes_answer
+from cotenant.cluster.report.text_report import answer_lines, nodes_answer
+from cotenant.cluster.state.state import ClusterState
 
 
 def advice_lines(advice: Advice, details: bool = False) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cotenant.running.batch.dispatch import Ended
-from cotenant.running.batch.worker_runtime import Registered
-from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
+from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
+from cotenant.cluster.run.dispatch import Ended
+from cotenant.cluster.run.worker_runtime import Registered
 
 
 class SimulatedMachines:
-    """See `cotenant.running.batch.dispatch.Machines`; time goes on only by `step`.
+    """See `cotenant.cluster.run.dispatch.Machines`; time goes on only by `step`.
 
     Parameters
     ----------

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measurement import JobRuns, Measurement, MeasurementRequest, Run
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
 
 
 class SimulatedMachine:
-    """Runs jobs named "0", "1", ...; see `cotenant.running.lab.measurement.Machine`.
+    """Runs jobs named "0", "1", ...; see `cotenant.cluster.measure.measurement.Machine`.
 
     Parameters
     ----------

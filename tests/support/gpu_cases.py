@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.advice.card_room import count_slots, with_slots
-from cotenant.advice.gang_admission import admit
-from cotenant.advice.kubernetes import kubernetes_state
-from cotenant.advice.scheduler_filters import Scheduler, check_arrivals
-from cotenant.advice.solve_budget import SolveBudget
-from cotenant.advice.state import ClusterState, Role
-from cotenant.advice.to_packing import translate
+from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
+from cotenant.cluster.plan.card_room import count_slots, with_slots
+from cotenant.cluster.plan.gang_admission import admit
+from cotenant.cluster.plan.solve_budget import SolveBudget
+from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.state.kubernetes import kubernetes_state
+from cotenant.cluster.state.state import ClusterState, Role
 from support.advice_cases import Claim, _counts_others
 from support.advice_states import listed, node, pod, random_list
 from support.oracles.advice import Goals, joint_placements

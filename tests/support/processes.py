@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from cotenant.running.lab import sleeper
-from cotenant.running.lab.jobs import Job
+from cotenant.cluster.measure import sleeper
+from cotenant.cluster.measure.jobs import Job
 
 PATIENCE = 120.0  # seconds that a loaded machine may take for what is done at once
 

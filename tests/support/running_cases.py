@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from cotenant.baselines.colocation import greedy
+from cotenant.cluster.measure.jobs import Job
+from cotenant.cluster.measure.measure import measure
+from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.profiles import profile_of
+from cotenant.cluster.measure.store import Store, opened
+from cotenant.cluster.run.coordinator import Coordinator
+from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.queue_store import QueueStore
+from cotenant.cluster.run.settings import Settings
+from cotenant.cluster.run.status import Summary
 from cotenant.instances.colocation import Colocation
-from cotenant.running.batch.coordinator import Coordinator
-from cotenant.running.batch.queue import QueuedJob
-from cotenant.running.batch.queue_store import QueueStore
-from cotenant.running.batch.settings import Settings
-from cotenant.running.batch.status import Summary
-from cotenant.running.lab.jobs import Job
-from cotenant.running.lab.measure import measure
-from cotenant.running.lab.penalty_model import PenaltyModel
-from cotenant.running.lab.profiles import profile_of
-from cotenant.running.lab.store import Store, opened
 from support.fake_machine import SimulatedMachine, simulated_jobs
 
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])

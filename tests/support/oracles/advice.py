@@ -7,8 +7,8 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from cotenant.advice.scheduler_filters import Scheduler
-from cotenant.advice.state import ClusterState, Role
+from cotenant.cluster.judge.scheduler_filters import Scheduler
+from cotenant.cluster.state.state import ClusterState, Role
 
 
 def workers(state: ClusterState, where: dict[int, str]) -> int:

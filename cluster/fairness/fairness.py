@@ -1,0 +1,386 @@
+"""Who is owed what on a cluster, in words; and weights or QOS that would have been nearer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...analysis.scheduling.audit import window_notes
+from ...analysis.scheduling.causes import Cause
+from ...analysis.scheduling.fairness import HOUR, Fairness, moment
+from ...analysis.scheduling.fit import Fitted, fit
+from ...instances.problem.emitted import comment, quoted
+from ...instances.problem.errors import InvalidOption
+from ...instances.scheduling.accounts import waits
+from ...instances.scheduling.units import Unit
+from ..plan.wording import NAMED, some, wrapped
+
+EVEN = 0.001
+"""Debts below this part of all work are called even."""
+
+EXPLAINED = 8
+"""Accounts whose causes are printed, those of the largest debts; --json has all."""
+
+FLOWS = (
+    "what ran on whose share is a bookkeeping of hours, the largest three of each account, and no "
+    "division of its debt: they need not add up to it"
+)
+
+GAME = {
+    "REF": "what coalitions would have done is REF, recursively fair, each of them played",
+    "FIFO": "coalitions are taken to serve first in, first out (all are played; recursively fair "
+    "ones would take too long)",
+    "RAND": "coalitions are taken to serve first in, first out, and only a sample is played",
+}
+
+
+def fairness_head(judged: Fairness) -> list[str]:
+    """Who is judged, when, and how much is owed in all; who is owed what is a table."""
+    return wrapped([headline(judged), f"  {period(judged)}"])
+
+
+def verdict(judged: Fairness) -> str:
+    """Who is owed how much, and who owes, in a sentence; "" where all are even."""
+    parts = []
+    for sign, verb in ((1, "is owed"), (-1, "owes")):
+        debts = [
+            (judged.names[u], amount(abs(float(judged.owed[u]))))
+            for u in np.argsort(-sign * judged.owed, kind="stable").tolist()
+            if sign * judged.owed[u] > known_to(judged, u)
+        ]
+        if debts:
+            (first, most), *others = debts
+            begin = f"{first} {verb} {most} {judged.unit.hours}"
+            parts.append(some([begin, *(f"{name} {hours}" for name, hours in others)], 4))
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def fairness_lines(judged: Fairness) -> list[str]:
+    """Account by account: debts, causes, what would have happened alone; and what the numbers rest
+    on.
+    """
+    lines: list[str] = []
+    even = []
+    if not judged.work.any():
+        return wrapped([f"  {words}" for words in rests_on(judged)])
+    largest = np.argsort(-np.abs(judged.owed), kind="stable")[:EXPLAINED]
+    for u in np.argsort(-judged.owed, kind="stable").tolist():
+        if abs(judged.owed[u]) <= known_to(judged, u):
+            even.append(judged.names[u])
+            continue
+        lines.append(f"  {_debt(judged, u)}")
+        if u not in largest:
+            continue
+        lines += [f"    {because(judged, u, cause)}" for cause in judged.causes(u)]
+        lines.append(f"    {alone_words(judged, u)}")
+    if lines:
+        lines.append(f"  {FLOWS}")
+    if even:
+        lines.append(f"  even: {some(even)}")
+    lines += [f"  {words}" for words in rests_on(judged)]
+    return wrapped(lines)
+
+
+def emit(judged: Fairness, form: str = "slurm") -> str:
+    """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
+    schedule, with what that would have changed; the nearer of the two, the other as a comment. Of a
+    Kueue: weights of its queues. Nothing here runs them.
+
+    Raises
+    ------
+    InvalidOption
+        The organizations are not accounts, or not queues; another form.
+    """
+    if form not in ("slurm", "kueue"):
+        raise InvalidOption(f"emit is {form!r}; expected slurm or kueue")
+    kueue = form == "kueue"
+    if judged.found.kind != ("queue" if kueue else "account"):
+        raise InvalidOption(
+            "emit is kueue, which sets the weights of queues; give what kubectl lists of a Kueue, "
+            "and leave out by and mapping"
+            if kueue
+            else "emit is slurm, which sets the shares of accounts; leave out by, mapping and "
+            "schedule"
+        )
+    fits = fit(judged)
+    later = fits.now.later is not None
+    rule = "borrowed share" if kueue else "fair share"
+    lines = [
+        "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
+        "# seconds by which a unit of work comes too late or too early on average"
+        + (", in the" if later else ":"),
+        *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
+    ]
+    for name, each in (
+        ("this log", fits.log),
+        (f"{rule} as it is", fits.now),
+        (f"{rule} with these weights", fits.weights),
+        *[(f"{rule} with these QOS", fits.levels)] * (not kueue),
+    ):
+        rest = "" if each.later is None else f"{amount(each.later):>10}"
+        lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
+    lines += [
+        "# A simulation of admission by borrowed share (fairSharing.enable), within one",
+        "# cohort, each queue in its order, with borrowing and lending limits: preemption,",
+        "# priorities and topology are not in it. Look at it before you run it.",
+    ] if kueue else [
+        "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
+        "# memory and partitions are not in it. Look at it before you run it.",
+    ]  # fmt: skip
+    best = fits.best
+    if best is None:
+        lines.append("# Nothing was found that is nearer than what there is: change nothing.")
+    for each, title, commands in (
+        (fits.weights, "weights", (_patches if kueue else _weights)(judged, fits.weights)),
+        *[(fits.levels, "QOS", _qualities(judged, fits.levels))] * (not kueue),
+    ):
+        if each is best:
+            lines += [f"# {title}, the nearer:", *commands]
+        elif each.nearer(fits.now):
+            lines += [f"# {title} instead of the other, not as near:"]
+            lines += [line if line.startswith("#") else f"# {line}" for line in commands]
+    return "\n".join(lines) + "\n"
+
+
+def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
+    """What sets the weights of queues, the least of which is 1."""
+    least = min(filter(None, fitted.values.tolist()), default=1)
+    return [
+        f"kubectl patch clusterqueue {quoted(name)} --type=merge -p "
+        + quoted(json.dumps({"spec": {"fairSharing": {"weight": f"{weight / least:.4g}"}}}))
+        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
+    ]
+
+
+def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
+    return [
+        _modified(name, f"fairshare={weight}")
+        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
+    ]
+
+
+def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
+    """A QOS for each level above the lowest, and the accounts that get it by default."""
+    highest = int(fitted.values.max())
+    lines = [
+        "# (It takes PriorityType=priority/multifactor with a PriorityWeightQOS far above",
+        "# PriorityWeightFairshare, and no other QOS of so high a priority. A job's --qos",
+        "# and a user's own default QOS go before the account's.)",
+    ]
+    for level in range(1, highest + 1):
+        name = f"cotenant{level}"
+        lines.append(f"sacctmgr -i add qos {name} priority={1000 * level // highest}")
+        lines += [
+            _modified(account, f"qos+={name} defaultqos={name}")
+            for account, mine in zip(judged.names, fitted.values.tolist(), strict=True)
+            if mine == level
+        ]
+    return lines
+
+
+_ACCOUNT = re.compile(r"[^(\"',][^\"',]*")
+"""What sacctmgr takes for one account: in a name it takes commas and quotes for a list's."""
+
+
+def _modified(account: str, change: str) -> str:
+    if not _ACCOUNT.fullmatch(account):
+        return comment(f"no account to be named in a command: {account}, {change}")
+    return f"sacctmgr -i modify account where {quoted(f'name={account}')} set {change}"
+
+
+def amount(hours: float) -> str:
+    """A number of hours of a unit with three digits that say something."""
+    if abs(hours) >= 100:
+        return f"{hours:,.0f}"
+    return f"{hours:.3g}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in a unit that suits it."""
+    for unit, size in (("days", 86_400), ("h", HOUR), ("min", 60)):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def headline(judged: Fairness) -> str:
+    """Who is judged, on how many CPUs, in which shares."""
+    accounts, names = judged.found, judged.names
+    many = judged.unit.count(_number(judged, int(judged.machines.sum())))
+    begin = f"{len(names)} {_who(judged)} on {many} ({accounts.machines_from}), "
+    if accounts.shares_from == "equal shares" and accounts.settings.split == "uniform":
+        return f"{begin}in equal shares: no shares were given (--shares)."
+    parts = [
+        f"{name} {100 * share:.4g} %"
+        for name, share in zip(names, judged.shares.tolist(), strict=True)
+    ]
+    if accounts.shares_from == "quotas":
+        return f"{begin}each brings its own: {some(parts, 12)}."
+    origin = accounts.shares_from if accounts.shares_from == "sshare" else "as given"
+    return f"{begin}shares ({origin}): {some(parts, 12)}."
+
+
+def _who(judged: Fairness) -> str:
+    accounts, many = judged.found, "s" * (len(judged.names) != 1)
+    if accounts.dealt:
+        return f"organization{many}, to which {accounts.dealt}s were dealt at random,"
+    return f"{accounts.kind}{many}"
+
+
+def period(judged: Fairness) -> str:
+    """When, how much work was done, and what part of it is owed."""
+    log = judged.found.log
+    first, last = judged.audits[0], judged.audits[-1]
+    begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
+    count = len(judged.audits)
+    cut = f" in {count} windows" if count > 1 else ""
+    empty = f" ({judged.empty} more without jobs)" if judged.empty else ""
+    span_of_time = f"{moment(log, begin)} to {moment(log, end)}{cut}{empty}"
+    if not judged.work.any():
+        return f"{span_of_time}: no work was done, so there are no debts."
+    return (
+        f"{span_of_time}, {amount(judged.work.sum())} {judged.unit.hours} of work; "
+        f"{100 * judged.share_owed:.2g} % of it is owed by some to others."
+    )
+
+
+def known_to(judged: Fairness, u: int) -> float:
+    """How large a debt must be to be one."""
+    spread = 0.0 if judged.spread is None else float(judged.spread[u])
+    even = EVEN * float(judged.work.sum())
+    return max(spread, float(judged.error[u]), judged.rounding, even)
+
+
+def _debt(judged: Fairness, u: int) -> str:
+    owed, work = float(judged.owed[u]), float(judged.work[u])
+    sure = []
+    if judged.spread is not None:
+        moved = amount(float(judged.spread[u]))
+        sure.append(
+            f"the order of ties moves it by up to {moved}"
+            if judged.spread[u] > 1e-9 * max(1.0, abs(owed))
+            else "whatever the order of ties"
+        )
+    if judged.error[u] > 0:
+        sure.append(
+            f"sampled: give or take {amount(float(judged.error[u]))}, surely within "
+            f"{amount(float(judged.bound[u]))}, each with 95 %"
+        )
+    text = (
+        f"{judged.names[u]} {'is owed' if owed > 0 else 'owes'} {amount(abs(owed))} "
+        f"{judged.unit.hours}"
+        f"{f' ({chr(59).join(sure)})' if sure else ''}"
+    )
+    delay = float(judged.delay[u]) * HOUR
+    if not work:
+        lent = any(cause.kind == "lent" and cause.loser == u for cause in judged.causes(u))
+        served = f", and its {judged.unit.nouns} served the others" * lent
+        return f"{text}: it had no work done{served}."
+    if abs(delay) > max(each.instance.horizon for each in judged.audits):
+        return f"{text}, {amount(abs(owed) / work)} times its work of {amount(work)}."
+    return (
+        f"{text}, as if its work, {amount(work)} {judged.unit.hours}, had come {span(abs(delay))} "
+        f"{'late' if delay > 0 else 'early'}."
+    )
+
+
+def because(judged: Fairness, u: int, cause: Cause) -> str:
+    """One of the largest flows of an account, with the jobs most concerned."""
+    hours = f"{amount(judged.hours(cause.amount))} {judged.unit.hours}: "
+    loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
+    ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
+    if cause.kind == "waited":
+        if cause.loser == u:
+            return f"{hours}its {waited} waited while {gainer} ran {ran} above its share"
+        return f"{hours}it ran {ran} above its share while {waited} of {loser} waited"
+    if cause.loser == u:
+        return f"{hours}{judged.unit.nouns} of its share it had no job for ran {ran} of {gainer}"
+    return f"{hours}it ran {ran} on {judged.unit.nouns} that {loser} had no job for"
+
+
+def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
+    names = ", ".join(judged.job(place) for place, _ in jobs)
+    return f"job{'s' * (len(jobs) != 1)} {names}"
+
+
+def alone_words(judged: Fairness, u: int) -> str:
+    """What an account's jobs would have met on its own CPUs."""
+    each, machines = judged.alone[u], int(judged.machines[u])
+    if not machines:
+        return f"alone, without {judged.unit.nouns} of its own, it would have run nothing"
+    own = judged.unit.count(_number(judged, machines))
+    if not each.work and not each.work_alone:
+        return f"alone its {own} would have been idle"
+    text = (
+        f"alone on its {own} it would have waited {span(each.wait_alone)} on average, not "
+        f"{span(each.wait)}"
+    )
+    if amount(each.work) == amount(each.work_alone):
+        return f"{text}, and done as much in this time"
+    return (
+        f"{text}, and done {amount(judged.hours(each.work_alone))} {judged.unit.hours} in this "
+        f"time, not {amount(judged.hours(each.work))}"
+    )
+
+
+def rests_on(judged: Fairness) -> Iterator[str]:
+    """What the numbers rest on, and what they do not see."""
+    accounts = judged.found
+    eligible = accounts.log.eligible is not None and accounts.submitted is not None
+    if judged.submitted is not None and eligible:
+        parts = [
+            f"{name} {amount(float(value)) if value < 0 else '+' + amount(float(value))}"
+            for name, value in zip(judged.names, judged.submitted, strict=True)
+        ]
+        yield (
+            "waiting counts from when a job was eligible (holds, begin times and dependencies are "
+            f"its user's); from its submission the debts would be: {some(parts, 12)}"
+        )
+    elif accounts.log.eligible is None:
+        yield "waiting counts from submission: the log does not say when jobs became eligible"
+    waiting = waits(accounts)
+    if waiting:
+        parts = [
+            f"{name} {jobs} job{'s' * (jobs != 1)} ({judged.unit.count(_number(judged, cpus))}, "
+            f"{amount(judged.hours(waited))} {judged.unit.hours} waited so far)"
+            for name, (jobs, cpus, waited) in sorted(waiting.items())
+        ]
+        yield (
+            f"still waiting at the end, shown, not judged (--waiting limit judges): {some(parts)}"
+        )
+    if judged.rounding:
+        yield (
+            f"shares are played in parts of {_number(judged, 1)} {judged.unit.noun}: no debt is "
+            f"sure to less than {amount(judged.rounding)} {judged.unit.hours}"
+        )
+    references = sorted({each.reference for each in judged.audits})
+    yield "; ".join(GAME[name] for name in references)
+    if judged.spread is None:
+        yield "how much the order of ties moves this was not tried: it would take too long"
+    if not judged.audits[0].judged.title:
+        yield _not_seen(judged.unit)
+    notes = [*accounts.notes, *window_notes([each.judged for each in judged.audits])]
+    most = 3 * NAMED
+    yield from (f"note: {note}" for note in notes[:most])
+    if len(notes) > most:
+        yield f"note: {len(notes) - most} more notes are in --json"
+
+
+def _number(judged: Fairness, machines: int) -> str:
+    """Machines of the game as a number of the unit."""
+    number = machines * judged.unit.size
+    return f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.4g}"
+
+
+def _not_seen(unit: Unit) -> str:
+    """What is not in the model, by the unit that is counted."""
+    if unit.resource == "cpu":
+        return "memory, GPUs, licenses and reservations are not seen"
+    others = {"mem": "CPUs, GPUs", "billing": "CPUs, GPUs and memory by themselves"}
+    return (
+        f"{others.get(unit.resource, 'CPUs, memory')}, licenses, reservations, where in the "
+        "network a job runs, and what a preemption costs are not seen: one unit is judged at a time"
+    )

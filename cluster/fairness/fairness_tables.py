@@ -1,0 +1,210 @@
+"""Tables beside who is owed what: rules compared, what a change would do, and window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...analysis.report.table import Column, Table
+from ...analysis.scheduling.fairness import HOUR, Fairness, moment
+from ...analysis.scheduling.views import RULES, Views, views
+from ...analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
+from ..plan.wording import some
+from .fairness import amount, known_to, span
+
+MOST_COLUMNS = 6
+"""Accounts of the table window by window, those of the largest debts; the page and CSV have all."""
+
+
+@dataclass(frozen=True)
+class Further:
+    """Other rules, where they were asked for, and changes; and the tables of both."""
+
+    views: Views | None = None
+    changes: tuple[WhatIf, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def document(self, judged: Fairness) -> dict[str, Any]:
+        """Plain JSON values."""
+        document: dict[str, Any] = {} if self.views is None else {"rules": self.views.document()}
+        if self.changes:
+            document["what_if"] = [each.document(judged) for each in self.changes]
+        return document
+
+
+def beside(
+    judged: Fairness, *, rules: bool, half_life: float, shares_given: bool = False,
+    without: str | None = None, add_nodes: int = 0, all_rules: bool = False,
+) -> Further:  # fmt: skip
+    """What is asked for beside debts.
+
+    Parameters
+    ----------
+    rules : whether other rules are, in a table too; they forget half in `half_life` seconds.
+    shares_given : whether shares were given in words, so that debts by the shares there are count.
+    without, add_nodes : what would have been, see `what_if`.
+    all_rules : other rules in any case, without a table.
+    """
+    seen = views(judged, half_life) if rules or all_rules else None
+    changes = [by_own_shares(judged)] if shares_given else []
+    if without is not None or add_nodes:
+        changes.append(what_if(judged, without=without, add_nodes=add_nodes))
+    tables = [windows_table(judged)] if len(judged.audits) > 1 else []
+    tables += [rules_table(seen)] if rules and seen is not None else []
+    tables += [change_table(judged, each) for each in changes]
+    return Further(seen, tuple(changes), tuple(tables))
+
+
+def _signed(value: float) -> str:
+    return amount(value) if value < 0 else f"+{amount(value)}"
+
+
+BY_SITE = {
+    "Level FS": "fair tree forgets use by half-lives, and ranks accounts within their parent",
+    "weightedShare": "dominant resource share (DRS) is what is borrowed at one moment, no past",
+}
+"""The site's own number -> why it can differ from a debt. It says that an account has too much
+where Level FS is below 1, weightedShare above 0.
+"""
+
+
+def debts_table(judged: Fairness) -> Table:
+    """Who is owed and who owes, the largest claim first."""
+
+    def hours(name: str, text: Callable[[float], str] = amount) -> Column:
+        return Column(f"{name}, {judged.unit.hours}", text, numeric=True)
+
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column(judged.unit.nouns, "{:,.4g}".format, numeric=True),
+        hours("work"),
+        hours("owed", _signed),
+        hours("sure to"),
+        Column("its work came", _late, wrap=False),
+        *(Column(name, numeric=True) for name in judged.found.said),
+    )
+    rows = tuple(
+        (
+            judged.names[u],
+            float(judged.machines[u] * judged.unit.size),
+            float(judged.work[u]),
+            float(judged.owed[u]),
+            known_to(judged, u),
+            float(judged.delay[u]),
+            *(said.get(judged.names[u], "-") for said in judged.found.said.values()),
+        )
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+    )
+    return Table(
+        "debts", "Who is owed what", columns, rows,
+        "Above 0 it is owed, below 0 it owes. A debt smaller than what it is sure to counts as "
+        "even.",
+        notes=tuple(_otherwise(judged)),
+    )  # fmt: skip
+
+
+def _otherwise(judged: Fairness) -> Iterator[str]:
+    """Where the site's own rule says that who is owed has too much, or the reverse."""
+    for what, why in BY_SITE.items():
+        said = judged.found.said.get(what, {})
+        over = {n: float(v) < 1 if what == "Level FS" else float(v) > 0 for n, v in said.items()}
+        who = [
+            f"{name} ({_signed(float(judged.owed[u]))}, {what} {said[name]})"
+            for u, name in enumerate(judged.names)
+            if name in said and abs(judged.owed[u]) > known_to(judged, u)
+            and over[name] == (judged.owed[u] > 0)
+        ]  # fmt: skip
+        if who:
+            yield f"{what} says otherwise of {some(who, 4)}: {why}"
+
+
+def _late(hours: float) -> str:
+    """A delay in words."""
+    return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
+
+
+def rules_table(seen: Views) -> Table:
+    """Debts by the Shapley value, and by rules that look at the moment or forget."""
+    judged, debts = seen.judged, seen.debts
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column("owed", _signed, numeric=True),
+        *(Column(name, _signed, numeric=True) for name in RULES.values()),
+        Column("Level FS", numeric=True),
+        Column("fair-tree factor", numeric=True),
+    )
+    rows: list[tuple[object, ...]] = [
+        (
+            judged.names[u],
+            *(float(debts[rule][u, -1]) for rule in debts),
+            f"{seen.level[u]:.4g}",
+            f"{seen.factor[u]:.4g}",
+        )
+        for u in np.argsort(-judged.owed, kind="stable").tolist()
+    ]
+    apart = [0.0, *(float(seen.apart(rule)[-1]) for rule in RULES)]
+    rows.append(("given to others", *((value, amount(value)) for value in apart), "", ""))
+    notes = []
+    for rule, name in RULES.items():
+        if opposed := seen.opposed(rule):
+            who = ", ".join(
+                f"{judged.names[u]} ({_signed(float(debts[rule][u, -1]))}, not "
+                f"{_signed(float(debts['REF'][u, -1]))})"
+                for u in opposed[:4]
+            )
+            notes.append(f"{name} says the opposite of {who}")
+    return Table(
+        "rules", f"Debts by other rules, in {judged.unit.hours}", columns, tuple(rows),
+        "DRS looks at each moment by itself; fair tree and dominant share forget by a half-life "
+        f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. Level FS "
+        "and the fair-tree factor are as sshare has them at the end, each account one user. The "
+        "last line is what a rule gives to others than `owed` does.",
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def change_table(judged: Fairness, change: WhatIf) -> Table:
+    """Debts before and after a change."""
+    columns = (
+        Column(judged.found.kind, bold=True),
+        Column("as it is", _signed, numeric=True),
+        Column(change.change, _signed, numeric=True),
+        Column("difference", _signed, numeric=True),
+    )
+    rows = tuple(
+        (judged.names[u], float(change.before[u]), float(change.after[u]),
+         float(change.after[u] - change.before[u]))
+        for u in np.argsort(-change.before, kind="stable").tolist()
+    )  # fmt: skip
+    rule = "admission by borrowed share" if judged.found.log.queues else "fair share by use"
+    return Table(
+        "what-if", f"What if: {change.change}, in {judged.unit.hours}", columns, rows,
+        f"Both schedules are {rule}, played on the jobs of the log; preemption, priorities and "
+        "half-lives are not in it."
+        if change.replayed
+        else "Both are the log's own schedule, judged by both shares.",
+    )  # fmt: skip
+
+
+def windows_table(judged: Fairness) -> Table:
+    """Debts that each window added, and their sum."""
+    chosen = np.argsort(-np.abs(judged.owed), kind="stable")
+    columns = (
+        Column("from"),
+        *(
+            Column(judged.names[u], _signed, numeric=True, rank=max(0, n - MOST_COLUMNS + 1))
+            for n, u in enumerate(chosen.tolist())
+        ),
+    )
+    added = np.diff(judged.course, axis=0, prepend=0.0)[:, chosen].tolist()
+    hourly = any(each.judged.begin % 86_400 for each in judged.audits[1:])
+    letters = 16 if hourly or not judged.found.log.dated else 10
+    begins = [moment(judged.found.log, each.judged.begin)[:letters] for each in judged.audits]
+    rows = [*zip(begins, added, strict=True), ("in all", judged.owed[chosen].tolist())]
+    return Table(
+        "windows", f"Owed, window by window, in {judged.unit.hours}", columns,
+        tuple((name, *values) for name, values in rows),
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""What the default scheduler does with evicted pods when nobody tells it where: its filters, and
+one of its two scores for allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+import numpy as np
+
+from ...instances.packing.instance import Integers
+from ...instances.problem.tables import LARGEST
+from ...solvers.outcome import Clock
+from ..state.state import ClusterState, Pod, limitless
+from .scheduler_filters import Scheduler, Wave
+
+Scoring = Literal["LeastAllocated", "MostAllocated"]
+SCORINGS: tuple[Scoring, ...] = ("LeastAllocated", "MostAllocated")
+
+_UNSAID = {"cpu": 100, "memory": 200 * 1024 * 1024}
+"""What scores count for a pod that requests none."""
+
+
+def left_pending(
+    state: ClusterState,
+    waves: Sequence[Wave],
+    cordoned: Collection[str],
+    scoring: Scoring,
+    clock: Clock | None = None,
+) -> list[int] | None:
+    """The pods (places in the state) that stay pending when each wave is evicted and the default
+    scheduler puts every pod on the node that scores best; equal scores go to the first node. None
+    when the time is over before.
+
+    Its other scores (preferences, images, balance) are left out, and waiting pods are tried again
+    after each wave.
+    """
+    moved = [[move.pod for move in wave if not move.temporary] for wave in waves]
+    numbers = sorted(set().union(*moved))
+    played, waiting = _Played(state, cordoned, scoring, numbers), list[int]()
+    for evicted in moved:
+        for number in evicted:
+            played.evict(number)
+        left = []
+        for number in (*waiting, *evicted):
+            if clock is not None and clock.expired:
+                return None
+            if not played.schedule(number):
+                left.append(number)
+        waiting = left
+    return waiting
+
+
+class _Played:
+    """The default scheduler on a state.
+
+    Attributes
+    ----------
+    asked : (2 + r,) of each pod that moves, CPU and memory as scores count them, and what it asks
+        for of every resource.
+    room, free : (nodes, 2 + r) what nodes have of these, and what is left.
+    kind : of each pod that moves, its place among those of equal requests that suit the same nodes.
+    suits : (kinds, nodes) whether a node may take pods of a kind: not the cordoned ones, and none
+        of which the filters said that it never does.
+    scores : (kinds, nodes) of each node for a pod of a kind; -1 where it has too little left, or
+        does not suit. A pod that comes or goes changes those of one node.
+    """
+
+    def __init__(
+        self, state: ClusterState, cordoned: Collection[str], scoring: Scoring,
+        moved: Sequence[int],
+    ) -> None:  # fmt: skip
+        from .scoring_kernel import score_node
+
+        self.scheduler, self.packs = Scheduler(state), scoring == "MostAllocated"
+        self._score_node = score_node
+        self.names = [node.name for node in state.nodes]
+        self.place = {name: number for number, name in enumerate(self.names)}
+        names = sorted({name for pod in state.pods for name in pod.requests})
+        self.asked = {n: np.array(_amounts(state.pods[n], names), dtype=np.int64) for n in moved}
+        self.room: Integers = np.array(
+            [
+                [node.allocatable.get(each, 0) for each in _UNSAID]
+                + [node.allocatable.get(each, _room_unsaid(each)) for each in names]
+                for node in state.nodes
+            ]
+        ).reshape(len(state.nodes), -1)
+        self.free = self.room - np.array(
+            [[used[each] for each in (*_UNSAID, *names)] for used in self.scheduler.used.values()]
+        ).reshape(self.room.shape)
+        for number, name in self.scheduler.where.items():
+            for column, (each, unsaid) in enumerate(_UNSAID.items()):
+                if not state.pods[number].requests.get(each):
+                    self.free[self.place[name], column] -= unsaid
+        table = np.array([[*self.asked[n], self.scheduler.alike[n]] for n in moved], dtype=np.int64)
+        table = table.reshape(len(moved), self.room.shape[1] + 1)
+        kinds, kind = np.unique(table, axis=0, return_inverse=True)
+        self.kind = dict(zip(moved, kind.reshape(-1).tolist(), strict=True))
+        self._counted, self._asked, _ = map(
+            np.ascontiguousarray, np.split(kinds, [len(_UNSAID), -1], axis=1)
+        )
+        closed = [name in cordoned for name in self.names]
+        self.suits = np.repeat(~np.array([closed], dtype=bool), len(kinds), axis=0)
+        self.scores = np.full(self.suits.shape, -1, dtype=np.int8)
+        for place in range(len(self.names)):
+            self._score(place)
+
+    def _put(self, number: int, name: str, by: int) -> None:
+        place = self.place[name]
+        self.free[place] -= by * self.asked[number]
+        self._score(place)
+
+    def evict(self, number: int) -> None:
+        """A pod is nowhere."""
+        self._put(number, self.scheduler.where[number], -1)
+        self.scheduler.evict(number)
+
+    def schedule(self, number: int) -> bool:
+        """Put a pod on the node that scores best of those that take it; whether one does."""
+        kind, scheduler = self.kind[number], self.scheduler
+        scores = self.scores[kind].copy()
+        while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
+            name = self.names[place]
+            if scheduler.takes(number, name, has_room=True):
+                self._put(number, name, 1)
+                scheduler.arrive(number, name)
+                return True
+            scores[place] = -1
+            if scheduler.unsuited(number, name):
+                self.suits[kind, place], self.scores[kind, place] = False, -1
+        return False
+
+    def _score(self, place: int) -> None:
+        """What a node scores for a pod of each kind, now."""
+        self._score_node(
+            place, self.room, self.free, self._counted, self._asked, self.suits, self.packs,
+            self.scores,
+        )  # fmt: skip
+
+
+def _amounts(pod: Pod, resources: Sequence[str]) -> list[int]:
+    """CPU and memory as scores count them, and what a pod asks for of each resource."""
+    scored = [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
+    return scored + [pod.requests.get(name, 0) for name in resources]
+
+
+def _room_unsaid(resource: str) -> int:
+    """What a node has of a resource that it does not name: volumes have no limit then."""
+    return LARGEST if limitless(resource) else 0

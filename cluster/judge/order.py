@@ -1,0 +1,227 @@
+"""An order of moves in which each step fits: waves, and moves for a time where nothing helps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ...solvers.outcome import Clock
+from ..state.state import ClusterState
+from .scheduler_filters import Move, Scheduler, Wave
+
+_NEAR = "near"
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Waves, and the moves for which there was no place in one.
+
+    Attributes
+    ----------
+    waves : one after the other; the moves of a wave in any order, or all at once.
+    stuck : places of pods whose move never fits, with the reasons.
+    cut : why the search ended before there was an order; "" where it did not.
+    """
+
+    waves: tuple[Wave, ...]
+    stuck: Mapping[int, tuple[str, ...]]
+    cut: str = ""
+
+
+def ordered(
+    state: ClusterState,
+    targets: Mapping[int, str],
+    released: Collection[str] = (),
+    clock: Clock | None = None,
+) -> Ordered:
+    """Waves that bring each pod to its node.
+
+    A pod that moves takes room on both nodes until its wave is over. Of one budget no more pods are
+    in a wave than it allows; of one owner without a budget one. Where no move fits, pods that are
+    in the way move aside for a time, each at most once.
+
+    Parameters
+    ----------
+    targets : node by place of the pod.
+    clock : when its time is over, or with Ctrl-C, the waves so far are returned.
+    """
+    order = _Ordering(state, targets, released, clock or Clock())
+    try:
+        while order.left and (order.direct() or order.aside()):
+            pass
+    except KeyboardInterrupt:
+        cut = "interrupted"
+    else:
+        cut = "the time was up" if order.left and order.clock.expired else ""
+    there = {move.pod: move.node for wave in order.waves for move in wave}
+    left = {n: node for n, node in targets.items() if there.get(n) != node}
+    stuck = {n: (cut,) if cut else tuple(order.scheduler.refusals(n, left[n])) for n in left}
+    return Ordered(tuple(order.waves), stuck, cut if left else "")
+
+
+class _Ordering:
+    """Pods that are still to go, the waves so far, and the one that is being made."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        targets: Mapping[int, str],
+        released: Collection[str],
+        clock: Clock,
+    ) -> None:
+        self.state, self.released, self.clock = state, released, clock
+        self.scheduler = Scheduler(state)
+        # large pods first: they find room while there is some
+        size = {n: max(state.pods[n].requests.values(), default=0) for n in targets}
+        self.left = {n: targets[n] for n in sorted(targets, key=lambda n: (-size[n], n))}
+        self.budgets = {
+            n: [(b.namespace, b.name, b.allowed) for b in self.scheduler.budgets(n)]
+            for n in targets
+        }
+        self.waves: list[Wave] = []
+        self.parked: set[int] = set()
+        self.wave: list[Move] = []
+        self.taken: Counter[tuple[str, ...]] = Counter()
+        self.watching: dict[object, list[Move]] = {}  # moves of the wave by what they watch
+
+    def direct(self) -> bool:
+        """Moves that fit, as a wave; whether there are any."""
+        for number, node in self.left.items():
+            if self.clock.expired:
+                break
+            self._join(Move(number, node))
+        return self._end()
+
+    def aside(self) -> bool:
+        """Pods that are in the way of others, as a wave that lets one pod go to each node; or those
+        in the way at one node. Whether there are any.
+        """
+        helped: set[str] = set()
+        for number, node in self.left.items():
+            if node in helped:
+                continue
+            if self.clock.expired:
+                break
+            before = len(self.wave)
+            for other in self._in_the_way(number, node):
+                self._goes_aside(other)
+                if len(self.wave) > before and self._would(number, node):
+                    helped.add(node)
+                    break
+            else:
+                while len(self.wave) > before:
+                    self._undo()
+        if not self.wave and not self.clock.expired:
+            for number, node in self.left.items():
+                for other in self._in_the_way(number, node):
+                    self._goes_aside(other)
+                if self.wave:
+                    break
+        return self._end()
+
+    def _in_the_way(self, number: int, node: str) -> list[int]:
+        """Pods that are to leave a node, or that a spread counts with the one that is to go there,
+        and did not move aside yet; the largest first.
+        """
+        scheduler = self.scheduler
+        counted = scheduler.counted_with(number)
+        return [
+            other
+            for other in self.left
+            if other != number
+            and other not in self.parked
+            and other not in scheduler.coming
+            and (scheduler.where[other] == node or other in counted)
+        ]
+
+    def _goes_aside(self, number: int) -> None:
+        """Let a pod join the wave to some node, one that is to be freed before others."""
+        wanted = set(self.left.values())
+        there = self.scheduler.where[number]
+        for node in sorted(self.state.nodes, key=lambda node: node.name in wanted):
+            if node.name != there and self._join(Move(number, node.name, temporary=True)):
+                return
+
+    def _would(self, number: int, node: str) -> bool:
+        """Whether a pod could go to a node after the wave."""
+        old = {move.pod: self.scheduler.where[move.pod] for move in self.wave}
+        for move in self.wave:
+            self.scheduler.leave(move.pod)
+        found = self.scheduler.takes(number, node)
+        for move in self.wave:
+            self.scheduler.come(move.pod, old[move.pod])
+            self.scheduler.leave(move.pod)
+            self.scheduler.come(move.pod, move.node)
+        return found
+
+    def _join(self, move: Move) -> bool:
+        """Whether a move fits beside the others of the wave, which stay possible; it is one of them
+        then.
+        """
+        scheduler, number = self.scheduler, move.pod
+        most = min(
+            (max(allowed, int("budget" in self.released)) for *_, allowed in self.budgets[number]),
+            default=1,
+        )
+        groups = self._groups(number)
+        if any(self.taken[group] >= most for group in groups):
+            return False
+        if not scheduler.takes(number, move.node):
+            return False
+        scheduler.come(number, move.node)
+        if not all(scheduler.takes(other.pod, other.node) for other in self._minding(move)):
+            scheduler.go_back(number)
+            return False
+        self.wave.append(move)
+        self.taken.update(groups)
+        for each in self._watches(number):
+            self.watching.setdefault(each, []).append(move)
+        return True
+
+    def _undo(self) -> None:
+        """Take the last move off the wave."""
+        move = self.wave.pop()
+        self.scheduler.go_back(move.pod)
+        self.taken.subtract(self._groups(move.pod))
+        for each in self._watches(move.pod):
+            self.watching[each].pop()
+
+    def _watches(self, number: int) -> list[object]:
+        """What else could make a node refuse a pod than what the node has and holds: its spreads,
+        and pods that it must be near.
+        """
+        pod = self.state.pods[number]
+        return [
+            *((pod.namespace, spread) for spread in pod.spread),
+            *(_NEAR,) * bool(pod.pod_affinity),
+        ]
+
+    def _minding(self, move: Move) -> list[Move]:
+        """Moves of the wave, and this one, that a node could refuse because of this one."""
+        counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
+        found = [other for each in counting for other in self.watching.get(each, ())]
+        if any(each in counting for each in self._watches(move.pod)):
+            found.append(move)
+        return found
+
+    def _end(self) -> bool:
+        """The wave is over; whether it had moves."""
+        if self.wave:  # first, so that an interrupt leaves whole waves
+            self.waves.append(tuple(self.wave))
+        for move in self.wave:
+            self.scheduler.leave(move.pod)
+            if move.temporary:
+                self.parked.add(move.pod)
+            else:
+                del self.left[move.pod]
+        found = bool(self.wave)
+        self.wave, self.taken, self.watching = [], Counter(), {}
+        return found
+
+    def _groups(self, number: int) -> list[tuple[str, ...]]:
+        """What is counted of a pod within a wave: its budgets, or its owner without one."""
+        if budgets := self.budgets[number]:
+            return [(namespace, name) for namespace, name, _ in budgets]
+        pod = self.state.pods[number]
+        return [(pod.namespace, *pod.owner)] if pod.owner[1] else []

@@ -1,0 +1,1 @@
+"""Questions about a state, their translation into packing instances, and bounds on the answers."""

@@ -1,0 +1,326 @@
+"""The packing instance of a state: rows of pods, classes of nodes, and the rules between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+
+from ...instances.packing.instance import Packing
+from ...instances.packing.placement_constraints import Limit
+from ...instances.packing.placement_constraints import Spread as ZoneSpread
+from ...instances.problem.errors import InvalidInstance
+from ..state.state import Role
+from .costs import NodeCosts, node_costs
+from .kinds import Kinds
+
+Reason = tuple[str, str]
+"""The kind of a reason why a pod is pinned, and its words."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A state as an instance.
+
+    Attributes
+    ----------
+    instance : servers are nodes, by class, and after them those where pending pods wait; types are
+        pods that nothing distinguishes.
+    pods : by type: places of its pods in the state.
+    nodes : by server: its place in the state's nodes, without those where pods wait.
+    control_plane_in_use : how many control-plane nodes count as in use, whatever runs there.
+    costs : what the instance's costs say.
+    kept_cost : the cost of those control-plane nodes.
+    pinned : place of a pod -> why it is pinned; in the bound they are free.
+    unplaced : place of a pending pod -> why a plan puts it nowhere.
+    dropped : constraints that are not in the instance, in words.
+    violated_rules, repairs : rules that what runs now breaks, in words; whether it repairs them.
+    tightened : whether it keeps a spread over single nodes, or a limit that is not sure, tighter
+        than is asked for: then its bounds are none of the state.
+    """
+
+    instance: Packing
+    pods: tuple[tuple[int, ...], ...]
+    nodes: tuple[int, ...]
+    control_plane_in_use: int
+    costs: NodeCosts
+    kept_cost: int
+    pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    unplaced: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    violated_rules: tuple[str, ...] = ()
+    repairs: bool = False
+    tightened: bool = False
+
+    @property
+    def waiting_servers(self) -> int:
+        """How many servers are none of the nodes: there one pending pod each may wait."""
+        return int(self.instance.server_count.sum()) - len(self.nodes)
+
+
+@dataclass
+class Rule:
+    """A rule between kinds of pods: "limit" and "spread" count them together, "apart" are two."""
+
+    sort: str
+    kinds: tuple[int, ...]
+    most: int
+    topology: str
+    words: str
+    kind: str
+    domains: tuple[str, ...] = ()
+    why: str = ""
+    """Why it cannot be in an instance; "" where it can."""
+    bounds: bool = True
+    """Whether it may stand in the bound."""
+    others: tuple[int, ...] = ()
+    """Further kinds whose moves could break it."""
+    tightened: bool = False
+    """Whether it may forbid more than what it stands for."""
+
+
+_ANYWHERE, _ARRIVES, _WAITS = -1, -2, -3
+"""Where pods of a row may be besides nodes that are named: on the nodes that take their kind; there
+or waiting, as they run nowhere yet; waiting only.
+"""
+
+
+class Assembly:
+    """The instance of one translation, step by step.
+
+    Parameters
+    ----------
+    kinds : the pods that are placed.
+    eligible : (kinds, nodes) whether a pod of the kind could be put there.
+    pinned : place of a pod -> why it stays.
+    drained : names of nodes that take no pod.
+    room : by node, what it has for the pods that are placed.
+    """
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        eligible: npt.NDArray[np.bool_],
+        pinned: Mapping[int, tuple[Reason, ...]],
+        drained: frozenset[str],
+        room: list[dict[str, int]],
+    ) -> None:
+        self.kinds, self.eligible, self.room = kinds, eligible, room
+        self.state, self.nodes = kinds.state, kinds.state.nodes
+        self.drained = drained
+        self.rows = self._rows({} if kinds.for_bound else pinned)
+        self.types: dict[int, list[int]] = {}
+        for row, (kind, *_) in enumerate(self.rows):
+            self.types.setdefault(kind, []).append(row)
+        self.allowed = self._allowed()
+        self.kept = [
+            n
+            for n, node in enumerate(self.nodes)
+            if not node.can_be_drained and self.allowed[:, n].any()
+        ]
+        self.arriving = [row for row, (_, where, _) in enumerate(self.rows) if where < _ANYWHERE]
+        self.waiting = sum(len(self.pods[row]) for row in self.arriving)
+
+    def _rows(self, pinned: Mapping[int, tuple[Reason, ...]]) -> list[tuple[int, int, bool]]:
+        """The types of the instance: a kind, where its pods may be, and whether only there. A pod
+        that stays, and one that may stay though no other of its kind may come, name their node.
+        """
+        table: dict[tuple[int, int, bool], list[int]] = {}
+        for number in self.kinds.counted:
+            pod, kind = self.state.pods[number], self.kinds.kind_of[number]
+            if not pod.placed:
+                key = (kind, _WAITS if number in pinned else _ARRIVES, False)
+            else:
+                own = self.kinds.place[pod.node]
+                stays = pod.role is Role.FIXED or number in pinned
+                past = pod.node not in self.drained and not self.eligible[kind, own]
+                key = (kind, own if stays or past else _ANYWHERE, stays)
+            table.setdefault(key, []).append(number)
+        if not table:
+            raise InvalidInstance(
+                self.state.name, f"without a {self.state.workload_noun} that runs and could move",
+                f"at least one beside those that belong to their {self.state.host_noun}",
+            )  # fmt: skip
+        self.pods = tuple(map(tuple, table.values()))
+        return list(table)
+
+    def _allowed(self) -> npt.NDArray[np.bool_]:
+        """(rows, nodes) whether a pod of the row may be there."""
+        allowed = np.zeros((len(self.rows), len(self.nodes)), dtype=bool)
+        closed = np.array([node.name in self.drained for node in self.nodes])
+        for row, (kind, where, stays) in enumerate(self.rows):
+            if not stays and where != _WAITS:
+                allowed[row] = self.eligible[kind]
+            if where >= 0:
+                allowed[row, where] = True
+            if not stays:
+                allowed[row, closed] = False
+        return allowed
+
+    def translation(self, rules: Sequence[Rule]) -> Translation:
+        """The translation, without what was pinned, dropped and broken."""
+        names, demand, capacity, allowed = self._amounts()
+        costs = node_costs(self.state)
+        rooms = [tuple(column) for column in zip(*capacity, strict=True)]
+        zones = [self.kinds.zone(node) for node in self.nodes]
+        classes = self._classes(rooms[: len(self.nodes)], zones, costs, allowed)
+        servers = [number for members in classes for number in members]
+        seat = {number: place for place, number in enumerate(servers)}
+        heads = [members[0] for members in classes]
+        size, price = [len(members) for members in classes], [costs.of_node[n] for n in heads]
+        if self.waiting:
+            heads.append(len(self.nodes))
+            zones.append("")
+            size.append(self.waiting)
+            price.append(costs.waiting)
+        here = self.kinds.place
+        placed = Counter(
+            (seat[here[self.state.pods[number].node]], row)
+            for row, pods in enumerate(self.pods)
+            for number in pods
+            if self.state.pods[number].placed
+        )
+        placed.update({(seat[n], len(self.rows) + k): 1 for k, n in enumerate(self.kept)})
+        titles = [self.kinds.title(kind) for kind, *_ in self.rows]
+        limits, apart, spreads = self._rules(rules, {zones[n] for n in servers})
+        instance = Packing(
+            capacity=[rooms[number] for number in heads],  # type: ignore[arg-type]
+            demand=demand,  # type: ignore[arg-type]
+            request=[float(len(pods)) for pods in self.pods] + [1.0] * len(self.kept),  # type: ignore[arg-type]
+            servers=[float(number) for number in size],  # type: ignore[arg-type]
+            cost=price if self.waiting or self.state.priced else None,  # type: ignore[arg-type]
+            resources=tuple(names),
+            names=_distinct(titles + [self.nodes[n].name for n in self.kept]),
+            allowed=allowed[:, heads],
+            zone=tuple(zones[number] for number in heads) if self.kinds.zone_key else (),
+            apart=sorted(apart) or None,  # type: ignore[arg-type]
+            limits=limits,
+            spreads=spreads,
+            placed=[[m, i, n] for (m, i), n in sorted(placed.items())],  # type: ignore[arg-type]
+            server_names=(
+                *(self.nodes[number].name for number in servers),
+                *(f"(waiting {number})" for number in range(1, self.waiting + 1)),
+            ),
+            name=self.state.name.split("/")[-1].split(".")[0] or "state",
+            source=f"{self.state.platform} state {self.state.name}, "
+            f"{'for the bound' if self.kinds.for_bound else 'for the plan'}",
+        )
+        return Translation(
+            instance=instance, pods=self.pods, nodes=tuple(servers),
+            control_plane_in_use=len(self.kept), costs=costs,
+            kept_cost=sum(costs.of_node[n] for n in self.kept),
+        )  # fmt: skip
+
+    def _amounts(
+        self,
+    ) -> tuple[list[str], list[list[int]], list[list[int]], npt.NDArray[np.bool_]]:
+        """Names of resources; demand (types, resources); capacity (resources, nodes and the one
+        where pods wait); where each type may be (types, nodes and that one).
+        """
+        sample, asks, waits = self.kinds.sample, self.kinds.asks, int(self.waiting > 0)
+        resources = sorted(
+            {name for k in self.types for name in sample[k].requests if asks(sample[k], name)}
+        )
+        names: list[str] = []
+        columns: list[list[int]] = []
+        capacity: list[list[int]] = []
+        for name in resources:
+            column = [asks(sample[kind], name) for kind, *_ in self.rows]
+            unit = gcd(*column)
+            column = [amount // unit for amount in column]
+            total = sum(amount * len(pods) for amount, pods in zip(column, self.pods, strict=True))
+            columns.append(column)
+            rooms = [min(max(one.get(name, 0), 0) // unit, total) for one in self.room]
+            most = max((column[row] for row in self.arriving), default=0)
+            capacity.append(rooms + [most] * waits)
+            names.append(name if unit == 1 else f"{name} [{unit}]")
+        demand = [list(row) for row in zip(*columns, strict=True)]
+        allowed = np.hstack([self.allowed, np.zeros((len(self.rows), waits), dtype=bool)])
+        if waits:
+            allowed[self.arriving, -1] = True
+        # a control-plane node counts as in use whatever runs there: something that only it holds
+        if self.kept:
+            names.append("kept")
+            demand = [[*row, 0] for row in demand]
+            capacity.append([int(n in self.kept) for n in range(len(self.nodes) + waits)])
+            demand += [[0] * (len(names) - 1) + [1] for _ in self.kept]
+            only = np.arange(len(self.nodes) + waits) == np.array(self.kept)[:, None]
+            allowed = np.vstack([allowed, only])
+        occupied = {
+            self.kinds.place[self.state.pods[number].node]
+            for number in self.kinds.counted
+            if self.state.pods[number].placed
+        }
+        free = zip(*capacity, strict=True)
+        spent = [n in occupied and not any(column) for n, column in enumerate(free)]
+        if any(spent):  # no instance has servers without room: these have some of what none asks
+            names.append("spent")
+            demand = [[*row, 0] for row in demand]
+            capacity.append([int(each) for each in spent])
+        if waits:  # one pod waits on each server
+            names.append("waiting")
+            demand = [[*row, int(place in self.arriving)] for place, row in enumerate(demand)]
+            some = [any(column) for column in zip(*capacity, strict=True)]
+            capacity.append([self.waiting * each for each in some[:-1]] + [1])
+        return names, demand, capacity, allowed
+
+    def _classes(
+        self,
+        rooms: list[tuple[int, ...]],
+        zones: list[str],
+        costs: NodeCosts,
+        allowed: npt.NDArray[np.bool_],
+    ) -> list[list[int]]:
+        """The nodes with any room, by class."""
+        signature: dict[object, list[int]] = {}
+        for number, room in enumerate(rooms):
+            if any(room):
+                key = (room, zones[number], costs.of_node[number], allowed[:, number].tobytes())
+                signature.setdefault(key, []).append(number)
+        return list(signature.values())
+
+    def _rules(
+        self, rules: Sequence[Rule], zones: set[str]
+    ) -> tuple[tuple[Limit, ...], set[tuple[int, int]], tuple[ZoneSpread, ...]]:
+        """Limits, pairs of types that are kept apart, and spreads, for servers of these zones."""
+        limits: list[Limit] = []
+        apart: set[tuple[int, int]] = set()
+        spreads: list[ZoneSpread] = []
+        for rule in rules:
+            rows = tuple(row for kind in rule.kinds for row in self.types[kind])
+            # each node is a zone of its own where the zone is the hostname
+            single = rule.topology in self.kinds.hostnames and rule.sort == "limit"
+            zoned = rule.topology == self.kinds.zone_key and bool(rule.topology) and not single
+            if zoned and not any(zones):
+                continue  # no server is in any domain of it
+            domains = [each or '""' for each in rule.domains]
+            # a domain without room stays empty: no other may have more than the skew
+            full = rule.sort == "spread" and not set(domains) <= zones
+            if rule.sort == "limit" or full:
+                limits.append(Limit(rows, rule.most, "zone" if zoned else "server"))
+            elif rule.sort == "apart":
+                first, second = rule.kinds
+                apart |= {
+                    (min(a, b), max(a, b))
+                    for a in self.types[first]
+                    for b in self.types[second]
+                    if a != b
+                }
+            else:
+                spreads.append(ZoneSpread(rows, rule.most, tuple(domains)))
+        return tuple(limits), apart, tuple(spreads)
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Names distinguished by a number where two are the same."""
+    seen: Counter[str] = Counter()
+    total = Counter(names)
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
+    return tuple(found)

@@ -1,0 +1,436 @@
+"""Which nodes to buy, and how many of each type, for the pods that wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...instances.packing.instance import Packing, Placement
+from ...instances.packing.placement_constraints import rules_of
+from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
+from ...solvers.interrupts import deferred
+from ...solvers.outcome import Clock, Report
+from ..judge.order import ordered
+from ..judge.scheduler_filters import Scheduler, check_arrivals, check_waves
+from ..state.node_types import NodeType, daemon_pods, with_nodes
+from ..state.selectors import admits, refers_to
+from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
+from .assembly import Translation
+from .costs import node_costs
+from .optimum import cost_needed, run
+from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched
+from .placing import with_waiting, workers_in_use
+from .plan import SECONDS, Advice, require_kinds
+from .solve_budget import Say, SolveBudget
+from .to_packing import translate
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """Nodes to buy, and what is known of cheaper ones.
+
+    Attributes
+    ----------
+    state : with the new nodes, and what every one of them holds from the start.
+    bought : type -> how many of it; one type in two zones is one.
+    cost, cost_lower_bound : their price, and what those of no answer that leaves as few pods
+        waiting are below, while nothing that runs moves.
+    arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
+    waiting, waiting_lower_bound : pods without a node, and how few no answer is below.
+    stays : where all nodes are to be replaced: pods that cannot leave, with the reasons; their
+        nodes have to stay, with all that they hold.
+    plan : then: the moves to the new nodes in waves, and which pending pods arrive after them.
+    """
+
+    state: ClusterState
+    bought: Mapping[str, int]
+    cost: Fraction
+    cost_lower_bound: Fraction
+    arrivals: Mapping[int, str]
+    waiting: tuple[int, ...]
+    waiting_lower_bound: int
+    interrupted: bool = False
+    stays: Mapping[int, str] = field(default_factory=dict)
+    plan: Advice | None = None
+
+    @property
+    def nodes_that_stay(self) -> dict[str, dict[str, str]]:
+        """By node that has to stay its pods that cannot leave, with the reasons."""
+        found: dict[str, dict[str, str]] = {}
+        for n, why in self.stays.items():
+            found.setdefault(self.state.pods[n].node, {})[self.state.pods[n].title] = why
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        pods, plan = self.state.pods, self.plan and self.plan.document()
+        moves = {name: plan[name] for name in ("waves", "free", "not_ordered")} if plan else {}
+        return {
+            "nodes": dict(self.bought),
+            "cost": float(self.cost),
+            "cost_bound": float(self.cost_lower_bound),
+            "arrivals": {pods[n].title: name for n, name in self.arrivals.items()},
+            "waiting": [pods[n].title for n in self.waiting],
+            "waiting_bound": self.waiting_lower_bound,
+            **({**moves, "stay": self.nodes_that_stay} if plan else {}),
+        }
+
+
+def buy(
+    state: ClusterState,
+    types: Sequence[NodeType],
+    *,
+    instead: bool = False,
+    released: Collection[str] = (),
+    time_limit: float | None = SECONDS,
+    say: Say = lambda words: None,
+) -> Purchase:
+    """The cheapest nodes that hold the pending pods beside those that there are, which are free of
+    charge, while nothing moves; Ctrl-C keeps the best so far.
+
+    Parameters
+    ----------
+    types : what can be bought.
+    instead : whether the new nodes are in the place of all that can be emptied; control-plane
+        nodes, and those with a pod that cannot leave, stay as they are.
+    released : kinds of `to_packing.RELEASED` that keep no pod waiting.
+
+    Raises
+    ------
+    InvalidInstance
+        No pod is pending, nor (with `instead`) can leave.
+    """
+    require_kinds(released)
+    work, every, before = SolveBudget(time_limit, say), daemon_pods(state), state
+    stays = _staying(state, types, every, released) if instead else {}
+    state = vouched(standing_still(_without_others(state, stays) if instead else state), released)
+    asked = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
+    if not any(state.pods[n].schedulable for n in asked):
+        raise InvalidInstance(
+            state.name, f"without a pending {state.workload_noun}"
+            + " or one that can leave its node" * instead, "some to buy nodes for",
+            "Give new ones" + ", or ask for nodes in the place of those that there are"
+            * (not instead),
+        )  # fmt: skip
+    free = change_nodes(
+        state, lambda node: replace(node, price=Fraction(0), committed=False, can_be_drained=True)
+    )
+    market = _Market(free, types, every, {node.name for node in before.nodes})
+    relaxed = market.translated(for_bound=True)
+    final, arrivals, of = state, dict[int, str](), dict[str, int]()
+    # rules that no instance has, or has tighter, may allow what the bound does
+    for words, plan in (
+        ("the cheapest nodes", market.translated(for_bound=False)),
+        ("other nodes", relaxed),
+    ):
+        bought = market.checked(plan, work.search(words, 2, market.cheapest, None, plan))
+        if not of or _rank(bought) < _rank((final, arrivals, of)):
+            final, arrivals, of = bought
+        if len(arrivals) == len(asked) and not plan.tightened:
+            break
+    else:
+        final, arrivals, of = market.with_more(final, arrivals, of)
+    waiting = tuple(n for n in asked if n not in arrivals)
+    outside = sum(not state.pods[n].schedulable for n in asked)
+    least, bound = market.bounds(relaxed, len(waiting) - outside, work)
+    new = [node for node in final.nodes if node.name in of]
+    _, price = _rank((final, arrivals, of))
+    of_each = Counter(types[of[node.name]].node.name for node in new)
+    moves = None
+    if instead:
+        relaxed = replace(relaxed, pinned={n: (("", why),) for n, why in stays.items()})
+        moves = _in_waves(before, final, relaxed, arrivals, released, work)
+    return Purchase(
+        final, dict(sorted(of_each.items())), price, min(bound, price), arrivals, waiting,
+        least + outside, work.interrupted, stays, moves,
+    )  # fmt: skip
+
+
+def _rank(bought: tuple[ClusterState, dict[int, str], dict[str, int]]) -> tuple[int, Fraction]:
+    """Fewer than none pods that arrive, and the price of the new nodes."""
+    final, arrivals, of = bought
+    prices = (node.price or Fraction(0) for node in final.nodes if node.name in of)
+    return -len(arrivals), sum(prices, Fraction(0))
+
+
+class _Market:
+    """Pending pods, the nodes that there are, which cost nothing, and types of new ones."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        types: Sequence[NodeType],
+        every: Sequence[Pod],
+        names: Collection[str],
+    ) -> None:
+        self.state, self.types, self.every, self.names = state, types, every, names
+        most = _most(state, types, every)
+        # two of each type: topologies in which nodes of one type share a domain are seen as such
+        self.copies = {n: min(2, number) for n, number in most.items()}
+        # by node of such a state: its type, -1 for one that is there, and how many there can be
+        self.kind, self.number = [-1] * len(state.nodes), [1] * len(state.nodes)
+        for n, number in most.items():
+            self.kind += [n] * self.copies[n]
+            self.number += [max(1, number - 1), 1][: self.copies[n]]
+
+    def translated(self, *, for_bound: bool) -> Translation:
+        """The translation with as many nodes of each type as there can be."""
+        state, every = self.state, self.every
+
+        def beside(pod: Pod) -> Pod:
+            terms = pod.pod_anti_affinity
+            left = (one for one in terms if not any(refers_to(one, other) for other in self.every))
+            return replace(pod, pod_anti_affinity=tuple(left))
+
+        if for_bound:  # the own pods of a node that is not bought forbid nothing
+            state = change_pods(state, beside)
+            every = [replace(pod, pod_anti_affinity=()) for pod in every]
+        grown, new = with_nodes(state, self.copies, self.types, every, self.names)
+        # a server class for each node and type, of which there are all that an answer needs
+        plan = translate(grown, for_bound=for_bound, pending=True, nodes_stay=True, new_nodes=new)
+        instance, costs = plan.instance, node_costs(grown, self.number)
+        number = np.zeros(instance.classes)
+        cost = np.full(instance.classes, costs.waiting, dtype=np.int64)
+        number[-1] = plan.waiting_servers
+        for n, c in zip(plan.nodes, instance.server_class.tolist(), strict=False):
+            number[c] += self.number[n]
+            cost[c] = costs.of_node[n]
+        instance = replace(instance, servers=number, cost=cost, server_names=())
+        nodes = tuple(n for n in plan.nodes for _ in range(self.number[n]))
+        return replace(plan, instance=instance, costs=costs, nodes=nodes)
+
+    def cheapest(
+        self, plan: Translation, time_limit: float | None, report: Report
+    ) -> Placement | None:
+        """The best placement that is found, by patterns where every rule is a resource."""
+        clock, whole = Clock(time_limit), plan.instance
+        plain = as_resources(with_waiting(plan, nowhere(plan)).instance)
+        for instance in (plain, whole):
+            if instance is not None:
+                outcome = run("min-cost", instance, time_limit=clock.time_slice(), report=report)
+                if isinstance(outcome.solution, Placement):
+                    return outcome.solution
+        return None
+
+    def checked(
+        self, plan: Translation, answer: Placement | None
+    ) -> tuple[ClusterState, dict[int, str], dict[str, int]]:
+        """The state with the new nodes in use, the nodes of pods that arrive, and types by node."""
+        supply: dict[int, list[int]] = {}
+        for n, c in zip(plan.nodes, plan.instance.server_class.tolist(), strict=False):
+            supply.setdefault(c, []).append(n)
+        servers = (
+            zip(answer.server_class.tolist(), answer.count.tolist(), strict=True) if answer else ()
+        )
+        # nodes that are used, with their pods of each type
+        rows = [(supply[c].pop(0), row) for c, row in servers if c in supply]
+        wanted = Counter(self.kind[n] for n, _ in rows if self.kind[n] >= 0)
+        grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
+        new = {kind: [name for name in of_new if of_new[name] == kind] for kind in wanted}
+        left = [list(pods) for pods in plan.pods]
+        targets: dict[int, str] = {}
+        for n, row in rows:
+            kind = self.kind[n]
+            name = self.state.nodes[n].name if kind < 0 else new[kind].pop(0)
+            targets |= {left[t].pop(): name for t, number in enumerate(row) for _ in range(number)}
+        scheduler, able = Scheduler(grown), can_arrive(self.state)
+        arrivals = arrivals_in_order(scheduler, {n: targets[n] for n in able if n in targets})
+        rest = [n for n in able if n not in arrivals]
+        arrivals |= admitted(scheduler, rest, [node.name for node in grown.nodes])
+        unused = {*of_new}.difference(arrivals.values())
+        if any(each.domains > 1 for n in arrivals for each in self.state.pods[n].spread):
+            unused.clear()  # an empty node is a domain too
+        final = replace(
+            grown,
+            nodes=tuple(node for node in grown.nodes if node.name not in unused),
+            pods=tuple(pod for pod in grown.pods if pod.node not in unused),
+        )
+        where = {n: pod.node for n, pod in enumerate(final.pods) if pod.placed}
+        check_arrivals(final, where, arrivals)
+        return final, arrivals, of_new
+
+    def with_more(
+        self, final: ClusterState, arrivals: dict[int, str], of: dict[str, int]
+    ) -> tuple[ClusterState, dict[int, str], dict[str, int]]:
+        """The same with one more node after the other of the cheapest type that takes a pod of
+        which a spread wants more of them, as no instance knows a minDomains; what there was where
+        the rest do not all arrive so.
+        """
+        best, able = (final, arrivals, of), can_arrive(self.state)
+        wanted = Counter(of[node.name] for node in final.nodes if node.name in of)
+        left = [self.state.pods[n] for n in able if n not in arrivals]
+        fits = [k for k, one in enumerate(self.types) if one.most is None
+                and left and all(admits(one.node, pod) for pod in left)]  # fmt: skip
+        if not fits or not all(any(s.domains > 1 for s in pod.spread) for pod in left):
+            return best
+        kind = min(fits, key=lambda k: self.types[k].node.price or 0)
+        for _ in left:
+            wanted[kind] += 1
+            grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
+            names = [node.name for node in grown.nodes]
+            found = admitted(Scheduler(grown), able, names)
+            if len(found) > len(best[1]):
+                best = grown, found, of_new
+            if len(found) == len(able):
+                break
+        return best
+
+    def bounds(self, relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
+        """How few pods wait at least, and what nodes cost at least where no more than some wait."""
+        least, instance = 0, relaxed.instance
+        if waiting:  # by number alone: sums of money beside what waiting costs lose digits
+            cost = np.ones(instance.classes, dtype=np.int64)
+            cost[-1] += len(relaxed.nodes)
+            flat = replace(relaxed, instance=replace(instance, cost=cost))
+            number = work.bound("a bound on the pods that wait", 2, cost_needed, flat)
+            least = number // int(cost[-1])
+        free = with_waiting(relaxed, waiting, waiting + 1)
+        total = work.bound("a bound on the cost", 1, cost_needed, free)
+        return least, relaxed.costs.money(max(0, -((waiting - total) // (waiting + 1))))
+
+
+def nowhere(plan: Translation) -> int:
+    """The pods of a plan that no node may take."""
+    instance, last = plan.instance, plan.instance.classes - 1
+    large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
+    taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
+    return sum(len(pods) for pods, some in zip(plan.pods, taken, strict=False) if not some)
+
+
+def as_resources(instance: Packing) -> Packing | None:
+    """The same without rules: a limit on a server's VMs is a resource, and so is being on a server
+    that is allowed; None where VMs are kept apart, or zones count.
+    """
+    limits = instance.limits or ()
+    if instance.apart is not None or instance.spreads or any(x.within != "server" for x in limits):
+        return None
+    demand, capacity = [instance.demand], [instance.capacity]
+    allowed = rules_of(instance).allowed.copy()
+    allowed[:, -1] = True
+    for row in {row.tobytes(): row for row in allowed if not row.all()}.values():
+        demand.append((allowed == row).all(axis=1)[:, None].astype(np.int64))
+        capacity.append(row[:, None] * int(instance.requested.sum()))
+    for limit in limits:
+        demand.append(np.isin(np.arange(instance.types), limit.types)[:, None].astype(np.int64))
+        capacity.append(np.full((instance.classes, 1), limit.most))
+    return Packing(
+        capacity=np.hstack(capacity), demand=np.hstack(demand), request=instance.request,
+        servers=instance.servers, cost=instance.cost,
+    )  # fmt: skip
+
+
+def _staying(
+    state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod], released: Collection[str]
+) -> dict[int, str]:
+    """The pods that cannot leave their nodes for new ones, and why."""
+    one_of_each = {place: 1 for place, one in enumerate(types) if one.most != 0}
+    grown, new = with_nodes(state, one_of_each, types, every)
+    own = range(len(state.pods), len(grown.pods))
+    empty = Scheduler(grown, {n: grown.pods[n].node for n in own})
+    stays, passing = {}, {"spread", "affinity"}  # which depend on further pods
+    for n, pod in enumerate(state.pods):
+        why = [words for kind, words in pod.unsupported_constraints if kind not in released]
+        if pod.role is Role.FIXED:
+            stays[n] = pod.reason
+        elif pod.role is Role.MOVABLE and (
+            why or not any(passing.issuperset(empty.refusals(n, name)) for name in new)
+        ):
+            stays[n] = ", ".join(why) or "no type takes it"
+    return stays
+
+
+def _without_others(state: ClusterState, stays: Collection[int]) -> ClusterState:
+    """The state without workers that hold none of some pods; what such a worker holds waits."""
+    kept = {state.pods[n].node for n in stays}
+    kept |= {node.name for node in state.nodes if not node.can_be_drained}
+
+    def waits(pod: Pod) -> Pod:
+        if pod.node in kept or not pod.placed:
+            return pod
+        after = Role.PENDING if pod.role is Role.MOVABLE else Role.FINISHED
+        return replace(pod, node="", role=after)
+
+    nodes = tuple(node for node in state.nodes if node.name in kept)
+    return replace(change_pods(state, waits), nodes=nodes)
+
+
+def _in_waves(
+    state: ClusterState,
+    final: ClusterState,
+    translation: Translation,
+    arrivals: Mapping[int, str],
+    released: Collection[str],
+    work: SolveBudget,
+) -> Advice:
+    """The moves to new nodes in waves, and pending pods once empty old nodes are gone; checked."""
+    pods, names = state.pods, {node.name for node in state.nodes}
+    workers = [node.name for node in state.nodes if node.can_be_drained]
+    new = (node for node in final.nodes if node.name not in names)
+    union = replace(state, nodes=(*state.nodes, *new), pods=(*pods, *final.pods[len(pods) :]))
+    now = {n: pod.node for n, pod in enumerate(union.pods) if pod.placed}
+    targets = {n: name for n, name in arrivals.items() if pods[n].placed}
+    work.say(f"an order of {len(targets)} moves")
+    blocked, scheduler = set[int](), Scheduler(union)
+    if "budget" not in released:
+        blocked = {n for n in targets for theirs in [scheduler.budgets(n)]
+                if len(theirs) > 1 or any(one.allowed < 1 for one in theirs)}  # fmt: skip
+    free = {n: name for n, name in targets.items() if n not in blocked}
+    order = ordered(union, free, released, work.whole)
+    waves, why = list(order.waves), ""
+    with deferred() as put_off:
+        while True:
+            where = now | {move.pod: move.node for wave in waves for move in wave}
+            used = workers_in_use(union, where)
+            freed = tuple(name for name in workers if name not in used)
+            try:
+                check_waves(union, waves, freed=freed, released=released)
+                break
+            except InfeasibleSolution as error:  # of what pods leave behind no move was asked
+                why = str(error)
+                waves.pop()
+        left = tuple(node for node in union.nodes if node.name not in freed)
+        after = vouched(replace(union, nodes=left), released)
+        there = {n: name for n, name in where.items() if name not in freed}
+        scheduler = Scheduler(after, there)
+        pending = {n: name for n, name in arrivals.items() if n not in targets}
+        coming = arrivals_in_order(scheduler, pending)
+        check_arrivals(after, there, coming)
+        work.interrupted |= order.cut == "interrupted" or put_off.interrupted
+    whys = dict.fromkeys(blocked, ("no disruption budget allows it",)) | dict(order.stuck)
+    stuck = {n: whys.get(n, (why,)) for n, name in targets.items() if where[n] != name}
+    if order.cut:
+        work.cut.append(f"the order of moves ({len(stuck)} are in no wave)")
+    stuck |= {n: tuple(scheduler.refusals(n, pending[n])) for n in pending if n not in coming}
+    return Advice(
+        state=union, in_use=workers_in_use(union, now), freed=freed, targets=targets,
+        nodes_found=len(workers_in_use(after, there | coming)),
+        order=replace(order, waves=tuple(waves), stuck=stuck), translation=translation,
+        left_pending={}, arrivals=coming, cut=tuple(work.cut), interrupted=work.interrupted,
+        waiting=tuple(
+            n for n, pod in enumerate(pods) if pod.role is Role.PENDING and n not in coming
+        ),
+    )  # fmt: skip
+
+
+def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) -> dict[int, int]:
+    """By type, so many nodes that no answer needs more of it."""
+    pods = [pod for pod in state.pods if pod.schedulable]
+    total = Counter[str]()
+    for pod in pods:
+        total.update(pod.requests)
+    ruled = sum(bool(pod.pod_anti_affinity or pod.spread or pod.ports) for pod in pods)
+    most = {}
+    for place, one in enumerate(types):
+        room = Counter(one.node.allocatable)
+        for pod in every:
+            room.subtract(pod.requests if admits(one.node, pod) else {})
+        # two nodes that one could be in the place of are not both needed
+        full = sum(Fraction(total[name], room[name]) for name in total if room[name] > 0)
+        number = min(len(pods), int(2 * full) + 1 + ruled)
+        most[place] = number if one.most is None else min(number, one.most)
+    return most

@@ -1,0 +1,103 @@
+"""What the nodes of a state cost in a packing instance, and what a bound there says in money."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm
+
+from ...instances.problem.errors import InvalidInstance
+from ..state.state import ClusterState, change_nodes
+
+
+@dataclass(frozen=True)
+class NodeCosts:
+    """Whole costs of nodes, and of a pod that waits, in one scale.
+
+    Attributes
+    ----------
+    of_node : of each node of the state, while it is in use; 1 where the state has no prices.
+    waiting : of each pod that waits: more than all nodes together, so that no node is saved by
+        letting one more wait.
+    step, unit : so much cost is so much money. Nodes that are free of charge cost 1: all of them
+        together less than a step.
+    paid_anyway : money for nodes that are paid whatever the plan: committed ones, and those that
+        may not be freed.
+    """
+
+    of_node: tuple[int, ...]
+    waiting: int
+    step: int = 1
+    unit: Fraction = Fraction(1)
+    paid_anyway: Fraction = Fraction(0)
+
+    def split(self, total: int) -> tuple[int, int]:
+        """Pods that wait, and the cost of the nodes, in a total (of an answer, or a bound: then no
+        fewer pods wait, and with as many the nodes cost no less).
+        """
+        return divmod(total, self.waiting)
+
+    def limit(self, cost: int) -> int:
+        """The largest cost of nodes that takes no more money."""
+        return cost // self.step * self.step + self.step - 1
+
+    def money(self, cost: int) -> Fraction:
+        """The least money that nodes of such a cost take, or of more."""
+        return cost // self.step * self.unit + self.paid_anyway
+
+
+def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
+    """The costs of a state's nodes: their prices, or 1 each; `numbers` says how many of each node
+    there can be, where that is not 1.
+
+    Raises
+    ------
+    InvalidInstance
+        Some nodes have a price, and one that may be freed has none.
+    """
+    numbers = numbers or [1] * len(state.nodes)
+    if not state.priced:
+        return NodeCosts((1,) * len(state.nodes), sum(numbers) + 1)
+    free = [node for node in state.nodes if node.can_be_drained]
+    if without := [node.name for node in free if node.price is None]:
+        raise InvalidInstance(
+            f"the price of {', '.join(without[:3])}"
+            + f" and {len(without) - 3} more" * (len(without) > 3),
+            "not given", "one for every node that may be freed",
+            "Add their types to the prices",
+        )  # fmt: skip
+    prices = [
+        Fraction(0) if node.committed or not node.can_be_drained else node.price or Fraction(0)
+        for node in state.nodes
+    ]
+    scale = lcm(*(price.denominator for price in prices))
+    unit = Fraction(gcd(*(int(price * scale) for price in prices)) or 1, scale)
+    # what is free of charge costs 1, and a unit of money more than all of that
+    unpaid = [
+        n for node, price, n in zip(state.nodes, prices, numbers, strict=True)
+        if not price and node.can_be_drained
+    ]  # fmt: skip
+    step = 1 + sum(unpaid)
+    costs = tuple(int(price / unit) * step or 1 for price in prices)
+    most = sum(cost * n for cost, n in zip(costs, numbers, strict=True))
+    return NodeCosts(costs, most + 1, step, unit, price_of(state, frozenset()) or Fraction(0))
+
+
+def unpriced(state: ClusterState) -> ClusterState:
+    """The same state without prices, for questions that are not about money."""
+    return change_nodes(state, lambda node: replace(node, price=None))
+
+
+def price_of(state: ClusterState, names: frozenset[str]) -> Fraction | None:
+    """What is paid while some nodes are in use: their prices, and of committed nodes and of those
+    that may not be freed; None where the state has no prices.
+    """
+    if not state.priced:
+        return None
+    paid = (
+        node.price
+        for node in state.nodes
+        if node.name in names or node.committed or not node.can_be_drained
+    )
+    return sum((price for price in paid if price is not None), Fraction(0))

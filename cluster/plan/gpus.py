@@ -1,0 +1,187 @@
+"""The question of GPUs: where cards are free, how many pods of a size they hold, and which moves
+admit the gangs that wait.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.option_types import validate_options
+from ..state.gangs import pending_gangs
+from ..state.state import CARD, ClusterState, Pod, Role, StateWarning
+from .card_room import MIG, CardUse, Slots, card_use, cards_of, count_slots, own_shapes
+from .costs import unpriced
+from .gang_admission import Admission, admit
+from .plan import SECONDS, require_kinds
+from .solve_budget import Say, SolveBudget
+
+MOST_GANGS = 20
+"""Gangs that are asked about, those with most cards."""
+
+
+def cards_together(pods: Iterable[Pod]) -> Counter[str]:
+    """The cards that pods ask for together, by resource."""
+    asked = Counter[str]()
+    for pod in pods:
+        asked.update(cards_of(pod.requests))
+    return asked
+
+
+@dataclass(frozen=True)
+class GpuAnswer:
+    """What is known of a cluster's cards.
+
+    Attributes
+    ----------
+    cards : by resource.
+    slots : of pods of some sizes.
+    admissions : of the gangs that wait, each asked alone.
+    unasked : names of others that wait.
+    """
+
+    state: ClusterState
+    cards: tuple[CardUse, ...]
+    slots: tuple[Slots, ...]
+    admissions: tuple[Admission, ...]
+    unasked: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "cards": [
+                {**asdict(one), "free": one.free,
+                 "pieces": {str(k): n for k, n in one.pieces.items()}}
+                for one in self.cards
+            ],
+            "slots": [
+                {**asdict(one), "requests": dict(one.requests)} for one in self.slots
+            ],
+            "gangs": [
+                {**one.document(),
+                 "cards": dict(cards_together(one.state.pods[n] for n in one.pods))}
+                for one in self.admissions
+            ],
+            "gangs_not_asked": list(self.unasked),
+            "warnings": [asdict(each) for each in self.state.warnings],
+            "assumptions": [asdict(each) for each in self.state.assumptions],
+        }  # fmt: skip
+
+
+@validate_options
+def gpus(
+    state: ClusterState,
+    *,
+    gang: str | None = None,
+    topology: str = "",
+    shapes: Collection[Mapping[str, int]] = (),
+    moves: int = 10,
+    released: Collection[str] = (),
+    time_limit: float | None = SECONDS,
+    say: Say = lambda words: None,
+) -> GpuAnswer:
+    """Where cards are free, how many pods of some sizes fit, and what admits the gangs that wait.
+
+    Parameters
+    ----------
+    gang : only this one: its namespace and name, or LABEL=VALUE of pending pods that are one. All
+        that wait, each alone, when not given.
+    topology : a label of which the nodes of a gang must have one value; its own when not given.
+    shapes : what pods request of which room is counted; 1, 2, 4 and 8 cards, with CPU and memory as
+        the state's own pods ask for each card, when not given.
+    moves : after so many at most room is counted again.
+    released : kinds of `to_packing.RELEASED` for which no pod is pinned.
+    time_limit, say : as `plan.advise` has them; so is Ctrl-C.
+
+    Raises
+    ------
+    InvalidInstance
+        No node has a card.
+    InvalidOption
+        No such gang waits, no node has the label, or a number of moves is negative.
+
+    Examples
+    --------
+    >>> from cotenant.cluster.state.reading import read_state
+    >>> found = gpus(read_state(["state/training"]))
+    >>> found.cards[0].free, [one.fits for one in found.admissions]
+    (16, [True])
+    """
+    require_kinds(released)
+    if moves < 0:
+        raise InvalidOption(f"moves is {moves}; expected 0 or more")
+    state = unpriced(state)
+    cards = tuple(card_use(state))
+    if not cards:
+        raise InvalidInstance(
+            state.name, "without a node that has cards",
+            f"{CARD}, {MIG}* or amd.com/gpu among what pods may take of one",
+            "Check that the device plugin runs, or ask advise fit",
+        )  # fmt: skip
+    _require_label(state, topology)
+    waiting = chosen_gangs(state, gang)
+    size = {name: -sum(cards_together(state.pods[n] for n in pods).values())
+            for name, pods in waiting.items()}  # fmt: skip
+    first = sorted(waiting, key=lambda name: size[name])[:MOST_GANGS]
+    asked = {name: pods for name, pods in waiting.items() if name in first}
+    work = SolveBudget(time_limit, say)
+    admissions = []
+    for place, (name, pods) in enumerate(asked.items()):
+        part = SolveBudget(work.whole.time_slice(len(asked) - place + 1), say)
+        admissions.append(admit(state, name, pods, topology, released, part))
+        work.interrupted |= part.interrupted
+    sizes: list[Mapping[str, int]] = list(shapes)
+    if not sizes:
+        own, words = own_shapes(state, cards[0])
+        sizes = [*own]
+        noted = StateWarning("card-shape", words)
+        state = replace(state, assumptions=(*state.assumptions, noted))
+    slots = []
+    for place, requests in enumerate(sizes):
+        if not work.interrupted:
+            part = SolveBudget(work.whole.time_slice(len(sizes) - place), say)
+            slots.append(count_slots(state, requests, moves, released, part))
+            work.interrupted |= part.interrupted
+    return GpuAnswer(
+        state, cards, tuple(slots), tuple(admissions),
+        tuple(name for name in waiting if name not in asked), work.interrupted,
+    )  # fmt: skip
+
+
+def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, ...]]:
+    """The gangs that are asked about, and their pending pods.
+
+    Raises
+    ------
+    InvalidOption
+        None is of that name.
+    """
+    waiting = pending_gangs(state, lambda pod: bool(cards_of(pod.requests)))
+    if gang is None:
+        return waiting
+    if gang in waiting:
+        return {gang: waiting[gang]}
+    label, equals, value = gang.partition("=")
+    pods = tuple(
+        n for n, pod in enumerate(state.pods)
+        if pod.role is Role.PENDING and equals and pod.labels.get(label) == value
+    )  # fmt: skip
+    if not pods:
+        raise InvalidOption(
+            f"gang is {gang!r}, which no pending pod is of; expected LABEL=VALUE or one of "
+            f"{', '.join(waiting) or 'none, as no pod that asks for cards is pending'}"
+        )
+    return {gang: pods}
+
+
+def _require_label(state: ClusterState, topology: str) -> None:
+    if topology and not any(topology in node.labels for node in state.nodes):
+        known = sorted({key for node in state.nodes for key in node.labels})
+        raise InvalidOption(
+            f"topology is {topology!r}, a label that no node has; expected one of "
+            f"{', '.join(known) or 'none, as no labels are in the file'}"
+        )

@@ -1,0 +1,178 @@
+"""Pods that run nowhere yet: on which nodes they fit while nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...instances.problem.errors import InvalidInstance
+from ..judge.scheduler_filters import Scheduler, too_little
+from ..state.completeness import SHARED
+from ..state.state import CARD, CARDS, SHARES, ClusterState, Pod, Role, change_pods, limitless
+from .optimum import least_cost
+from .placing import as_it_is, targets_of
+from .to_packing import translate
+
+_FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
+"""Kinds of constraints beside which what the filters refuse is refused."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Pending pods on nodes.
+
+    Attributes
+    ----------
+    arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
+    upper_bound : no more of them fit together (proved).
+    """
+
+    arrivals: Mapping[int, str]
+    upper_bound: int
+
+
+def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) -> dict[int, str]:
+    """Put pods on the first of some nodes that takes them, one after the other, and again as long
+    as one more finds a node; those that did, and where. The scheduler has them then.
+    """
+    arrivals: dict[int, str] = {}
+    left, state = list(pods), scheduler.state
+    shut: dict[object, set[str]] = {}  # nodes that refused a pod of a kind: they only fill up
+    while True:
+        before = len(arrivals)
+        for number in left:
+            pod = state.pods[number]
+            again = bool(pod.spread or pod.pod_affinity)
+            closed = set() if again else shut.setdefault(_alike(pod), set())
+            for name in nodes:
+                if name in closed:
+                    continue
+                if scheduler.takes(number, name):
+                    scheduler.arrive(number, name)
+                    arrivals[number] = name
+                    break
+                closed.add(name)
+        left = [number for number in left if number not in arrivals]
+        if not left or len(arrivals) == before:
+            return arrivals
+
+
+def can_arrive(state: ClusterState) -> list[int]:
+    """The pending pods of which the filters decide all constraints, the largest first."""
+    pods = [n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.undecided]
+    return sorted(pods, key=lambda n: -max(state.pods[n].requests.values(), default=0))
+
+
+def most_that_fit(
+    state: ClusterState, seconds: float | None = None, *, later: bool = False
+) -> Fitting:
+    """The most pending pods that fit together while nothing moves.
+
+    The scheduler's own filters place them first; where they leave some, the packing program does,
+    and its bound and the filters' refusals say how many can be placed at most: now, or also once
+    pods that are being deleted are gone (`later`).
+    """
+    names = [node.name for node in state.nodes]
+    pending = [n for n, pod in enumerate(state.pods) if pod.schedulable]
+    arrivals = admitted(Scheduler(state), can_arrive(state), names)
+    nowhere = _surely_nowhere(state, [n for n in pending if n not in arrivals], pending, later)
+    if len(arrivals) == len(pending) - nowhere:
+        return Fitting(arrivals, len(arrivals))
+    still = standing_still(state)
+    try:
+        relaxed = translate(still, for_bound=True, pending=True)
+        plan = translate(still, pending=True)
+    except InvalidInstance:  # a pod that asks for nothing of anything
+        return Fitting(arrivals, len(pending) - nowhere)
+    share = None if seconds is None else seconds / 2
+    waiting = least_cost(relaxed, as_it_is(relaxed), share).bound // relaxed.costs.waiting
+    answer = least_cost(plan, as_it_is(plan), share)
+    if answer.count is not None:
+        targets = targets_of(still, plan, answer.count)
+        scheduler = Scheduler(state)
+        better = arrivals_in_order(scheduler, targets)
+        rest = [n for n in can_arrive(state) if n not in better]
+        better |= admitted(scheduler, rest, names)
+        arrivals = max(better, arrivals, key=len)
+    return Fitting(arrivals, len(pending) - max(waiting, nowhere))
+
+
+def _surely_nowhere(
+    state: ClusterState, some: Sequence[int], pending: Sequence[int], later: bool
+) -> int:
+    """How many of some pending pods the filters refuse on every node, for a reason that is known
+    and that no other pending pod can take away.
+    """
+    # 1. reasons that may be none: anywhere, and by node
+    everywhere = {"spread", "affinity"} if len(pending) > 1 else set[str]()
+    doubts = {node.name: {node.unknown_reason, *map(too_little, node.unsure)}
+              for node in state.nodes}  # fmt: skip
+    scheduler, found = Scheduler(state), dict[object, bool]()
+    for number, pod in enumerate(state.pods):
+        if any(
+            each.has_unsupported_selector for each in (*pod.pod_anti_affinity, *pod.pod_affinity)
+        ):
+            everywhere |= {"affinity", "anti-affinity"}
+        if pod.placed:  # shared volumes and cards count twice
+            doubts[pod.node] |= _counted_in_doubt(pod)
+        if later and pod.role is Role.LEAVING:
+            scheduler.evict(number)
+    # 2. pods that every node refuses for another one; equal pods once
+    for number in some:
+        pod = state.pods[number]
+        key = _alike(pod)
+        if key not in found:
+            unsure = everywhere | _counted_in_doubt(pod)
+            # other kinds may mean that the filters are not asked at all
+            found[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
+                (unsure | doubts[name]).issuperset(scheduler.refusals(number, name))
+                for name in doubts
+            )
+    return sum(found[_alike(state.pods[number])] for number in some)
+
+
+def _counted_in_doubt(pod: Pod) -> set[str]:
+    """The refusals in which a pod may count for less than is read of it."""
+    unread = pod.unsupported_constraints
+    volumes = (name for name in pod.requests if limitless(name) and ("volumes", SHARED) in unread)
+    cards = (CARD, CARDS) * any(kind == SHARES for kind, _ in unread)
+    return {*map(too_little, volumes), *map(too_little, cards)}
+
+
+def _alike(pod: Pod) -> object:
+    """What pods have in common that the filters do not tell apart."""
+    return (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
+            pod.affinity, pod.tolerations, pod.ports, pod.pod_anti_affinity, pod.pod_affinity,
+            pod.spread, pod.volume_node_affinity, pod.undecided)  # fmt: skip
+
+
+def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:
+    """The pods that can go to their targets, in an order in which every filter passes."""
+    arrivals: dict[int, str] = {}
+    left = dict(targets)
+    while True:
+        going = {n: name for n, name in left.items() if admitted(scheduler, [n], [name])}
+        arrivals |= going
+        left = {n: name for n, name in left.items() if n not in going}
+        if not going or not left:
+            return arrivals
+
+
+def standing_still(state: ClusterState) -> ClusterState:
+    """The same state, where every placed pod belongs to its node."""
+
+    def still(pod: Pod) -> Pod:
+        stays = pod.placed and pod.role is not Role.LEAVING
+        return replace(pod, role=Role.RESIDENT) if stays else pod
+
+    return change_pods(state, still)
+
+
+def vouched(state: ClusterState, released: Collection[str]) -> ClusterState:
+    """The state whose pending pods have no constraint of these kinds."""
+
+    def free(pod: Pod) -> Pod:
+        left = tuple(each for each in pod.unsupported_constraints if each[0] not in released)
+        return replace(pod, unsupported_constraints=left) if pod.role is Role.PENDING else pod
+
+    return change_pods(state, free) if released else state

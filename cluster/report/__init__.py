@@ -1,0 +1,1 @@
+"""Answers about a cluster as text, as a page, and as commands to run."""

@@ -1,0 +1,183 @@
+"""What to run for a plan, as text. Nothing here runs anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from ...instances.problem.emitted import comment, csv_text, named_word, quoted
+from ...instances.problem.errors import InvalidOption
+from ..judge.scheduler_filters import Move
+from ..plan.plan import Advice
+from ..state.state import Pod, workload
+from .text_report import not_by_default
+
+FREED = "cotenant.plan/freed"
+"""Label and taint of nodes that a plan empties."""
+
+
+def emit(advice: Advice, form: str) -> str:
+    """The plan in a form of `FORMS`, after the warnings of its state where the form has comments.
+
+    Raises
+    ------
+    InvalidOption
+        There is no such form, or it is of another platform than the state.
+    """
+    require_form(form, advice.state.platform)
+    text = FORMS[form][1](advice)
+    if form == "csv":  # a table has no comments
+        return text
+    said = [comment(f"warning: {each.sentence} [{each.code}]") for each in advice.state.warnings]
+    said += map(comment, not_by_default(advice))
+    return "\n".join([*said, text])
+
+
+def require_form(form: str | None, platform: str = "") -> None:
+    """Raise InvalidOption for a form that is none, or of another platform than the state (if that
+    is known).
+    """
+    if form is None:
+        return
+    if form not in FORMS:
+        raise InvalidOption(f"emit is {form!r}; expected one of {', '.join(FORMS)}")
+    meant, _ = FORMS[form]
+    if platform and meant not in ("", platform):
+        fit = [each for each, (of, _) in FORMS.items() if of in ("", platform)]
+        raise InvalidOption(
+            f"emit is {form!r}, which is for {meant}, and the state is of {platform}; "
+            f"expected {' or '.join(fit)}"
+        )
+
+
+def _kubectl(advice: Advice) -> str:
+    """Cordon and label the nodes, then evict wave by wave through the API that keeps budgets."""
+    state = advice.state
+    lines = ["# Evictions keep disruption budgets; a pod that one protects is refused (429)."]
+    for name in advice.freed:
+        lines.append(f"kubectl cordon {named_word(name)}")
+        lines.append(f"kubectl label node {named_word(name)} {FREED}=true --overwrite")
+    if advice.reserved:
+        lines.append("# nothing else may come to these nodes before the pods they are for")
+        lines += [f"kubectl cordon {named_word(name)}" for name in advice.reserved]
+    lines += _by_wave(advice, _eviction, "; wait until its pods run again")
+    lines += [f"kubectl uncordon {named_word(name)}" for name in advice.reserved]
+    for n, why in advice.order.stuck.items():
+        lines.append(comment(f"no step was found for {state.pods[n].title}: {', '.join(why)}"))
+    for name in advice.freed:
+        lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quoted(name)}")
+    return "\n".join(lines) + "\n"
+
+
+def _by_wave(
+    advice: Advice, commands: Callable[[Pod, Move], list[str]], then: str = ""
+) -> Iterator[str]:
+    """What to run for every move, wave by wave."""
+    for number, wave in enumerate(advice.order.waves, 1):
+        yield f"# wave {number} of {len(advice.order.waves)}{then}"
+        for move in wave:
+            yield from commands(advice.state.pods[move.pod], move)
+
+
+def _eviction(pod: Pod, move: Move) -> list[str]:
+    words = f"{pod.title}: {pod.node} -> {move.node}{' (for a time)' * move.temporary}"
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+    }
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+    request = f"echo {quoted(json.dumps(body))} | kubectl create --raw {quoted(path)} -f -"
+    return [comment(words), request]
+
+
+def _patches(advice: Advice) -> str:
+    """A preference for the new nodes on each owner of pods that move."""
+    state = advice.state
+    wanted: dict[tuple[str, str, str], list[str]] = {}
+    for number, node in advice.targets.items():
+        pod = state.pods[number]
+        kind, name = workload(pod)
+        if kind in ("Deployment", "StatefulSet"):
+            nodes = wanted.setdefault((pod.namespace, kind.lower(), name), [])
+            nodes += [node] * (node not in nodes)
+    lines = ["# A changed template makes its owner replace all of its pods, in its own order."]
+    for (namespace, kind, name), nodes in wanted.items():
+        rule = {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+        term = {"weight": 100, "preference": {"matchExpressions": [rule]}}
+        affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+        patch = json.dumps({"spec": {"template": {"spec": {"affinity": affinity}}}})
+        lines.append(
+            f"kubectl patch {kind} {named_word(name)} -n {quoted(namespace)} --type strategic "
+            f"-p {quoted(patch)}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _descheduler(advice: Advice) -> str:
+    """Taints for the freed nodes, and a policy that evicts what does not tolerate them."""
+    state = advice.state
+    lines = [
+        comment(f"kubectl taint node {named_word(name)} {FREED}=true:NoSchedule")
+        for name in advice.freed
+    ]
+    others = [n for n in advice.targets if state.pods[n].node not in advice.freed]
+    lines += [comment(f"not by this policy: {state.pods[n].title} makes room") for n in others]
+    plugin = "RemovePodsViolatingNodeTaints"
+    profile = {
+        "name": "cotenant",
+        "pluginConfig": [{"name": plugin, "args": {"includedTaints": [f"{FREED}=true"]}}],
+        "plugins": {"deschedule": {"enabled": [plugin]}},
+    }
+    api = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
+    policy = api | {"profiles": [profile]}
+    # JSON is YAML, and needs no library to be written
+    return "\n".join([*lines, json.dumps(policy, indent=2)]) + "\n"
+
+
+def _csv(advice: Advice) -> str:
+    rows: list[list[object]] = [["wave", "namespace", "name", "from", "to", "temporary"]]
+    where: dict[int, str] = {}
+    for number, wave in enumerate(advice.order.waves, 1):
+        for move in wave:
+            pod = advice.state.pods[move.pod]
+            old = where.get(move.pod, pod.node)
+            where[move.pod] = move.node
+            rows.append([number, pod.namespace, pod.name, old, move.node, int(move.temporary)])
+    return csv_text(rows)
+
+
+_MIGRATE = {
+    "qemu": "qm migrate {} {} --online",
+    "lxc": "pct migrate {} {} --restart",
+    "server": "openstack --os-compute-api-version 2.30 server migrate --live-migration --host {1} "
+    "--wait {0}",
+}
+"""Kind of a VM -> what moves it to a host while it runs; containers restart."""
+
+
+def _migrations(advice: Advice) -> str:
+    """Live migrations, wave by wave."""
+
+    def migrate(vm: Pod, move: Move) -> list[str]:
+        kind, number = vm.owner
+        return [_MIGRATE[kind].format(named_word(number), named_word(move.node))]
+
+    return "\n".join(_by_wave(advice, migrate)) + "\n"
+
+
+def _openstack(advice: Advice) -> str:
+    """No more servers come to the hosts that are freed, and theirs migrate."""
+    disable = "openstack compute service set --disable {} nova-compute\n"
+    return "".join(disable.format(named_word(n)) for n in advice.freed) + _migrations(advice)
+
+
+FORMS: dict[str, tuple[str, Callable[[Advice], str]]] = {
+    "kubectl": ("kubernetes", _kubectl),
+    "patches": ("kubernetes", _patches),
+    "descheduler": ("kubernetes", _descheduler),
+    "csv": ("", _csv),
+    "proxmox": ("proxmox", _migrations),
+    "openstack": ("openstack", _openstack),
+}
+"""Form -> the platform it is for ("" for all), and what makes it."""

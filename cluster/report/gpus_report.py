@@ -1,0 +1,174 @@
+"""Cards of a cluster in words: what admits the gangs that wait, where cards are free, and room for
+pods of some sizes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ...instances.problem.emitted import quoted
+from ..plan.capacity import refusals_in
+from ..plan.card_room import MIG, CardUse, Slots, cards_of
+from ..plan.gang_admission import Admission
+from ..plan.gpus import GpuAnswer, cards_together
+from ..plan.to_packing import RELEASED
+from ..plan.wording import plural, some
+from ..state.state import PARTS
+from .answer_page import PagePart
+from .nodes_page import rows_part
+from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+
+PIECES, PINS = 4, 2
+"""Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""
+
+
+def gpus_answer(found: GpuAnswer) -> Answer:
+    """What is known of the cards, the gangs that wait first."""
+    state, those = found.state, found.admissions
+    planned = [one for one in those if one.needs_moves]
+    advice = planned[0].advice if len(planned) == 1 else None
+    lines, no_plan = [], ""
+    if len(those) == 1:
+        lines += [Line(f"{_title(those[0])} {_admitted(those[0])}.", number=_number(those[0]))]
+        lines += [Line(words) for words in _reasons(those[0])]
+    elif those:
+        now = sum(one.fits and not one.needs_moves for one in those)
+        words = f"{len(those)} gangs or pods wait for cards: {now} fit now, {len(planned)} after "
+        words += f"moves, {len(those) - now - len(planned)} do not; each is asked alone."
+        rows = [(_title(one), _admitted(one)) for one in those]
+        lines += [Line(words), Line("gang", rows=rows, title="Gangs that wait")]
+    if found.unasked:
+        title = "Others that wait, which were not asked about"
+        lines.append(Line("wait too, and are asked about with --gang", found.unasked, title=title))
+    if advice is not None:
+        lines += map(Line, (*ordering(advice), *cut_short(advice)))
+    elif planned:
+        no_plan = "several gangs fit after moves: choose one with --gang"
+    else:
+        fits = all(one.fits for one in those)
+        no_plan = "there is no plan of moves: " + ("none are needed" if fits else "none help")
+    lines += [Line(_use(one), number=f"{one.free} of {one.total} free") for one in found.cards]
+    if found.slots:
+        rows = [(_size(one), _slots(one)) for one in found.slots]
+        lines.append(Line("size", rows=rows, title="Room for pods of one size"))
+    if not those:
+        lines.append(Line("no pod that waits asks for cards"))
+    domains = those[0].domains if len(those) == 1 and those[0].topology else {}
+    return Answer(
+        state, f"Cards of {state.name.rpartition('/')[2]}",
+        "Where cards are free, how many pods of some sizes fit, and the fewest moves that admit "
+        "the gangs that wait: all pods of one, or none.",
+        tuple(lines), all(one.fits for one in those), advice, no_plan,
+        parts=tuple(_parts(found, domains, those[0].topology if domains else "")),
+    )  # fmt: skip
+
+
+def _title(one: Admission) -> str:
+    """A gang by name, with its pods and cards."""
+    of = cards_together(one.state.pods[n] for n in one.pods)
+    cards = " and ".join(_number_of(name, number) for name, number in of.items())
+    if len(one.pods) == 1:
+        return f"pod {one.name} ({cards})"
+    return f"gang {one.name} ({plural(len(one.pods), one.state.workload_noun)}, {cards})"
+
+
+def _number_of(resource: str, number: int) -> str:
+    """So many cards, or slices of a profile."""
+    if resource.startswith(MIG):
+        return f"{number} {resource.rpartition('/')[2]}"
+    return plural(number, "card")
+
+
+def _number(one: Admission) -> str:
+    if not one.fits:
+        return "no room"
+    return plural(len(one.advice.targets), "move") if one.advice else ""
+
+
+def _admitted(one: Admission) -> str:
+    """Whether a gang fits, and what is proved of it."""
+    where = f" in {one.topology} {one.domain}" * bool(one.domain)
+    if one.fits and one.advice is not None:
+        advice = one.advice
+        if not advice.targets:
+            return f"fits now{where}, while nothing moves"
+        best = f"; no other {one.topology} needs fewer" * _best_domain(one)
+        return (
+            f"fits{where} after {plural(len(advice.targets), 'move')} {sure_of_moves(advice)}{best}"
+        )
+    if one.advice is not None:
+        moves = plural(len(one.advice.targets), "move")
+        return f"would fit{where} after {moves}, but no order of them was found"
+    among = f" in any {one.topology}" * bool(one.topology)
+    if one.impossible:
+        return f"does not fit: no moves admit it{among}, {one.impossible} (proved)"
+    if one.unmodelled:
+        return f"is in no plan, for what is not modelled: {some(one.unmodelled)}"
+    return f"does not fit now; no moves were found that admit it{among}, nor a proof of none"
+
+
+def _best_domain(one: Admission) -> bool:
+    """Whether it is proved that no other domain needs fewer moves."""
+    advice = one.advice
+    return bool(one.topology) and advice is not None and (
+        len(advice.targets) <= advice.moves_lower_bound_pinned
+    )  # fmt: skip
+
+
+def _reasons(one: Admission) -> Iterator[str]:
+    """Why nodes refuse the first pod of a gang that does not fit, and which pods may not move."""
+    if one.fits:
+        return
+    why = refusals_in(one.state, {}, one.pods[0])
+    refused = [f"{number} {words}" for words, number in why.items() if PARTS not in words]
+    if refused:
+        yield f"nodes refuse its first pod: {', '.join(refused)}"
+    first = sorted(one.pins.items(), key=lambda pin: -pin[1])[:PINS]
+    for (kind, words), number in first:
+        cure = f" (--release {quoted(kind)} lets them move, if you know that they can)"
+        yield f"{plural(number, 'pod')} stay: {words}{cure * (kind in RELEASED)}"
+
+
+def _use(one: CardUse) -> str:
+    """Cards of a resource, and in which pieces they are free."""
+    pieces = sorted(((free, nodes) for free, nodes in one.pieces.items() if free), reverse=True)
+    words = [f"{free} on {plural(nodes, 'node')}" for free, nodes in pieces]
+    text = f"{_number_of(one.resource, one.total)} ({one.resource}): {one.used} in use, {one.free}"
+    text += f" free ({some(words, PIECES)})" if words else " free"
+    return text + f"; {one.closed} more on nodes that take no pods" * bool(one.closed) + "."
+
+
+def _size(one: Slots) -> str:
+    """The size of a pod, by its cards."""
+    return "pods of " + " and ".join(_number_of(*each) for each in cards_of(one.requests).items())
+
+
+def _slots(one: Slots) -> str:
+    """How many pods of a size fit."""
+    if one.most == one.now:
+        return f"{one.now} fit now, and no moves make room for more (proved)"
+    sure = "no more" if one.after == one.most_after else f"at most {one.most_after}"
+    text = f"{one.now} fit now, {one.after} after {plural(one.moves, 'move')} ({sure}, proved)"
+    return text + f", at most {one.most} after any" * (one.most > one.most_after)
+
+
+def _parts(
+    found: GpuAnswer, domains: Mapping[str, int | None], topology: str
+) -> Iterator[PagePart]:
+    """Tables of a page: pieces of room, domains, and where the pods of a gang go."""
+    rows = [
+        (one.resource, f"{free} free", nodes) for one in found.cards
+        for free, nodes in sorted(one.pieces.items(), reverse=True)
+    ]  # fmt: skip
+    yield rows_part("Where cards are free", ("resource", "cards on a node", "number"), rows)
+    if domains:
+        known = [
+            (name, "no moves admit it" if least is None else f"at least {least} moves")
+            for name, least in domains.items()
+        ]
+        yield rows_part(f"By {topology}", (topology, "proved"), known, folded=len(known) > 20)
+    for one in found.admissions:
+        if one.fits and one.advice is not None:
+            on = Counter(one.advice.arrivals.values()).most_common()
+            yield rows_part(f"Nodes of {one.name}", ("node", "pods"), on, folded=len(on) > 20)

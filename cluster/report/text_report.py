@@ -1,0 +1,453 @@
+"""Answers about a cluster in words: the decision in ten lines of a terminal, what it rests on, and
+all that is said of a plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ...analysis.frontier import PricePoint
+from ..judge.scheduler_filters import Scheduler
+from ..plan.plan import Advice
+from ..plan.wording import (
+    NAMED,
+    amount,
+    fewest,
+    grouped,
+    on_nodes,
+    plural,
+    qualified,
+    some,
+    tally,
+    wrapped,
+)
+from ..state.state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
+from .answer_page import PagePart, PlanPart
+
+GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")
+"""Assumptions that the user gave, or that places rest on: they stand before the answer."""
+LINES, LEAST_LINES = 10, 8
+"""Lines of an answer with its warnings, and after them, without details: of longer lists some items
+are left out, of which no more than `WIDEST` are tried.
+"""
+WIDEST = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence of an answer, or a list.
+
+    Attributes
+    ----------
+    words : the sentence; of names what they are, of rows what one is called.
+    names, rows : the list: names, or each with what is said of it. Both are cut in a terminal.
+    title : of the list on a page.
+    number : the number that the sentence is about, on a page.
+    """
+
+    words: str
+    names: Sequence[str] = ()
+    rows: Sequence[tuple[str, str]] = ()
+    title: str = ""
+    number: str = ""
+
+    def texts(self, shown: int) -> Iterator[str]:
+        """The line as it is printed, with so many items of its list."""
+        rest = len(self.names or self.rows) - shown
+        if self.names:
+            names = some(self.names, shown) if shown else ""
+            yield f"{self.words}: {names}{': ' * (bool(names and rest))}{'--details' * bool(rest)}"
+        elif self.rows:
+            yield from (f"{name}: {what}" for name, what in self.rows[:shown])
+            if rest:
+                more = plural(rest, f"more {self.words}" if shown else self.words)
+                more = f"{'and ' * bool(shown)}{more}"
+                yield f"{more}: --details"
+        else:
+            yield self.words
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer about a state as people read it, in a terminal and on a page.
+
+    Attributes
+    ----------
+    state, title, about : what was asked, and of what.
+    lines : the answer; the first decides.
+    complete : whether it is what was hoped for; None where that is not known.
+    advice : the plan whose moves it shows, if any.
+    no_plan : why nothing of it can be carried out; "" where it can.
+    fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
+    plan : the moves of several plans, in the place of those of one.
+    parts : what the page has besides.
+    """
+
+    state: ClusterState
+    title: str
+    about: str
+    lines: tuple[Line, ...]
+    complete: bool | None = True
+    advice: Advice | None = None
+    no_plan: str = ""
+    fewer_nodes: bool = False
+    plan: PlanPart | None = None
+    parts: tuple[PagePart, ...] = ()
+
+
+def answer_lines(answer: Answer, details: bool = False) -> list[str]:
+    """An answer in lines of 80 letters after its warnings; `details`: every name, and what it rests
+    on.
+    """
+    before, after = warning_lines(answer.state), []
+    plan, sentences = answer.advice, detail_sentences(answer.state, answer.advice)
+    if details:
+        after = sentences
+    elif sentences:
+        after = ["what it rests on: --details"]
+    if plan is not None and plan.targets and not answer.no_plan and not plan.order.stuck:
+        means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
+        how = f"how to do it: --emit {means.get(answer.state.platform, 'csv')}"
+        after = [*after, how] if details else ["; ".join([*after, how])]
+    shown = [len(line.names or line.rows) for line in answer.lines]
+
+    def whole() -> list[str]:
+        pairs = zip(answer.lines, shown, strict=True)
+        first, *rest = (text for line, number in pairs for text in line.texts(number))
+        lines = [first, *(f"  {words}" for words in (*rest, *after))]
+        return wrapped(qualified(answer.state, words) for words in lines)
+
+    if not details:
+        shown = [min(number, WIDEST) for number in shown]
+        room = max(LEAST_LINES, LINES - len(before))
+        rows = [place for place, line in enumerate(answer.lines) if line.rows]
+        names = [place for place, line in enumerate(answer.lines) if line.names]
+        for places, least, most in ((rows, 1, room), (names, 0, room), (rows, 0, LINES)):
+            while len(whole()) > most and any(shown[place] > least for place in places):
+                shown[max(places, key=shown.__getitem__)] -= 1
+    return before + whole()
+
+
+def warning_lines(state: ClusterState) -> list[str]:
+    """What stands before an answer: warnings, and what was given beside the state."""
+    lines = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
+    lines += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
+    return wrapped(lines)
+
+
+def nodes_answer(advice: Advice, asked_why: bool = False) -> Answer:
+    """The plan for fewer nodes in words; `asked_why`: and what holds pods in place."""
+    state, order, moves = advice.state, advice.order, len(advice.targets)
+    host, one = state.host_noun, state.workload_noun
+    enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes_found, host)}"
+    lines = [Line(_enough(advice), number=enough)]
+    if advice.cost is not None and advice.cost_now is not None:
+        paid = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost)}"
+        lines.append(Line(_saving(advice, advice.cost, advice.cost_now), number=paid))
+    if advice.total is not None and advice.disruption is not None:
+        lines.append(Line(_sum(advice, advice.total, advice.disruption)))
+    if idle := still_idle(advice):
+        words = f"{len(idle)} idle, with nothing but {'its' if len(idle) == 1 else 'their'} own"
+        title = f"Idle {host}s, with nothing but their own {one}s"
+        lines.append(Line(f"{words} {one}s", idle, title=title))
+    if advice.freed:
+        words = f"{'would free' if order.stuck else 'free'} {plural(len(advice.freed), host)}"
+        title = f"{host.capitalize()}s that {'would' if order.stuck else 'can'} go"
+        lines.append(Line(words, advice.freed, title=title))
+    if advice.freed or moves:
+        move = f"{one}s move" if moves != 1 else f"{one} moves"
+        budgets = ", no disruption budget broken" * bool(state.budgets)
+        words = f"{moves} {move} {sure_of_moves(advice)}{budgets}."
+        lines += [Line(words, number=plural(moves, "move"))]
+        lines += map(Line, (*ordering(advice), *not_by_default(advice)))
+    if any(advice.left_pending.values()):
+        lines.append(Line(_default_scheduler(advice)))
+    if pending := len(advice.arrivals) + len(advice.waiting):
+        number = f"{len(advice.arrivals)} of {pending} pending"
+        lines.append(Line(_pending(advice), number=number))
+        lines += map(Line, preemption(state, advice.waiting))
+    if advice.frontier:
+        lines.append(Line(_trade(advice)))
+    lines += map(Line, cut_short(advice))
+    if advice.why_not:
+        title = f"What the reasons cost that hold {one}s in place"
+        lines.append(
+            Line("reason", rows=[_pin(advice, pin) for pin in advice.why_not], title=title)
+        )
+    elif asked_why:
+        lines.append(Line(f"no {one} is held in place by a reason that could be let go"))
+    about = f"How many {host}s hold everything in this file, which can go, with which moves, and "
+    about += "what is proved of it."
+    title = f"{host.capitalize()}s of {Path(state.name).name}"
+    return Answer(state, title, about, tuple(lines), advice=advice, fewer_nodes=True)
+
+
+def sure_of_moves(advice: Advice) -> str:
+    """How surely a plan has the fewest moves, and its waves."""
+    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
+    bounds = advice.moves_lower_bound, advice.moves_lower_bound_pinned
+    sure = fewest(len(advice.targets), *bounds, stay)
+    return f"({sure}) in {plural(len(advice.order.waves), 'wave')}"
+
+
+def detail_sentences(state: ClusterState, advice: Advice | None) -> list[str]:
+    """What an answer and its plan rest on, and what is reported only."""
+    texts = [] if advice is None else list(_plan_details(advice))
+    over = "finished" if state.platform == "kubernetes" else "not running"
+    for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted")):
+        if number := sum(pod.role is role for pod in state.pods):
+            texts.append(f"not counted: {number} {words}")
+    soft = grouped(
+        (words, pod.title)
+        for pod in state.pods
+        if pod.placed and pod.role is not Role.RESIDENT
+        for words in pod.soft
+    )
+    if soft:
+        parts = (f"{words}: {some(names)}" for words, names in soft.items())
+        texts.append(f"not enforced: {'; '.join(parts)}")
+    if state.ignored:
+        texts.append(f"not read: {some([f'{n} {kind}' for kind, n in state.ignored.items()])}")
+    return [
+        *texts,
+        *(f"note: {one.sentence}" for one in state.assumptions if one.code not in GIVEN),
+    ]
+
+
+def _plan_details(advice: Advice) -> Iterator[str]:
+    """What a plan rests on."""
+    state, stays = advice.state, reasons_to_stay(advice)
+    if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
+        yield _default_scheduler(advice)
+    movable = sum(pod.role is Role.MOVABLE for pod in state.pods) - len(advice.pinned)
+    counted = f"counted: {movable} movable {state.workload_noun}{'s' * (movable != 1)}"
+    for title, reasons in stays.items():
+        names = (f"{some(names)}: {why}" for why, names in reasons.items())
+        counted += f"; {title}: {sum(map(len, reasons.values()))} ({'; '.join(names)})"
+    yield counted
+    yield from (f"{title} {words}" for title, words in pending_places(advice, NAMED))
+    if advice.repaired_rules:
+        yield f"mended by the plan: {some(advice.repaired_rules)} (broken now)"
+    elif broken := advice.translation.violated_rules:
+        yield f"broken now, and left so: {some(broken)}"
+    if not advice.proved and advice.dropped:
+        yield f"not in the bound: {some(advice.dropped)}"
+
+
+def reasons_to_stay(advice: Advice) -> dict[str, dict[str, list[str]]]:
+    """Pods that are pinned, and that stay in any case, by reason; only where there are some."""
+    pods = advice.state.pods
+    kinds = {
+        "pinned": grouped(
+            (", ".join(words for _, words in why), pods[n].title)
+            for n, why in advice.pinned.items()
+        ),
+        "staying": grouped((pod.reason, pod.title) for pod in pods if pod.role is Role.FIXED),
+    }
+    return {title: reasons for title, reasons in kinds.items() if reasons}
+
+
+def is_carried_out(advice: Advice) -> bool:
+    """Whether there are moves, in an order: what is said of pending pods is about their end."""
+    return bool(advice.targets) and not advice.order.stuck
+
+
+def still_idle(advice: Advice) -> tuple[str, ...]:
+    """Nodes that hold nothing but their own pods, and that no step of the plan uses."""
+    used = {move.node for wave in advice.order.waves for move in wave}
+    used |= {*advice.arrivals.values(), *advice.targets.values()}
+    return tuple(name for name in advice.idle if name not in used)
+
+
+def _enough(advice: Advice) -> str:
+    """How many nodes are enough, and how sure it is that no fewer are."""
+    state, order, number = advice.state, advice.order, advice.nodes_found
+    used, place = len(advice.in_use), f"{'worker ' * (state.platform == 'kubernetes')}"
+    if not used and not number:
+        idle = f"; {len(advice.idle)} idle, which can go at once" * bool(advice.idle)
+        return f"no {place}{state.host_noun} is in use{idle}."
+    begin = f"{plural(used, f'{place}{state.host_noun}')} {'is' if used == 1 else 'are'} in use; "
+    if order.stuck:
+        begin += f"{number} would hold all, but "
+        begin += "the order of moves is not finished" if order.cut else "no order of moves was "
+        begin += "found for some" * (not order.cut)
+    elif number > used:
+        begin += f"{number} hold all and the pending {state.workload_noun}s"
+    elif advice.freed:
+        begin += f"{number} {'is' if number == 1 else 'are'} enough"
+    else:
+        begin += "none can go"
+    if advice.cost is not None:
+        return f"{begin}."
+    if advice.proved:
+        return f"{begin} and no fewer can do (proved: {advice.reason})."
+    stay = f"while the pinned {state.workload_noun}s stay"
+    if number == advice.nodes_lower_bound_pinned:
+        return (
+            f"{begin}; no fewer {stay} and every rule is kept (proved); at least "
+            f"{advice.nodes_lower_bound} in any case (proved)."
+        )
+    return (
+        f"{begin}; at least {advice.nodes_lower_bound} are needed in any case, and at least "
+        f"{advice.nodes_lower_bound_pinned} {stay} (both proved)."
+    )
+
+
+def _saving(advice: Advice, cost: Fraction, now: Fraction) -> str:
+    """What the plan saves of what all nodes cost, and the most that any plan does."""
+    state, least, pinned = advice.state, advice.cost_lower_bound, advice.cost_lower_bound_pinned
+    gone = {*advice.freed, *still_idle(advice)}
+    paid = sum(node.committed and node.name in gone for node in state.nodes)
+    running = " that run" * bool(state.hosts_off)
+    saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
+    saves += f"{amount(now)}, the price of all {state.host_noun}s{running}"
+    if paid:
+        saves += f" ({paid} of those that can go {'is' if paid == 1 else 'are'} paid anyway)"
+    if cost == least:
+        return f"{saves}; no plan saves more (proved)."
+    if least is None:
+        return f"{saves}."
+    most = f"more than {amount(now - least, math.ceil)}"
+    if pinned is None or pinned <= least:
+        return f"{saves}; no plan saves {most} (proved)."
+    more = "more" if cost == pinned else f"more than {amount(now - pinned, math.ceil)}"
+    stay = f"while the pinned {state.workload_noun}s stay"
+    return f"{saves}; no plan saves {more} {stay}, nor {most} in any case (proved)."
+
+
+def _sum(advice: Advice, total: Fraction, price: Fraction) -> str:
+    """What nodes and moves cost together."""
+    words = f"with {amount(price)} for each move it sums up to {amount(total)}"
+    if not (least := advice.total_lower_bound):
+        return f"{words}."
+    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
+    less = "less" if least == total else f"less than {amount(least, math.floor)}"
+    return f"{words}; no plan sums up to {less}{stay} (proved)."
+
+
+def _pending(advice: Advice) -> str:
+    """How many pending pods fit together now and after the plan."""
+    arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fit_now
+    number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
+    begin = plural(number, f"pending {one}")
+    if number == now == arrive:
+        return f"{begin}: room now{', and after the plan' * planned}."
+    sure = " (no more do, proved)" * (now == advice.fit_now_upper_bound < number)
+    text = f"{begin}: {now} fit now{sure}" + f", {arrive} after the plan" * planned
+    if wait:
+        text += f", {wait} wait{'s' * (wait == 1)}"
+        if wait == advice.waiting_lower_bound:
+            text += " (no plan places more, proved)"
+        elif least := advice.waiting_lower_bound_pinned:
+            text += f" (at least {least} while the pinned {one}s stay, proved)"
+    return f"{text}."
+
+
+def pending_places(advice: Advice, most: int) -> list[tuple[str, str]]:
+    """Of each pending pod its name, and the node it has after the plan, or why it waits; of each
+    kind so many, and how many there are besides.
+    """
+    state, after = advice.state, " after the plan" * is_carried_out(advice)
+    where = {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
+    final = Scheduler(state, where | ({} if advice.order.stuck else dict(advice.arrivals)))
+    staying = [node.name for node in state.nodes if node.name not in set(advice.freed)]
+    rooms = [
+        (state.pods[n].title, f"has room on {name}{after}")
+        for n, name in [*advice.arrivals.items()][:most]
+    ]
+    waits = []
+    for n in advice.waiting[:most]:
+        kinds, pod = (GATES, NOMINATED), state.pods[n]
+        why = ", ".join(w for kind, w in pod.unsupported_constraints if kind in kinds)
+        why = why or on_nodes(tally(final.refusals(n, name) for name in staying), state.host_noun)
+        waits.append((pod.title, f"waits: {why}"))
+    for rows, number, verb in (
+        (rooms, advice.arrivals, "have room"),
+        (waits, advice.waiting, "wait"),
+    ):
+        if len(number) > most:
+            rows.append((f"{len(number) - most} more pending {state.workload_noun}s", verb))
+    return rooms + waits
+
+
+def ordering(advice: Advice) -> Iterator[str]:
+    """What is to be said of the order of the moves."""
+    state, order = advice.state, advice.order
+    aside = [state.pods[m.pod].title for wave in order.waves for m in wave if m.temporary]
+    if aside:
+        yield f"moved aside for a time, or nothing else fits: {some(aside)}"
+    if order.stuck and not order.cut:
+        names = [f"{state.pods[n].title} ({', '.join(why)})" for n, why in order.stuck.items()]
+        yield f"no order was found for: {some(names)}"
+
+
+def not_by_default(advice: Advice) -> Iterator[str]:
+    """What moves that cluster-autoscaler would not evict by default, and what is lost then."""
+    state, scheduler = advice.state, Scheduler(advice.state)
+    moved = [(n, state.pods[n]) for n in advice.targets]
+    system = [n for n, p in moved if p.namespace == "kube-system" and not scheduler.budgets(n)]
+    parts = {
+        "with emptyDir (what is in it is lost)": sum(EMPTY_DIR in pod.soft for _, pod in moved),
+        "with hostPath": sum(HOST_PATH in pod.soft for _, pod in moved),
+        "of kube-system without a disruption budget": len(system),
+    }
+    if words := [f"{number} {what}" for what, number in parts.items() if number]:
+        yield f"cluster-autoscaler would not evict by default: {', '.join(words)}."
+
+
+def preemption(state: ClusterState, waiting: Sequence[int]) -> Iterator[str]:
+    """Whether pods that wait could have the room of others by their priority."""
+    stay = (pod.priority for pod in state.pods if pod.placed and pod.role is not Role.LEAVING)
+    least = min(stay, default=math.inf)
+    if number := sum(state.pods[n].priority > least for n in waiting):
+        yield f"{number} of higher priority may evict others instead (preemption is not modelled)."
+
+
+def cut_short(advice: Advice) -> Iterator[str]:
+    """What the time limit or an interrupt ended."""
+    if advice.cut:
+        by = "an interrupt" if advice.interrupted else "--time-limit"
+        yield f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."
+
+
+def _trade(advice: Advice) -> str:
+    """Pods that move by nodes left in use."""
+    parts = []
+    for point in advice.frontier:
+        moves = "no plan was found"
+        if point.value is not None:
+            proved = point.value == point.bound
+            sure = "proved" if proved else f"at least {point.bound or 0:.0f}"
+            moves = f"{point.value:.0f} ({sure})"
+        parts.append(f"{limit_words(advice, point)}: {moves}")
+    one = advice.state.workload_noun
+    stay = f" while the pinned {one}s stay" * bool(advice.pinned)
+    by = f"{advice.state.host_noun}s in use" if advice.cost is None else "what is paid"
+    return f"fewest {one}s that move, by {by}{stay}: {'; '.join(parts)}."
+
+
+def limit_words(advice: Advice, point: PricePoint) -> str:
+    """What a point of the frontier allows: nodes in use, or money."""
+    limit = int(point.limit or 0)
+    if advice.cost is None:
+        return f"{limit} {advice.state.host_noun}s"
+    return amount(advice.translation.costs.money(limit))
+
+
+def _default_scheduler(advice: Advice) -> str:
+    words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
+    return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
+
+
+def _pin(advice: Advice, pin: Mapping[str, Any]) -> tuple[str, str]:
+    """A reason that holds pods in place, and what would be saved without it."""
+    saved = pin.get("cost", pin["nodes"])
+    what = f" {advice.state.host_noun}{'s' * (saved != 1)}" * ("cost" not in pin)
+    pods = plural(len(pin["pods"]), advice.state.workload_noun)
+    sure = f"({'' if pin['proved'] else 'not '}proved)"
+    return f"without {pin['reason']} ({pin['kind']}, {pods})", f"{saved:g}{what} less {sure}"

@@ -1,0 +1,491 @@
+"""The coordinator: epochs in which the jobs that wait are grouped on the machines that are free,
+begun there, and written down when they end.
+
+Everything that is decided is in the store before it is done, and everything that is done once its
+end is known: whoever dies, what is in the store is true, and the same command goes on from it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...analysis.colocation.batches import Policy
+from ...analysis.run.workers import Interrupts
+from ...instances.problem.errors import EngineError, InvalidFile
+from ..measure.command import ENDED
+from ..measure.machine import fingerprint
+from ..measure.measurement import JobRuns, MeasurementRequest
+from ..measure.penalty_model import PenaltyModel
+from ..measure.statistics import GROUP_COVERED
+from ..measure.store import Store, StoredMeasurement
+from .agents import format_counts
+from .dispatch import Ended, Machines
+from .first_come import gain_over_first_come
+from .placement import Decision, Placer
+from .queue import QueuedJob
+from .queue_store import Entry, PlacedGroup, QueueStore, State
+from .settings import Settings
+from .status import Counts, QueueStatus, Summary
+from .waiting_jobs import WaitingQueue
+
+MOST_ATTEMPTS = 3
+"""Times that a job which may be begun again is begun in all."""
+
+CUT_SECONDS = 10.0
+"""Seconds for what was killed to end."""
+
+_TICK = 0.5  # seconds between two looks at whether an epoch is due
+
+
+@dataclass
+class _Running:
+    """A group that runs: its jobs' rows of the store, and its machine's."""
+
+    group: PlacedGroup
+    jobs: list[int]
+    machine: int
+    half: tuple[float, ...] = ()
+
+
+class Coordinator:
+    """Runs the jobs of a queue.
+
+    Parameters
+    ----------
+    store : open to write, the queue entered.
+    entries : the queue's jobs.
+    running : groups that an earlier command began.
+    penalty_model : of the penalties.
+    machines : where groups run.
+    policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
+    settings, session : of this command.
+    progress : called when something changed.
+    tell : called with a line that a person should read.
+    accepts : whether a machine of these facts may be used; it says why not, or "".
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        entries: Sequence[Entry],
+        running: Sequence[PlacedGroup],
+        penalty_model: PenaltyModel,
+        machines: Machines,
+        policy: Policy,
+        settings: Settings,
+        session: int,
+        *,
+        progress: Callable[[QueueStatus], None] | None = None,
+        tell: Callable[[str], None] | None = None,
+        accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
+    ) -> None:
+        self.store, self.queue_store = store, QueueStore(store)
+        self.penalty_model, self.machines = penalty_model, machines
+        self.settings, self._session = settings, session
+        self._progress = progress or (lambda status: None)
+        self._tell = tell or (lambda line: None)
+        self._accepts = accepts
+        self._placer = Placer(penalty_model, policy, settings.alpha, settings.seats)
+        self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
+        self._counts = Counts()
+        self._names = penalty_model.instance().names
+        self.jobs = WaitingQueue(self._names)
+        self._reserved: list[tuple[int, ...]] = []
+        self._machine_rows: dict[str, int] = {}
+        self._job_rows: dict[tuple[str, str], int] = {}
+        self._commands = store.commands()
+        self._refused: set[str] = set()
+        self._pending: list[Ended] = []
+        self._stopping = False
+        self._epoch = self.queue_store.next_epoch()
+        self._last = -math.inf
+        self._running: dict[str, _Running] = {}
+        self.jobs.arrive(entries)
+        for group in running:
+            for entry in self.queue_store.entries_of(group.jobs):
+                self.jobs.entries.setdefault(entry.number, entry)
+                self.jobs.attempts.setdefault(entry.number, entry.attempts)
+            jobs = self.queue_store.jobs(group.jobs)
+            rows = [self._job_row(jobs[number]) for number in group.jobs]
+            self._running[group.id] = _Running(group, rows, 0)
+        self._free()  # knows the machines
+
+    def run(self) -> Summary:
+        """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
+
+        Raises
+        ------
+        InvalidFile
+            The store cannot be written.
+        EngineError
+            The scheduler, or every machine, is gone.
+        """
+        begin = self.machines.now()
+        try:
+            with Interrupts(self._stop):
+                while self._going():
+                    self.step(self.machines.ended(self._patience()))
+        except KeyboardInterrupt:
+            self._stopping = True
+            self.machines.end_all()
+            self._cut()
+        self._show()
+        stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
+        self.store.end_session(self._session, self.machines.now(), stop)
+        entries = self.queue_store.entries_of(self.jobs.entries)
+        counts, seconds = self._counts, self.machines.now() - begin
+        gain = gain_over_first_come(self.queue_store, self._placer.estimates())
+        return Summary.of(
+            stop, entries, seconds, counts.epochs, counts.void, **counts.means(), gain=gain
+        )
+
+    def step(self, ended: Sequence[Ended]) -> None:
+        """Hear of what ended, and decide an epoch when one is due."""
+        failure: InvalidFile | None = None
+        try:
+            self._hear([*self._pending, *ended])
+            self._pending = []
+            if self._due():
+                self.decide()
+        except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
+            failure = error
+            self._last = self.machines.now()
+        if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
+            raise failure
+        self._show()
+
+    def decide(self) -> None:
+        """One epoch: group the oldest jobs on the free machines, ask their agents, begin them."""
+        free, begin = self._free(), self.machines.now()
+        clock = time.perf_counter()
+        waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
+        placed = self._reserved[: len(free)]
+        room = len(free) - len(placed)
+        decision = self._placer.place(self.jobs.queue, room, self.random()) if room else None
+        notes: list[str] = []
+        left: list[tuple[int, ...]] = []
+        if decision is not None:
+            jobs = self.jobs.take(decision.batch)
+            together = [tuple(jobs[kind].popleft() for kind in types) for types in decision.groups]
+            if self.settings.agents == "strict":
+                together, left = self._broken(decision, together, notes)
+            spare = len(free) - len(placed) - len(together)
+            placed = [*placed, *self._references(together, spare, begin)]
+        groups = []
+        for numbers, machine in zip(placed, free, strict=False):
+            predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
+            groups.append(PlacedGroup(uuid.uuid4().hex, self._epoch, machine, numbers, predicted))
+        decided = time.perf_counter() - clock
+        means = self._means(groups)
+        row = {
+            "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
+            "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
+            "placed": sum(len(group.jobs) for group in groups), **means,
+            "certain": decision and decision.certain, "possible": decision and decision.possible,
+            "note": "; ".join(notes),
+        }  # fmt: skip
+        try:
+            ready = [self._ready(group) for group in groups]
+            self.queue_store.begin_epoch(row, groups, begin)
+        except InvalidFile:  # nothing was begun
+            for group in groups[len(self._reserved[: len(free)]) :]:
+                self.jobs.put_back(group.jobs)
+            self._reserved += left
+            raise
+        self._reserved = [*self._reserved[len(free) :], *left]
+        self._epoch, self._last = self._epoch + 1, begin
+        self._counts.epochs += 1
+        if decision is not None:
+            self._counts.certain, self._counts.possible = decision.certain, decision.possible
+        for note in notes:
+            self._tell(f"epoch {row['id']}: {note}")
+        for here, ordered in ready:
+            self._begin(here, ordered)
+
+    def random(self) -> np.random.Generator:
+        """Where this epoch's draws come from: the same ones if it is decided again."""
+        return np.random.default_rng([self.settings.seed, self._epoch])
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def _going(self) -> bool:
+        if self._running or self._pending:
+            return True
+        return not self._stopping and bool(self.jobs.queue.waiting or self._reserved)
+
+    def _patience(self) -> float:
+        """Seconds to wait for the end of a group."""
+        waits = self.jobs.queue.waiting or self._reserved
+        if self._stopping or not waits or not self._free():
+            return _TICK
+        return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
+
+    def _due(self) -> bool:
+        if self._stopping or not (self.jobs.queue.waiting or self._reserved):
+            return False
+        free = len(self._free())
+        waited = self.machines.now() - self._last >= self.settings.epoch
+        return free > 0 and (waited or not self._running)
+
+    def _free(self) -> list[str]:
+        """The machines that run nothing and may be used."""
+        there = self.machines.all()
+        busy = {one.group.machine for one in self._running.values()}
+        for machine, registration in there.items():
+            if machine not in self._machine_rows and machine not in self._refused:
+                if why := self._accepts(registration.facts):
+                    self._refused.add(machine)
+                    self._tell(f"{machine} is not used: {why}")
+                    continue
+                facts = dict(registration.facts)
+                self._machine_rows[machine] = self.store.machine(
+                    fingerprint(facts), facts, other=True
+                )
+        return sorted(there.keys() - busy - self._refused)
+
+    def _broken(
+        self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
+    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The groups that stay, and agents that leave to be together next; the rest queue again."""
+        gone = decision.leaving([self.jobs.kinds(numbers) for numbers in placed])
+        together = [tuple(placed[place][seat] for place, seat in agents) for agents in gone]
+        leave = {number for numbers in together for number in numbers}
+        broken = {place for agents in gone for place, _ in agents}
+        for place in broken:
+            self.jobs.put_back(number for number in placed[place] if number not in leave)
+        if together:
+            groups = format_counts(
+                self._names, [tuple(sorted(self.jobs.kinds(one))) for one in together]
+            )
+            notes.append(f"left their co-runners to be together next: {groups}")
+        return [one for place, one in enumerate(placed) if place not in broken], together
+
+    def _references(
+        self, groups: list[tuple[int, ...]], spare: int, now: float
+    ) -> list[tuple[int, ...]]:
+        """The groups, some of them split where a type has no fresh run alone."""
+        mode = self.settings.references
+        if mode == "never" or (mode == "spare" and spare < 1):
+            return groups
+        alone = {self.jobs.kinds(one)[0] for one in groups if len(one) == 1}
+        jobs = self.queue_store.jobs([number for one in groups for number in one])
+        split: list[tuple[int, ...]] = []
+        back: list[int] = []
+        for one in groups:
+            stale = [
+                number
+                for number, kind in zip(one, self.jobs.kinds(one), strict=True)
+                if kind not in alone
+                and _words(jobs[number]) in self._commands  # else nothing is like it
+                and not self.penalty_model.seen.fresh(self._job_row(jobs[number]), now)
+            ]
+            if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
+                split.append(one)
+                continue
+            rest = tuple(number for number in one if number != stale[0])
+            alone |= set(self.jobs.kinds(one if spare and len(rest) == 1 else stale[:1]))
+            split.append((stale[0],))
+            if spare:
+                split.append(rest)
+                spare -= 1
+            else:
+                back += rest
+        self.jobs.put_back(back)
+        return split
+
+    def _means(self, groups: Sequence[PlacedGroup]) -> dict[str, float | None]:
+        """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
+        jobs = sum(len(group.jobs) for group in groups)
+        if not jobs:
+            return {"penalty": None, "low": None, "high": None}
+        kinds = Counter(self.jobs.kinds(group.jobs) for group in groups)
+        parts = [(self._placer.losses(types), number) for types, number in kinds.items()]
+        return {
+            name: sum(number * sum(getattr(losses, name)) for losses, number in parts) / jobs
+            for name in ("penalty", "low", "high")
+        }
+
+    def _ready(self, group: PlacedGroup) -> tuple[_Running, list[QueuedJob]]:
+        """A group and its commands by seat, all that is known before it begins written down."""
+        jobs = self.queue_store.jobs(group.jobs)
+        ordered = [jobs[number] for number in group.jobs]
+        expected = self._placer.losses(self.jobs.kinds(group.jobs))
+        half = tuple(
+            (high - low) / 2 for low, high in zip(expected.low, expected.high, strict=True)
+        )
+        rows = [self._job_row(job) for job in ordered]
+        return _Running(group, rows, self._machine_rows[group.machine], half), ordered
+
+    def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
+        """Hand a group to its machine."""
+        self._running[here.group.id] = here
+        for number in here.group.jobs:
+            self.jobs.attempts[number] += 1
+        self.machines.start(
+            here.group.machine,
+            here.group.id,
+            MeasurementRequest.once([job.job for job in ordered], [job.output for job in ordered]),
+        )
+
+    def _job_row(self, queued: QueuedJob) -> int:
+        """The row of a command, as one of its type."""
+        job = queued.job
+        key = _words(queued)
+        if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread
+            self._commands.add(key)
+            return self.store.job(job, words=True)
+        document = (job.name, queued.document())
+        if document not in self._job_rows:
+            self._job_rows[document] = self.store.job(job)
+        return self._job_rows[document]
+
+    def _hear(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups, all of it or nothing, and let jobs wait again."""
+        ours = [one for one in ended if one.group in self._running]
+        if not ours:
+            return
+        self._pending = ours
+        complaints, seen = [], []
+        outcomes: dict[int, tuple[State, str]] = {}
+        with self.store.writing():
+            for one in ours:
+                here = self._running[one.group]
+                states, look, why = self._written(one, here)
+                outcomes |= states
+                if look is not None:
+                    seen.append((here, look))
+                if why:
+                    complaints.append(why)
+        self._pending = []
+        done: dict[str, str] = {}
+        for one in ours:
+            done[one.group] = self._running.pop(one.group).group.machine
+        self.machines.acknowledge(done)
+        for here, look in seen:
+            self._count_seen(here, look)
+            self.penalty_model.add(look)
+        for why in complaints:
+            self._counts.void += 1
+            self._counts.why = why
+        for number, (state, why) in outcomes.items():
+            self._counts.done += state == "done"
+            self._counts.failed += state in ("failed", "lost")
+            if state == "waiting" and self.jobs.entries[number].kind in self.jobs.types:
+                self.jobs.put_back([number])
+            if state != "done":
+                again = "; it waits again" if state == "waiting" else ""
+                self._tell(f"{self.jobs.entries[number].name} {state}: {why}{again}")
+
+    def _written(
+        self, one: Ended, here: _Running
+    ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
+        """Write down what came of a group: how its jobs stand, what counts, and why not."""
+        now, visit, group = self.machines.now(), one.visit, here.group
+        lost = one.reason or "" if visit is None else ""
+        if visit is not None and visit.error.startswith(ENDED):
+            lost = visit.error
+        if visit is None or lost:
+            outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
+            self.queue_store.end_group(group, now, outcomes, reason=lost or "lost")
+            return outcomes, None, lost
+        outcomes = {
+            number: self._after_run(number, visit.members[seat])
+            for seat, number in enumerate(group.jobs)
+        }
+        machine = here.machine or self._machine_rows.get(group.machine, 0)
+        look = self.store.add(
+            visit,
+            here.jobs,
+            session=self._session,
+            machine=machine,
+            round=-group.epoch,
+            most_pressure=self._most_pressure,
+        )
+        measured = self._measured(here, look) if look.state == "ok" else []
+        self.queue_store.end_group(group, now, outcomes, visit=look.number, measured=measured)
+        if look.state == "ok":
+            return outcomes, look, ""
+        names = " and ".join(self.jobs.entries[job].kind for job in group.jobs)
+        why = visit.error or f"pressure {visit.pressure:.2f}"
+        return outcomes, None, f"{names}: {why}"
+
+    def _after_run(self, number: int, member: JobRuns) -> tuple[State, str]:
+        if member.error:
+            again = self.jobs.entries[number].rerun and self.jobs.attempts[number] < MOST_ATTEMPTS
+            never = member.error.startswith("cannot ")  # nothing was begun, and nothing will be
+            return ("waiting" if again and not never else "failed"), member.error
+        left = f"left {member.left} processes running, which were killed" if member.left else ""
+        return "done", left
+
+    def _after_loss(self, number: int, why: str) -> tuple[State, str]:
+        if not self.jobs.entries[number].rerun:
+            return "lost", f"{why}; it may not be begun again"
+        again = self.jobs.attempts[number] < MOST_ATTEMPTS
+        return ("waiting" if again else "failed"), why
+
+    def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
+        """The penalty seen of each job of a group whose others were there long enough."""
+        jobs, seen = len(here.jobs), self.penalty_model.seen
+        penalties: list[float | None] = [None] * jobs
+        for run in look.runs:
+            seat, covered = run[0], run[3]
+            if jobs == 2 or (jobs > 2 and covered >= GROUP_COVERED):
+                loss = seen.loss(here.jobs[seat], look.begin, seen.seconds(run), covered)
+                penalties[seat] = None if loss is None else -math.expm1(-loss)
+        return penalties
+
+    def _count_seen(self, here: _Running, look: StoredMeasurement) -> None:
+        counts = self._counts
+        for predicted, half, measured in zip(
+            here.group.predicted, here.half, self._measured(here, look), strict=False
+        ):
+            if measured is not None:
+                counts.seen += 1
+                counts.predicted += predicted
+                counts.half += half
+                counts.measured += measured
+
+    def _cut(self) -> None:
+        """Hear of what was killed, and write down the rest as cut."""
+        end = self.machines.now() + CUT_SECONDS
+        while self._running and self.machines.now() < end:
+            try:
+                ended = self.machines.ended(_TICK)
+            except (EngineError, KeyboardInterrupt):
+                break
+            self._hear_cut(ended)
+        self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
+
+    def _hear_cut(self, ended: Sequence[Ended]) -> None:
+        """Write down what came of groups that were killed: an attempt that was cut is none."""
+        for one in ended:
+            for number in self._running[one.group].group.jobs:
+                self.jobs.attempts[number] = min(self.jobs.attempts[number], MOST_ATTEMPTS - 1)
+        self._hear(ended)
+
+    def _show(self) -> None:
+        counts = self._counts
+        self._progress(
+            QueueStatus(
+                epoch=self._epoch - 1,
+                waiting=self.jobs.queue.waiting + sum(map(len, self._reserved)),
+                running=len(self._running),
+                machines=len(self.machines.all()),
+                **counts.shown(),
+            )
+        )
+
+
+def _words(queued: QueuedJob) -> tuple[str, str, str]:
+    """By which a command is distinguished from others before its files are looked at."""
+    return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)

@@ -1,0 +1,271 @@
+"""What a store keeps of a queue: jobs, how each stands, epochs, who ran together."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from ...instances.groups.instance import MOST_SEATS
+from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
+from ..measure.store import QUEUE_TABLES, Store, parsed
+from .queue import QueuedJob
+
+State = Literal["waiting", "running", "done", "failed", "lost"]
+"""Of a job. Lost: it was begun, how it ended is not known, and it may not be begun again."""
+
+
+class _RunSettings(BaseModel, extra="allow"):
+    """What a session of `run` keeps of its command, so far as it is read again."""
+
+    method: str = "-"
+    options: dict[str, Any] = {}
+    seats: Annotated[int, Field(ge=2, le=MOST_SEATS)] = 2
+    alpha: Annotated[float, Field(ge=0)] = 0.0
+    voids: Literal["forbid", "predict"] | None = None
+
+
+class _RunOf(BaseModel, extra="allow"):
+    run: _RunSettings
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A job of the queue as it stands.
+
+    Attributes
+    ----------
+    number : its row, by which a person may name it too.
+    age : those of a lower one go first.
+    attempts : how often it was begun.
+    """
+
+    number: int
+    name: str
+    kind: str
+    rerun: bool
+    age: int
+    attempts: int
+    state: State
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlacedGroup:
+    """Jobs that are placed on one machine together.
+
+    Attributes
+    ----------
+    id : of the group, never used again.
+    jobs : rows of the queue, by seat.
+    predicted : the penalty of each.
+    """
+
+    id: str
+    epoch: int
+    machine: str
+    jobs: tuple[int, ...]
+    predicted: tuple[float, ...] = ()
+
+
+class QueueStore:
+    """The queue's part of a store; its tables are made when they are first written to."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def prepare(self) -> None:
+        """Make the tables where they are missing."""
+        with self.store.writing() as rows:
+            for statement in QUEUE_TABLES.split(";"):
+                rows.execute(statement)
+
+    def exists(self) -> bool:
+        """Whether a queue was run on the store."""
+        return bool(self.store.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'"))
+
+    def require(self) -> None:
+        """Raise InvalidFile for a store that no queue was run on."""
+        if not self.exists():
+            raise InvalidFile(
+                f"{self.store.path} knows of no queue; `cotenant run QUEUE.toml --store` writes it"
+            )
+
+    def enqueue(self, queue: Sequence[QueuedJob], ages: Sequence[int] | None = None) -> None:
+        """Add the jobs that are not known yet, in order, and hold the others against what is known.
+
+        Parameters
+        ----------
+        ages : of each; their places in the order when not given.
+
+        Raises
+        ------
+        InvalidInstance
+            A job that was begun has another command now, or another type or rerun.
+        """
+        entered = {
+            row[0]: row[1:]
+            for row in self.store.rows("SELECT name, type, spec, rerun, attempts FROM queued")
+        }
+        last = self.store.rows("SELECT COALESCE(MAX(age), 0) FROM queued")[0][0]
+        new, changed = [], []
+        for place, one in enumerate(queue):
+            values = (one.job.name, one.document(), int(one.rerun))
+            before = entered.get(one.name)
+            if before is None:
+                age = last + 1 + place if ages is None else ages[place]
+                new.append((one.name, *values, age))
+            elif before[:3] != values and before[3]:
+                raise InvalidInstance(
+                    f"job {one.name!r}", "no longer the job that was begun",
+                    "the same type, command and rerun, or a name of its own for a new job",
+                )  # fmt: skip
+            elif before[:3] != values:
+                changed.append((*values, one.name))
+        with self.store.writing() as rows:
+            rows.executemany(
+                "INSERT INTO queued (name, type, spec, rerun, age) VALUES (?, ?, ?, ?, ?)", new
+            )
+            rows.executemany(
+                "UPDATE queued SET type = ?, spec = ?, rerun = ? WHERE name = ?", changed
+            )
+
+    def entries(self, which: str = "1", values: Sequence[Any] = ()) -> list[Entry]:
+        """The jobs for which a condition holds, the oldest first."""
+        return [
+            Entry(row[0], row[1], row[2], bool(row[3]), *row[4:])
+            for row in self.store.rows(
+                "SELECT id, name, type, rerun, age, attempts, state, reason FROM queued "
+                f"WHERE {which} ORDER BY age, id",
+                values,
+            )
+        ]
+
+    def entries_of(self, numbers: Iterable[int]) -> list[Entry]:
+        """The jobs of these rows, the oldest first."""
+        return self.entries("id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),))
+
+    def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
+        """The commands of jobs."""
+        where = f"{self.store.path}: queued.spec"
+        return {
+            number: QueuedJob.from_document(name, kind, bool(rerun), spec, where)
+            for number in numbers
+            for name, kind, rerun, spec in self.store.rows(
+                "SELECT name, type, rerun, spec FROM queued WHERE id = ?", (number,)
+            )
+        }
+
+    def named(self, text: str) -> Entry:
+        """The job of a number or a name; raises InvalidOption when there is none."""
+        entries = self.entries("name = ?", (text,))
+        if not entries and text.isdecimal():
+            entries = self.entries("id = ?", (int(text),))
+        if not entries:
+            names = [row[0] for row in self.store.rows("SELECT name FROM queued LIMIT 1000")]
+            raise InvalidOption(
+                f"job is {text!r}; expected a number or name; {suggest(text, names)}"
+            )
+        return entries[0]
+
+    def groups_beside(self, number: int) -> list[PlacedGroup]:
+        """The groups of the epoch in which a job was placed last; none when it never was."""
+        return self._groups(
+            "epoch = (SELECT MAX(epoch) FROM placed JOIN seat ON placed = placed.id WHERE "
+            "queued = ?)",
+            (number,),
+        )
+
+    def run_settings(self) -> dict[str, Any]:
+        """The settings of the last command that ran a queue."""
+        rows = self.store.rows(
+            "SELECT settings FROM session WHERE json_extract(settings, '$.run') IS NOT NULL "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        if not rows:
+            return {}
+        settings: dict[str, Any] = parsed(
+            rows[0][0], _RunOf, f"{self.store.path}: session.settings"
+        )
+        run: dict[str, Any] = settings["run"]
+        return run
+
+    def next_epoch(self) -> int:
+        """The number of the epoch that follows."""
+        return 1 + int(self.store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0])
+
+    def begin_epoch(
+        self, epoch: Mapping[str, Any], groups: Sequence[PlacedGroup], now: float
+    ) -> None:
+        """Note an epoch's decision before any of it is carried out."""
+        with self.store.writing() as rows:
+            self.store.insert("epoch", **epoch)
+            rows.executemany(
+                "INSERT INTO placed (id, epoch, machine, begin) VALUES (?, ?, ?, ?)",
+                [(group.id, group.epoch, group.machine, now) for group in groups],
+            )
+            rows.executemany(
+                "INSERT INTO seat (placed, number, queued, predicted) VALUES (?, ?, ?, ?)",
+                [
+                    (group.id, seat, job, predicted)
+                    for group in groups
+                    for seat, (job, predicted) in enumerate(
+                        zip(group.jobs, group.predicted, strict=True)
+                    )
+                ],
+            )
+            rows.executemany(
+                "UPDATE queued SET state = 'running', attempts = attempts + 1, reason = '' "
+                "WHERE id = ?",
+                [(job,) for group in groups for job in group.jobs],
+            )
+
+    def running(self) -> list[PlacedGroup]:
+        """The groups of which no end is known."""
+        return self._groups("placed.state = 'running'")
+
+    def _groups(self, which: str, values: Sequence[Any] = ()) -> list[PlacedGroup]:
+        """The groups for which a condition holds, in the order in which they began."""
+        jobs: dict[tuple[str, int, str], list[int]] = defaultdict(list)
+        for *group, job in self.store.rows(
+            "SELECT placed.id, epoch, machine, queued FROM placed JOIN seat ON placed = placed.id "
+            f"WHERE {which} ORDER BY placed.begin, placed.id, number",
+            values,
+        ):
+            jobs[tuple(group)].append(job)
+        return [PlacedGroup(*group, tuple(seated)) for group, seated in jobs.items()]
+
+    def end_group(
+        self,
+        group: PlacedGroup,
+        now: float,
+        outcomes: Mapping[int, tuple[State, str]],
+        *,
+        reason: str = "",
+        visit: int | None = None,
+        measured: Sequence[float | None] = (),
+    ) -> None:
+        """Note how a group ended, and how its jobs stand now; within the transaction of its visit.
+
+        Parameters
+        ----------
+        reason : why nothing is known of its end; "" when it is.
+        measured : the penalty seen of each job.
+        """
+        with self.store.writing() as rows:
+            rows.execute(
+                "UPDATE placed SET end = ?, state = ?, reason = ?, visit = ? WHERE id = ?",
+                (now, "lost" if reason else "ended", reason, visit, group.id),
+            )
+            rows.executemany(
+                "UPDATE seat SET measured = ? WHERE placed = ? AND number = ?",
+                [(value, group.id, seat) for seat, value in enumerate(measured)],
+            )
+            rows.executemany(
+                "UPDATE queued SET state = ?, reason = ? WHERE id = ?",
+                [(state, why, job) for job, (state, why) in outcomes.items()],
+            )

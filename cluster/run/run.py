@@ -1,0 +1,248 @@
+"""Run a queue of jobs on machines: `cotenant run`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from ...analysis.colocation.batches import Policy
+from ...analysis.run.lock import locked
+from ...analysis.run.result import outcome_of
+from ...catalog import find, methods
+from ...instances.colocation.instance import Colocation
+from ...instances.colocation.stability import Alpha
+from ...instances.groups import Groups
+from ...instances.groups.penalties import MOST_GROUPS, groups_number
+from ...instances.problem.emitted import quoted
+from ...instances.problem.errors import (
+    EngineError,
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidOption,
+)
+from ...instances.problem.option_types import Above, AtLeast, validate_options
+from ...instances.problem.options import accepts, check_options, option_names, require_settings
+from ...solvers.outcome import Status
+from ..measure.penalty_model import PenaltyModel
+from ..measure.profiles import profile_of
+from ..measure.store import kind_of, opened
+from .coordinator import Coordinator
+from .dispatch import machines_of, programs_of
+from .first_come import gain_over_first_come
+from .measure_unmeasured import measure_unmeasured, require_known
+from .placement import group_estimates
+from .queue import read_queue
+from .queue_store import Entry, QueueStore
+from .settings import Agents, References, Settings
+from .status import QueueStatus, Summary
+from .worker_runtime import Wanted
+
+FALLBACK = "GR"
+"""Decides where the chosen method has no answer when its time is up."""
+
+DEFAULTS = {Colocation.problem: "stable", Groups.problem: "core"}
+"""The method of each problem that decides when none is given."""
+
+
+def agent_options(
+    *, alpha: Alpha = 0.0, agents: Agents = "participate", references: References = "spare"
+) -> tuple[float, Agents, References]:
+    """The options of `run` beside those of its method.
+
+    Parameters
+    ----------
+    alpha : the least gain for which an agent is advised to leave; the method's too if it has one.
+    agents : participate, or strict: who certainly gains leaves before it is begun.
+    references : when a job runs alone because none of its type did for an hour, for comparison: on
+        a spare machine (spare), at once (hourly), or never.
+    """
+    return alpha, agents, references
+
+
+def method_of(
+    method: str | Callable[..., Any] | None, seats: int
+) -> tuple[str | Callable[..., Any], Callable[..., Any], str]:
+    """The method that decides for machines of so many seats, its function, and its problem.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        The problem has no such method.
+    """
+    problem = Colocation.problem if seats == 2 else Groups.problem
+    chosen = DEFAULTS[problem] if method is None else method
+    if callable(chosen):
+        return chosen, chosen, problem
+    names = [one.name for one in methods(problem)]
+    if chosen not in names and any(
+        chosen == one.name for other in DEFAULTS for one in methods(other)
+    ):
+        raise InvalidOption(
+            f"method is {chosen!r}, which is not for machines of {seats} seats; methods that are: "
+            f"{', '.join(names)}"
+        )
+    return chosen, find(problem, chosen).resolve(), problem
+
+
+def policy_of(
+    method: str | Callable[..., Any] | None,
+    options: Mapping[str, Any],
+    time_limit: float,
+    seats: int = 2,
+) -> Policy:
+    """A method that places batches on machines of so many seats, by name or a function. One that
+    has no answer in time or fails is stood in for by `FALLBACK`, and one that lists groups where
+    these are too many.
+    """
+    method, function, problem = method_of(method, seats)
+    check_options((function, agent_options), options, f"method {method!r}")
+    given = {name: value for name, value in options.items() if accepts(function, name)}
+    if accepts(function, "time_limit"):
+        given["time_limit"] = time_limit
+    fallback = find(problem, FALLBACK).resolve()
+    name = method if isinstance(method, str) else getattr(method, "__name__", "own")
+
+    def policy(batch: Colocation | Groups, *, rng: np.random.Generator) -> Any:
+        if isinstance(batch, Groups) and groups_number(batch) > MOST_GROUPS:
+            return fallback(batch, rng=rng)
+        try:
+            draws = {"rng": rng} if accepts(function, "rng") else {}
+            answer = function(batch, **draws, **given)
+            outcome = outcome_of(answer, batch, name)
+        except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
+            return fallback(batch, rng=rng)
+        if outcome.solution is None and outcome.status is not Status.INFEASIBLE:
+            return fallback(batch, rng=rng)
+        return answer
+
+    return policy
+
+
+@validate_options
+def run(
+    queue: Path,
+    store: Path,
+    *,
+    dask: str | None = None,
+    local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
+    method: str | Callable[..., Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
+    unknown: Literal["refuse", "measure"] = "refuse",
+    other_machine: bool = False,
+    overlap: bool = False,
+    progress: Callable[[QueueStatus], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Summary:
+    """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
+    knows of them.
+
+    Parameters
+    ----------
+    queue : TOML file of `[[job]]` tables; see `queue.read_queue`.
+    store : what `measure` wrote. Every run is added; the same command goes on after a kill.
+    dask, local : the scheduler whose workers are the machines, or how many machines this computer
+        is divided into; one of them.
+    method, options : the method that places each epoch's jobs: of the problem colocation for two
+        seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
+    time_limit : seconds that a decision may take.
+    unknown : what to do with types that the store does not know: refuse them, or measure them first
+        by a job that may be run again, on this computer or on a worker: the one that the others
+        were measured on.
+    other_machine : whether what was measured on machines of another kind is used.
+    overlap : whether machines may share CPUs.
+    progress : called when something changed.
+    tell : called with a line that a person should read.
+    settings : epoch, pressure, voids, seed and seats; see `Settings`.
+
+    Raises
+    ------
+    InvalidFile, InvalidInstance, InvalidOption
+        The queue, the store or an option is wrong, before any work.
+    EngineError
+        The scheduler went away, or every machine for a minute.
+    """
+    require_settings(run, Settings, settings, but=set(option_names(agent_options)))
+    chosen, wanted = dict(options or {}), Settings(**settings)
+    method, _, _ = method_of(method, wanted.seats)
+    policy = policy_of(method, chosen, time_limit, wanted.seats)
+    mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
+    alpha, agents, references = agent_options(**mine)
+    if (dask is None) == (local is None):
+        raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
+    jobs = read_queue(queue, here=local is not None)
+    if unknown == "measure":
+        measured = measure_unmeasured(
+            jobs, store, dask=dask, pressure=wanted.pressure, other_machine=other_machine,
+            overlap=overlap, progress=tell,
+        )  # fmt: skip
+        if measured is not None and measured.stop == "interrupted":
+            return Summary.of("interrupted", [], measured.seconds)
+    elif not os.path.exists(store):
+        raise InvalidFile(
+            f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
+            f"{quoted(os.fspath(store))}), or give --unknown measure"
+        )
+    with ExitStack() as stack:
+        stack.enter_context(locked(store, "--store"))
+        rows = stack.enter_context(opened(store, new=True))
+        profile = profile_of(rows)
+        require_known(jobs, profile.names)
+        penalty_model = PenaltyModel(profile, wanted.voids)
+        penalty_model.instance()
+        queue_store = QueueStore(rows)
+        queue_store.prepare()
+
+        def entered() -> list[Entry]:
+            queue_store.enqueue(jobs)
+            names = json.dumps([job.name for job in jobs])
+            return queue_store.entries("name IN (SELECT value FROM json_each(?))", (names,))
+
+        recovered = queue_store.running()
+        over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
+        if not recovered and all(job.name in over for job in jobs):
+            estimates = group_estimates(penalty_model, wanted.seats)
+            gain = gain_over_first_come(queue_store, estimates)
+            return Summary.of("finished", entered(), 0.0, gain=gain)
+        machines = Wanted(rows.token, programs_of(job.job for job in jobs), wanted.seats, overlap)
+        running = {group.id: group.machine for group in recovered}
+        fleet = stack.enter_context(
+            machines_of(machines, dask=dask, local=local, recovered=running)
+        )
+
+        def differing_facts(facts: Mapping[str, str]) -> str:
+            known, here = kind_of(profile.facts), kind_of(dict(facts))
+            differs = [name for name in {**known, **here} if known.get(name) != here.get(name)]
+            return "; ".join(f"{n} {known.get(n)}, there {here.get(n)}" for n in sorted(differs))
+
+        for machine, registration in fleet.all().items():
+            if not other_machine and (why := differing_facts(registration.facts)):
+                raise InvalidFile(
+                    f"{store} was measured on machines of another kind than {machine} ({why}). "
+                    "Measure on one of these, or give --other-machine to use it all the same"
+                )
+        pressure = profile.settings["pressure"] if wanted.pressure is None else wanted.pressure
+        wanted = replace(
+            wanted, alpha=alpha, agents=agents, references=references, pressure=pressure
+        )
+        name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
+        session = rows.begin_session(
+            rows.last_session()[0],
+            fleet.now(),
+            profile.settings
+            | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
+        )
+        coordinator = Coordinator(
+            rows, entered(), recovered, penalty_model, fleet, policy, wanted, session,
+            progress=progress, tell=tell,
+            accepts=(lambda _: "") if other_machine else differing_facts,
+        )  # fmt: skip
+        return coordinator.run()

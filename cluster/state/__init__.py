@@ -1,0 +1,1 @@
+"""Readers of a cluster's state, and whether a file shows all of it."""

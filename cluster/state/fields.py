@@ -1,0 +1,106 @@
+"""A JSON object of a state, read by name, so that an error says where in the file it is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ...instances.problem.documents import shortened
+from ...instances.problem.errors import InvalidFile, explain
+
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    int: "a whole number",
+    bool: "true or false",
+}
+
+
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_:-]*[A-Za-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+
+
+class Fields:
+    """The fields of an object, and where it stands ("state.json: pod shop/pg-0: spec").
+
+    A field that is missing or null is empty: of the API's fields nearly all are optional.
+
+    Raises
+    ------
+    InvalidFile
+        From every method: the field is of another kind than is asked for.
+    """
+
+    def __init__(self, content: dict[str, Any], place: str) -> None:
+        self.content = content
+        self.place = place
+
+    def __contains__(self, name: str) -> bool:
+        return self.content.get(name) is not None
+
+    def _get(self, name: str, kind: type, empty: Any) -> Any:
+        value = self.content.get(name)
+        if value is None:
+            return empty
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.wrong(name, value, _KINDS[kind])
+        return value
+
+    def wrong(self, name: str, seen: object, expected: str, cure: str = "") -> InvalidFile:
+        """The error that a field is not what was expected."""
+        return InvalidFile(explain(f"{self.place}: {name}", shortened(seen), expected, cure))
+
+    def of(self, name: str) -> Fields:
+        """An object in it."""
+        return Fields(self._get(name, dict, {}), f"{self.place}: {name}")
+
+    def many(self, name: str) -> list[Fields]:
+        """A list of objects in it."""
+        found = self._get(name, list, [])
+        for place, entry in enumerate(found):
+            if not isinstance(entry, dict):
+                raise self.wrong(f"{name}[{place}]", entry, "an object")
+        return [Fields(entry, f"{self.place}: {name}[{n}]") for n, entry in enumerate(found)]
+
+    def text(self, name: str, empty: str = "") -> str:
+        """A text in it."""
+        found: str = self._get(name, str, empty)
+        return found
+
+    def name(self, name: str) -> str:
+        """A name in it that stands in commands: labels joined by dots, each of which begins and
+        ends with a letter or a digit (RFC 1123; capitals, "_" and ":" inside them too). "" where it
+        has none.
+        """
+        found = self.text(name)
+        if found and not _NAME.fullmatch(found):
+            expected = "letters, digits, dots and hyphens, a letter or a digit first and last"
+            raise self.wrong(name, found, expected)
+        return found
+
+    def whole(self, name: str, empty: int = 0) -> int:
+        """A whole number in it."""
+        found: int = self._get(name, int, empty)
+        return found
+
+    def flag(self, name: str) -> bool:
+        """Whether something holds; it does not when nothing is said."""
+        found: bool = self._get(name, bool, False)
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts in it."""
+        found = self._get(name, list, [])
+        for place, entry in enumerate(found):
+            if not isinstance(entry, str):
+                raise self.wrong(f"{name}[{place}]", entry, "text")
+        return tuple(found)
+
+    def mapping(self, name: str) -> dict[str, str]:
+        """An object of texts in it, such as labels."""
+        found = self._get(name, dict, {})
+        for key, entry in found.items():
+            if not isinstance(entry, str):
+                raise self.wrong(f"{name}.{key}", entry, "text")
+        return dict(found)

@@ -1,0 +1,509 @@
+"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
+pvc, csinodes, sc, ns, hpa, deploy in it or beside it.
+
+What is read is the published API (v1); what the default scheduler's filters look at is kept, what
+they look at and this package does not model is named pod by pod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from math import ceil
+from operator import or_
+from typing import Any
+
+from ...instances.problem.errors import InvalidFile
+from ...instances.problem.quantities import amount, measured
+from ...instances.problem.tables import LARGEST
+from .completeness import (
+    cut_list,
+    first_of,
+    kept_in_place,
+    listed,
+    require_one_cluster,
+)
+from .fields import Fields
+from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
+from .gpu_shares import with_shares
+from .selectors import admits, selects
+from .state import (
+    AFFINITY,
+    CORDONED,
+    EMPTY_DIR,
+    GATES,
+    HOST_PATH,
+    NOMINATED,
+    OWNER,
+    SCHEDULER,
+    SPREAD,
+    TOLERATIONS,
+    TOPOLOGY,
+    VOLUMES,
+    Budget,
+    ClusterState,
+    Expression,
+    Growth,
+    Health,
+    Node,
+    NodeTerm,
+    Pod,
+    PodTerm,
+    Role,
+    Selector,
+    Spread,
+    StateWarning,
+    Taint,
+    Toleration,
+)
+from .terms import equal, name_of, node_terms, selector_of
+from .volumes import Volumes
+
+AUTOSCALER = "HorizontalPodAutoscaler"
+COMMAND = "kubectl get nodes,pods,pdb -A -o json"
+"""What prints a state that is read here."""
+
+_ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+_MIRROR = "kubernetes.io/config.mirror"
+_DAEMON = "cluster-autoscaler.kubernetes.io/daemonset-pod"
+_KEPT = {
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"): (
+        "it is marked safe-to-evict: false"
+    ),
+    ("cluster-autoscaler.kubernetes.io/safe-to-evict", "on-completion"): (
+        "it is marked safe-to-evict: on-completion: wait until it ends"
+    ),
+    ("karpenter.sh/do-not-disrupt", "true"): "it is marked do-not-disrupt",
+    ("karpenter.sh/do-not-evict", "true"): "it is marked do-not-evict",
+}
+_OWNERS = {"ReplicaSet", "ReplicationController", "StatefulSet", "Job"}
+_GROUPS = {"", "apps", "batch", "extensions"}
+"""Kinds of owners that start an evicted pod again anywhere, and groups of the API of theirs."""
+_PASSING = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure",
+            "unschedulable")  # fmt: skip
+"""Taints that every pod of a DaemonSet tolerates."""
+_NODE_MARKS = {
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
+    "karpenter.sh/do-not-disrupt": "do-not-disrupt",
+}
+_BILLION = 10**9
+_PERCENT = re.compile("([0-9]{1,6})%")
+_USED = {
+    "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode",
+    AUTOSCALER, "Deployment", "StorageClass", "Namespace",
+}  # fmt: skip
+
+
+def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> ClusterState:
+    """The state that one or several files hold together.
+
+    Parameters
+    ----------
+    contents : JSON by name of the file: mixed Lists, or a list of each kind.
+    with_nodes : whether there must be a node.
+
+    Raises
+    ------
+    InvalidFile
+        There is no node or no pod, an object is no object of the API, a pod runs on a node that is
+        not there, a quantity is none.
+    """
+    objects: dict[str, list[Fields]] = {kind: [] for kind in _USED}
+    ignored: Counter[str] = Counter()
+    warnings: list[StateWarning] = []
+    for where, content in contents.items():
+        warnings += cut_list(Fields(content, where))
+        for kind, item in _items(content, where):
+            if kind in _USED:
+                objects[kind].append(item)
+            else:
+                ignored[kind] += 1
+    whole = ", ".join(contents)
+    for kind, words in (("Node", "nodes"), ("Pod", "pods")):
+        if not objects[kind] and (with_nodes or kind != "Node"):
+            counts = {each: len(them) for each, them in objects.items() if them} | ignored
+            seen = ", ".join(f"{number} {each}" for each, number in counts.items())
+            raise InvalidFile(
+                f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
+                f"it with `{COMMAND}`"
+            )
+    attachable = {name_of(item)[1]: _attachable(item) for item in objects["CSINode"]}
+    nodes = tuple(_node(item, attachable) for item in objects["Node"])
+    volumes = Volumes(objects)
+    spaces = {name_of(item)[1]: item.of("metadata").mapping("labels")
+              for item in objects["Namespace"]}  # fmt: skip
+    if not spaces.keys() >= {name_of(item)[0] for item in objects["Pod"]}:
+        spaces = {}
+    pods = tuple(_pod(item, volumes, spaces) for item in objects["Pod"])
+    nodes = tuple(volumes.limited(node, pods) for node in nodes)
+    pods = tuple(each for pod in pods for each in _on_each(pod, nodes))
+    budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
+    growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
+    nodes, pods, shares = with_shares(nodes, pods, objects)
+    assumptions = [*kept_in_place(pods), *shares]
+    if volumes.unbound:
+        text = f"{first_of(sorted(volumes.unbound))} taken to be made wherever the storage class "
+        text += "allows, as no volume is bound yet; its capacity is not read"
+        assumptions.append(StateWarning("unbound-claims", text))
+    for mark, words in _NODE_MARKS.items():
+        marked = [
+            name_of(item)[1]
+            for item in objects["Node"]
+            if item.of("metadata").mapping("annotations").get(mark) == "true"
+        ]
+        if marked:
+            text = f"marked {words}, which is not enforced: {', '.join(marked)}"
+            assumptions.append(StateWarning("node-marks", text))
+    warnings += listed(objects, pods, budgets)
+    state = ClusterState(
+        "kubernetes", next(iter(contents)), nodes, pods, budgets, dict(ignored), tuple(warnings),
+        tuple(assumptions), growths=growths,
+    )  # fmt: skip
+    return require_one_cluster(state, whole, f"export them together with `{COMMAND}`")
+
+
+def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
+    """Every object of a list, with its kind, which lists of one kind leave out of their items."""
+    kind = str(content.get("kind"))
+    if kind == "Table":
+        raise InvalidFile(f"{where} is a Table, rows without objects; give what `{COMMAND}` prints")
+    if kind != "List" and not kind.endswith("List"):
+        yield kind, _named(Fields(content, where), kind, where)
+        return
+    items = Fields(content, where)
+    if "items" not in items:
+        raise items.wrong("items", None, "a list of objects")
+    for item in items.many("items"):
+        each = item.text("kind") or kind.removesuffix("List")
+        yield each, _named(item, each, where)
+
+
+def _named(item: Fields, kind: str, where: str) -> Fields:
+    about = item.of("metadata")
+    read = about.name if kind in _USED else about.text
+    name, namespace = read("name"), read("namespace")
+    if not name:
+        raise about.wrong("name", None, f"the name of the {kind or 'object'}")
+    title = f"{namespace}/{name}" if namespace else name
+    return Fields(item.content, f"{where}: {kind[:1].lower()}{kind[1:]} {title}")
+
+
+def _amounts(fields: Fields) -> Counter[str]:
+    """Quantities by name, in billionths: the API rounds up what is finer."""
+    found = Counter[str]()
+    for name, given in fields.content.items():
+        value = measured(given if isinstance(given, str) else repr(given))
+        if isinstance(given, bool) or value is None:
+            raise fields.wrong(name, given, "a quantity such as 500m, 2 or 1.5Gi")
+        found[name] = ceil(value * _BILLION)
+    return found
+
+
+def _whole(amounts: Mapping[str, int], fields: Fields) -> dict[str, int]:
+    found = {name: amount(Fraction(value, _BILLION), name) for name, value in amounts.items()}
+    for name, value in found.items():
+        if value >= LARGEST:
+            raise fields.wrong(name, value, "an amount below 2**53")
+    return found
+
+
+def _attachable(item: Fields) -> dict[str, int]:
+    """How many volumes of each CSI driver a node may have attached, where that is known."""
+    limits = {
+        f"{VOLUMES}{driver.text('name')}": driver.of("allocatable").whole("count", -1)
+        for driver in item.of("spec").many("drivers")
+    }
+    return {name: count for name, count in limits.items() if count >= 0}
+
+
+def _node(item: Fields, attachable: dict[str, dict[str, int]]) -> Node:
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    name, labels = about.text("name"), about.mapping("labels")
+    taints = [
+        Taint(taint.text("key"), taint.text("value"), taint.text("effect"))
+        for taint in spec.many("taints")
+    ]
+    hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
+    if spec.flag("unschedulable") and CORDONED not in hard:
+        hard.append(CORDONED)
+    given = status.of("allocatable")
+    if not given.content:
+        raise status.wrong("allocatable", None, "what pods may take, such as cpu, memory and pods")
+    ready = [c.text("status") for c in status.many("conditions") if c.text("type") == "Ready"]
+    return Node(
+        name=name,
+        allocatable=_whole(_amounts(given), given) | attachable.get(name, {}),
+        labels=labels,
+        taints=tuple(hard),
+        can_be_drained=not any(role in labels for role in _ROLES),
+        not_ready_reason="" if ready in ([], ["True"]) else "not ready",
+    )
+
+
+def requests_of(spec: Fields, status: Fields) -> dict[str, int]:
+    """What a pod takes as the scheduler counts it: its containers and restartable init containers
+    together, or the most that is needed while an init container runs, and its overhead. While a
+    container is resized in place, what it has and what it asks for, whichever is more; what it has
+    where its node can never give it more. A limit stands for a request that is missing.
+    """
+    never = ("PodResizePending", "Infeasible") in [
+        (each.text("type"), each.text("reason")) for each in status.many("conditions")
+    ]
+    given: dict[str, list[Fields]] = {}
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for each in status.many(field):
+            given[each.text("name")] = [
+                each.of("resources").of("requests"), each.of("allocatedResources")
+            ]  # fmt: skip
+
+    named: set[str] = set()  # what some container has a request for, be it 0
+
+    def asked(container: Fields) -> Counter[str]:
+        has = given.get(container.text("name"), ())
+        # a missing request is the limit: so the API server fills it in
+        own = _amounts(container.of("resources").of("limits"))
+        own = Counter({**own, **_amounts(container.of("resources").of("requests"))})
+        named.update(own)
+        amounts = [] if has and never else [own]
+        return reduce(or_, (*amounts, *map(_amounts, has)))  # of each resource the most
+
+    running, beginning = Counter[str](), Counter[str]()  # all that goes on; while one begins
+    for item in spec.many("initContainers"):
+        own = asked(item)
+        if item.text("restartPolicy") == "Always":
+            running += own
+            own.clear()
+        beginning |= own + running
+    for item in spec.many("containers"):
+        running += asked(item)
+    of_pod = spec.of("resources")
+    limits = _amounts(of_pod.of("limits"))
+    spare = {name: value for name, value in limits.items() if name not in named}
+    whole = {  # a pod's own stand for its containers'
+        name: value
+        for name, value in (spare | _amounts(of_pod.of("requests"))).items()
+        if name in ("cpu", "memory") or name.startswith("hugepages-")
+    }
+    total = Counter({**(running | beginning), **whole}) + _amounts(spec.of("overhead"))
+    return _whole(total, spec) | {"pods": 1}
+
+
+def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -> Pod:
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    namespace, labels = about.text("namespace"), about.mapping("labels")
+    owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
+    owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
+    notes = about.mapping("annotations")
+    topology = next((notes[key] for key in TOPOLOGIES if key in notes), "")
+    role, reason = _role(about, spec, status, owner)
+    group = owners[0].text("apiVersion").rpartition("/")[0] if owners else ""
+    terms, drivers, unread = volumes.read(item)
+    affinity: list[tuple[NodeTerm, ...]] = []
+    if chosen := spec.mapping("nodeSelector"):
+        affinity.append((NodeTerm(equal(chosen)),))
+    rules = spec.of("affinity")
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if required in rules.of("nodeAffinity"):
+        affinity.append(node_terms(rules.of("nodeAffinity").of(required)))
+    apart, near = (
+        tuple(_pod_term(term, namespace, labels, spaces) for term in rules.of(kind).many(required))
+        for kind in ("podAntiAffinity", "podAffinity")
+    )
+    spread = tuple(
+        _spread(term, labels)
+        for term in spec.many("topologySpreadConstraints")
+        if term.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+    )
+    scheduler = spec.text("schedulerName") or "default-scheduler"
+    nominated, tolerations = status.text("nominatedNodeName"), spec.many("tolerations")
+    operators = {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}
+    loose = any(term.has_unsupported_selector for term in apart)
+    for seen, kind, words in (
+        (loose, "anti-affinity", "anti-affinity by namespaceSelector"),
+        (near, AFFINITY, "required pod affinity"),
+        (any(term.has_unsupported_selector for term in near), "namespaces",
+         "pod affinity by namespaceSelector, of namespaces not in the file (add ns)"),
+        (role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS), OWNER,
+         f"its owner, a kind {owner[0]}, may need it where it is"),
+        (any(each.domains > 1 for each in spread), SPREAD, "a spread with minDomains"),
+        (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
+        ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
+         "it is scheduled with a group"),
+        (spec.many("schedulingGates"), GATES, "it waits for a scheduling gate"),
+        (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
+        *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
+        ("resourceClaims" in spec, "resource claims", "claims of devices"),
+        (topology, TOPOLOGY, f"its gang is to be in one {topology}"),
+        *((key in notes, "topology of parts", f"{key} is not read") for key in OTHER_TOPOLOGIES),
+    ):  # fmt: skip
+        if seen:
+            unread.append((kind, words))
+    ports = {
+        (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
+        for container in (
+            *spec.many("containers"),
+            *(c for c in spec.many("initContainers") if c.text("restartPolicy") == "Always"),
+        )
+        for port in container.many("ports")
+        if port.whole("hostPort")
+    }
+    return Pod(
+        namespace=namespace, name=about.text("name"),
+        node=spec.text("nodeName"), requests={**requests_of(spec, status), **drivers},
+        role=role, reason=reason, labels=labels, owner=owner,
+        affinity=tuple(affinity), volume_node_affinity=tuple(terms),
+        tolerations=tuple(
+            Toleration(
+                each.text("key"), each.text("operator") or "Equal", each.text("value"),
+                each.text("effect"),
+            )
+            for each in tolerations
+        ),
+        pod_anti_affinity=apart, pod_affinity=near, spread=spread,
+        ports=frozenset(ports),
+        unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
+        health=_health(status), gang=gang_name(notes, labels, spec, owner),
+        gang_topology=topology, priority=spec.whole("priority"),
+    )  # fmt: skip
+
+
+def _on_each(pod: Pod, nodes: Sequence[Node]) -> list[Pod]:
+    """A pod, or of a DaemonSet that is added one for each node that takes it, as its controller
+    makes them.
+    """
+    terms = [term for group in pod.affinity for term in group]
+    if pod.owner[0] != "DaemonSet" or pod.role is not Role.PENDING or any(t.fields for t in terms):
+        return [pod]
+    if not nodes:
+        raise InvalidFile(
+            f"{pod.title}: a DaemonSet's pods are not known without nodes; give STATE"
+        )
+    passing = (Toleration(f"node.kubernetes.io/{key}", "Exists", "", "") for key in _PASSING)
+    one = replace(pod, tolerations=(*pod.tolerations, *passing))
+    named = {node.name: NodeTerm((), (Expression("metadata.name", "In", (node.name,)),))
+             for node in nodes if admits(node, one)}  # fmt: skip
+    return [replace(one, name=f"{pod.name}-{name}", affinity=(*pod.affinity, (term,)))
+            for name, term in named.items()]  # fmt: skip
+
+
+def _role(about: Fields, spec: Fields, status: Fields, owner: tuple[str, str]) -> tuple[Role, str]:
+    if status.text("phase") in ("Succeeded", "Failed"):
+        return Role.FINISHED, ""
+    if not spec.text("nodeName"):
+        return Role.PENDING, ""
+    notes = about.mapping("annotations")
+    if owner[0] == "DaemonSet" or notes.get(_DAEMON) == "true":
+        return Role.RESIDENT, "a DaemonSet's"
+    if owner[0] == "Node" or _MIRROR in notes:
+        return Role.RESIDENT, "a static pod"
+    if "deletionTimestamp" in about:
+        return Role.LEAVING, ""
+    for (key, value), words in _KEPT.items():
+        if notes.get(key) == value:
+            return Role.FIXED, words
+    if not owner[0]:
+        return Role.FIXED, "nothing would start it again: it has no controller"
+    return Role.MOVABLE, ""
+
+
+def _health(status: Fields) -> Health:
+    if status.text("phase") == "Pending":
+        return Health.STARTING
+    # what does not say so is taken to be ready: then its budget holds
+    ready = [c.text("status") for c in status.many("conditions") if c.text("type") == "Ready"]
+    return Health.READY if ready in ([], ["True"]) else Health.UNREADY
+
+
+def _soft(spec: Fields, owner: tuple[str, str]) -> tuple[str, ...]:
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    rules, volumes = spec.of("affinity"), spec.many("volumes")
+    anyway = (
+        each.text("whenUnsatisfiable") == "ScheduleAnyway"
+        for each in spec.many("topologySpreadConstraints")
+    )
+    kinds = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+    table = {
+        "preferred affinity": any(rules.of(kind).many(preferred) for kind in kinds),
+        "ScheduleAnyway spread": any(anyway),
+        EMPTY_DIR: any("emptyDir" in each for each in volumes),
+        HOST_PATH: any("hostPath" in each for each in volumes),
+        "a job (it begins again)": owner[0] == "Job",
+    }
+    return tuple(words for words, there in table.items() if there)
+
+
+def _selected(term: Fields, labels: dict[str, str]) -> Selector:
+    """The selector of a term, with what it takes over of the pod's own labels."""
+    selector = selector_of(term, "labelSelector")
+    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in term.texts(name):
+            if selector is not None and key in labels:
+                selector = (*selector, Expression(key, operator, (labels[key],)))
+    return selector
+
+
+def _pod_term(
+    term: Fields, namespace: str, labels: dict[str, str], spaces: Mapping[str, dict[str, str]]
+) -> PodTerm:
+    """A required term of affinity or anti-affinity; without namespaces it means the pod's own.
+    `spaces` has the labels of all namespaces, where they are in the file.
+    """
+    named = frozenset(term.texts("namespaces"))
+    chosen: frozenset[str] | None = named
+    selector, loose = selector_of(term, "namespaceSelector"), False
+    if selector and spaces:
+        chosen = named.union(name for name in spaces if selects(selector, spaces[name]))
+    elif selector is not None:
+        chosen, loose = None, bool(selector)  # all, or those with labels that are not read
+    elif not chosen:
+        chosen = frozenset({namespace})
+    return PodTerm(_selected(term, labels), chosen, term.text("topologyKey"), loose)
+
+
+def _spread(term: Fields, labels: dict[str, str]) -> Spread:
+    most = term.whole("maxSkew", 1)
+    if most < 1:
+        raise term.wrong("maxSkew", most, "a whole number, at least 1")
+    return Spread(
+        _selected(term, labels) or None,  # an empty selector counts nobody, unlike elsewhere
+        term.text("topologyKey"), most, term.whole("minDomains", 1),
+        term.text("nodeAffinityPolicy", "Honor") == "Honor",
+        term.text("nodeTaintsPolicy", "Ignore") == "Honor",
+    )  # fmt: skip
+
+
+def _budget(item: Fields) -> Budget:
+    about, spec, status = item.of("metadata"), item.of("spec"), item.of("status")
+    healthy, desired = status.whole("currentHealthy"), status.whole("desiredHealthy")
+    return Budget(
+        about.text("namespace"), about.text("name"), selector_of(spec, "selector"),
+        # a status of an older budget: evictions are refused until it is renewed
+        status.whole("disruptionsAllowed")
+        * (status.whole("observedGeneration") >= about.whole("generation")),
+        spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy >= desired > 0,
+    )  # fmt: skip
+
+
+def _autoscaler(item: Fields) -> Growth:
+    spec = item.of("spec")
+    target, most = spec.of("scaleTargetRef"), spec.whole("maxReplicas")
+    if most < 1:
+        raise spec.wrong("maxReplicas", most, "a whole number, at least 1")
+    return Growth(AUTOSCALER, *name_of(item), (target.text("kind"), target.text("name")), most)
+
+
+def _update(item: Fields) -> Growth:
+    """The pods of a Deployment and the surge of its rolling update, rounded up."""
+    spec, own = item.of("spec"), ("Deployment", name_of(item)[1])
+    rolling, replicas = spec.of("strategy").of("rollingUpdate"), spec.whole("replicas", 1)
+    given = rolling.content["maxSurge"] if "maxSurge" in rolling else "25%"
+    if share := _PERCENT.fullmatch(given) if isinstance(given, str) else None:
+        given = -(-replicas * int(share[1]) // 100)
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise rolling.wrong("maxSurge", given, "a whole number, 0 or more, or one such as 25%")
+    surges = given and replicas and spec.of("strategy").text("type") != "Recreate"
+    return Growth("Deployment", *name_of(item), own, replicas + given if surges else 0)

@@ -541,7 +541,7 @@ BUDGET = {
     "papers": (7_678, 5_890),
     "cli": (4_156, 3_222),
     "tests": (62_419, 49_859),
-    "benchmarks": (9_718, 7_655),
+    "benchmarks": (9_719, 7_656),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

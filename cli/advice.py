@@ -24,32 +24,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NodesOptions:
-    """What a plan of fewest nodes is asked for besides.
+class NodesOptions(StateOptions):
+    """How a state is read, and what a plan of fewest nodes is asked for besides.
 
     Attributes
     ----------
-    without_pending : keep no nodes for pending pods: plan for what runs
-    disruption : of one move, beside the prices of nodes (or in nodes): the least sum of both
+    prices : prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), or
+        node,price
     frontier : also show this many steps from the nodes of now to the fewest, with the moves
-    instance : write the packing instance here, for solve, compare
-    fail_above : exit 1 when more of the nodes can go, such as 10%
     keep : keep a share of each node free, such as 15%, or room for the loss of any one node: node
     why_not : also say what each reason that holds pods in place costs; half of the time is for it
     """
 
-    without_pending: Annotated[bool, "--without-pending"] = False
-    disruption: Annotated[str | None, "PRICE"] = None
+    prices: Annotated[str | None, "TYPES.csv"] = None
     frontier: Annotated[int, "POINTS"] = 0
-    instance: Annotated[Path | None, "FILE"] = None
-    fail_above: Annotated[str | None, "SHARE"] = None
     keep: Annotated[str | None, "WHAT"] = None
     why_not: Annotated[bool, "--why-not"] = False
 
-    def keeping(self, state: ClusterState) -> ClusterState:
-        """The state with what is to be kept of each node taken off."""
+    @property
+    def additions(self) -> dict[str, Any]:
+        """What `read_state` adds to the files."""
+        return {"prices": self.prices}
+
+    def read(self, states: list[str]) -> ClusterState:
+        """The state, with what is to be kept of each node taken off."""
         from ..cluster.plan.safety import with_reserve
 
+        state = super().read(states)
         if self.keep in (None, "node"):
             return state
         share = share_of(str(self.keep), "keep")
@@ -57,55 +58,40 @@ class NodesOptions:
             raise InvalidOption("keep is 100%, which leaves nothing; expected less, or node")
         return with_reserve(state, share)
 
-    def added(
-        self, advice: Advice, say: Any, limits: dict[str, Any], asked: dict[str, Any]
-    ) -> Advice:
+    def added(self, advice: Advice, say: Any, asked: dict[str, Any]) -> Advice:
         """The plan with the nodes that stay as spares, and with what pins cost."""
         from ..cluster.plan.pins import dearest_pins
         from ..cluster.plan.safety import surviving
 
         if self.why_not and not advice.interrupted:
-            pins = dearest_pins(advice, say=say, **limits, **asked)
-            advice = replace(advice, why_not=pins)
+            advice = replace(advice, why_not=dearest_pins(advice, say=say, **asked))
         if self.keep != "node":
             return advice
-        return surviving(advice, limits["time_limit"], limits["released"])
+        return surviving(advice, asked["time_limit"], self.released)
 
 
-@options_of(StateOptions)
-@options_of(PlanOptions)
 @options_of(NodesOptions)
-def nodes(
-    states: States,
-    source: StateOptions,
-    shown: PlanOptions,
-    wanted: NodesOptions,
-) -> None:
+@options_of(PlanOptions)
+def nodes(states: States, source: NodesOptions, shown: PlanOptions) -> None:
     """Say how many nodes are enough, and which can go.
 
     Prints the moves too, and what is proved of each answer.
     """
     from ..cluster.plan.plan import advise
     from ..cluster.report.text_report import nodes_answer
-    from ..instances.problem import write
 
-    most = None if wanted.fail_above is None else share_of(wanted.fail_above)
-    state = shown.read(states, source, [wanted.instance])
-    state = wanted.keeping(state)
-    asked: dict[str, Any] = {
-        "pending": not wanted.without_pending,
-        "disruption": None if wanted.disruption is None else price_of_move(wanted.disruption),
+    state, rare = shown.read(states, source), source.rare
+    asked: dict[str, Any] = source.limits | {
+        "time_limit": source.time_limit / (1 + source.why_not),
+        "pending": rare.pending,
+        # decimals as they are written
+        "disruption": None if rare.disruption is None else Fraction(repr(rare.disruption)),
     }
-    limits = source.limits | {"time_limit": source.time_limit / (1 + wanted.why_not)}
     with waiting("finding the fewest nodes and moves") as say:
-        advice = advise(state, frontier=wanted.frontier, say=say, **limits, **asked)
-        advice = wanted.added(advice, say, limits, asked)
-    if wanted.instance is not None:
-        if not advice.translation.pods:
-            raise InvalidOption("instance is given, and there is none where nothing could move")
-        write(advice.translation.instance, wanted.instance)
-    shown.show(nodes_answer(advice, wanted.why_not), advice.document)
-    if most is not None and advice.waste > most:
+        advice = advise(state, frontier=source.frontier, say=say, **asked)
+        advice = source.added(advice, say, asked)
+    shown.show(nodes_answer(advice, source.why_not), advice.document)
+    if rare.fail_above is not None and advice.waste > rare.fail_above:
         raise typer.Exit(NO_ANSWER)
 
 
@@ -179,17 +165,6 @@ def _in_pool(state: ClusterState, pool: str) -> list[str]:
             f"{', '.join(there) or 'none, as no labels are in the file'}"
         )
     return [node.name for node in state.nodes if node.labels.get(label) == value]
-
-
-def price_of_move(text: str) -> Fraction:
-    """A price of 0 or more, exactly as it is written."""
-    try:
-        price = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        price = Fraction(-1)
-    if price < 0 or len(text) > 30:
-        raise InvalidOption(f"disruption is {text!r}; expected a price of 0 or more, such as 0.05")
-    return price
 
 
 def _states_and_nodes(names: list[str], pool: str | None) -> tuple[list[str], list[str]]:

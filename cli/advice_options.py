@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,16 +47,13 @@ class ShowOptions:
         """The form of what to run, where it is asked for."""
         return None
 
-    def read(
-        self, states: list[str], source: StateOptions, outputs: Iterable[Path | None] = ()
-    ) -> ClusterState:
+    def read(self, states: list[str], source: StateOptions) -> ClusterState:
         """The state in some files, once what else is asked for is known to be right.
 
         Parameters
         ----------
         states : names of the files, of bundled states, or "-".
         source : how they are read.
-        outputs : other files that the command will write.
         """
         from ..cluster.plan.plan import require_kinds
         from ..cluster.report.emit import require_form
@@ -64,14 +61,16 @@ class ShowOptions:
         from ..solvers.outcome import validate_time_limit
 
         require_form(self.form)
-        if self.form is not None and source.usage is not None and source.count == "used":
+        rare = source.rare
+        if self.form is not None and rare.usage is not None and rare.count == "used":
             raise InvalidOption(
-                "emit is given with --count used; expected a plan by requests, which are what the "
-                "scheduler counts. Change the requests and export again, or leave out --count"
+                "emit is given with count = used in the settings; expected a plan by requests, "
+                "which are what the scheduler counts. Change the requests and export again, or "
+                "leave out count"
             )
         require_kinds(source.released)
         validate_time_limit(source.time_limit)
-        for path in (*self.outputs, *outputs):
+        for path in self.outputs:
             require_writable(path, *states)
         if self.report is not None:
             from ..analysis.report.page import require_report

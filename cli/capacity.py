@@ -5,6 +5,7 @@ buy, and what is broken now.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,16 +17,8 @@ from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
+    from ..cluster.state.node_types import NodeType
     from ..cluster.state.state import ClusterState
-
-Types = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TYPES.csv",
-        help="Nodes to buy: type, price, cpu, memory and what else pods may take of one; where "
-        "wanted zone, most (so many at most), labels (a=b c=d).",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -38,15 +31,11 @@ class AddOptions(StateOptions):
     """
 
     add: Annotated[str | None, "PODS"] = None
-    replicas: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Pods of each workload, or of that shape."),
-    ] = None
 
     @property
     def additions(self) -> dict[str, Any]:
         """What `read_state` adds to the files."""
-        return {"added": self.add, "replicas": self.replicas}
+        return {"added": self.add}
 
 
 @dataclass(frozen=True)
@@ -58,6 +47,10 @@ class NewOptions(AddOptions):
     shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
     """
 
+    replicas: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Pods of each workload, or of that shape."),
+    ] = None
     shape: Annotated[str | None, "AMOUNTS"] = None
 
     @property
@@ -65,7 +58,7 @@ class NewOptions(AddOptions):
         """What `read_state` adds to the files."""
         if self.add is None and self.shape is None and self.replicas is not None:
             raise InvalidOption("replicas is given alone; expected --add or --shape beside it")
-        return super().additions
+        return super().additions | {"replicas": self.replicas}
 
     def read(self, states: list[str]) -> ClusterState:
         """The state with the new pods."""
@@ -78,14 +71,17 @@ class NewOptions(AddOptions):
 
 
 @options_of(NewOptions)
-@options_of(PlanOptions, types=None, like=None)
+@options_of(PlanOptions, types=None)
 def fit(
     states: States,
     source: NewOptions,
     shown: PlanOptions,
-    types: Types = None,
-    like: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Or new nodes are like this one.")
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES.csv|NODE",
+            help="Also with new nodes: of a table as `advise buy` takes it, or like this node.",
+        ),
     ] = None,
 ) -> None:
     """Say whether new pods fit, and after which moves.
@@ -97,12 +93,11 @@ def fit(
     from ..cluster.report.capacity_report import fit_answer
     from ..cluster.state.node_types import read_types, type_like
 
-    if types is not None and like is not None:
-        raise InvalidOption("like is given beside types; expected one of them")
     state = shown.read(states, source)
-    buys = () if types is None else read_types(state, types)
-    if like is not None:
-        buys = (type_like(state, like),)
+    buys: tuple[NodeType, ...] = ()
+    if types is not None:
+        table = Path(types).exists() or Path(types).suffix == ".csv"
+        buys = read_types(state, types) if table else (type_like(state, types),)
     with waiting("looking for places") as say:
         found = fitting(state, types=buys, say=say, **source.limits)
     shown.show(fit_answer(found), found.document)
@@ -117,7 +112,14 @@ def buy(
         list[str] | None,
         typer.Argument(metavar="[STATE...]", help="Files of a state; or none, with --add."),
     ] = None,
-    types: Types = None,
+    types: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES.csv",
+            help="Nodes to buy: type, price, cpu, memory and what else pods may take of one; where "
+            "wanted zone, most (so many at most), labels (a=b c=d).",
+        ),
+    ] = None,
     instead: Annotated[
         bool,
         typer.Option(

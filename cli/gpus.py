@@ -38,9 +38,6 @@ def gpus(
             help="Count room for pods of this size, such as gpu=8,cpu=64; repeat for more.",
         ),
     ] = None,
-    moves: Annotated[
-        int, typer.Option(min=0, metavar="K", help="Count that room again after so many moves.")
-    ] = 10,
 ) -> None:
     """Say where GPUs are free, and which moves admit a gang.
 
@@ -55,7 +52,7 @@ def gpus(
     shapes = [shape_requests(state, text) for text in sizes or ()]
     with waiting("looking for room") as say:
         found = cards_of(
-            state, gang=gang, topology=topology, shapes=shapes, moves=moves, say=say,
+            state, gang=gang, topology=topology, shapes=shapes, moves=source.rare.moves, say=say,
             **source.limits,
         )  # fmt: skip
     shown.show(gpus_answer(found), found.document)

@@ -4,13 +4,16 @@ it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..analysis.report.console import say, waiting
-from .arguments import share_of
+from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
+from .settings_file import SettingsFile, read_settings
 
 if TYPE_CHECKING:
     from ..cluster.state.state import ClusterState
@@ -25,37 +28,60 @@ States = Annotated[
 ]
 
 
+@validate_options
+@dataclass(frozen=True)
+class AdviceSettings:
+    """What every question about a cluster is asked with, from the file of `--settings`.
+
+    Attributes
+    ----------
+    strict : answer nothing and exit 1 when a warning says that a file is not whole
+    accept : codes of warnings that are left out, such as no-pdb
+    assume_request : what pods count as that request nothing of a resource: cpu=100m,memory=128Mi
+    usage : what pods use: the file of `kubectl top pods -A --containers`, VPA recommendations as
+        JSON, or a CSV namespace,pod,cpu,memory
+    count : what pods count as then: larger (of request and use), used or requested
+    headroom : share that is added to what is used; 0.15 when not given, nothing for VPA's bounds
+    cpu_ratio : virtual CPUs per core, for VMs
+    pending : of `nodes`: whether nodes are kept for pending pods
+    disruption : of `nodes`: the price of one move, beside those of nodes (or in nodes): the least
+        sum of both
+    fail_above : of `nodes`: exit 1 when more than this share of the nodes can go
+    moves : of `gpus`: after so many moves room is counted again
+    """
+
+    strict: bool = False
+    accept: tuple[str, ...] = ()
+    assume_request: str | None = None
+    usage: str | None = None
+    count: Literal["larger", "used", "requested"] = "larger"
+    headroom: Annotated[float | None, AtLeast(0)] = None
+    cpu_ratio: Annotated[float, Above(0)] = 4.0
+    pending: bool = True
+    disruption: Annotated[float | None, AtLeast(0)] = None
+    fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
+    moves: Annotated[int, AtLeast(0)] = 10
+
+
 @dataclass(frozen=True)
 class StateOptions:
-    """How a state is read, which of its constraints are let go, and how long it may take.
+    """Which constraints of a state are let go, how long an answer may take, and the rarer settings.
 
     Attributes
     ----------
     release : let pods move that are held in place for this reason (check that they can): volumes,
         budget, scheduler, owner, 'resource claims'; repeat for more
-    cpu_ratio : virtual CPUs per core, for VMs; 4 when not given
-    assume_request : count pods that request nothing of a resource as cpu=100m,memory=128Mi
-    usage : compare requests with what pods use: `kubectl top pods -A --containers`, VPA
-        recommendations as JSON, or a CSV namespace,pod,cpu,memory
-    count : with --usage, what pods count as: larger (of request and use), used, requested
-    headroom : added to what is used; 15% when not given, nothing for VPA's upper bounds
-    prices : prices of nodes: type,price or type,price,capacity (on-demand, spot, reserved), or
-        node,price
-    strict : exit 1 and answer nothing when a warning says that a file is not whole
-    accept : leave out this warning, such as no-pdb; repeat for more
     time_limit : seconds for all after reading
     """
 
     release: Annotated[list[str] | None, "KIND"] = None
-    cpu_ratio: Annotated[float | None, "R"] = None
-    assume_request: Annotated[str | None, "AMOUNTS"] = None
-    usage: Annotated[str | None, "FILE"] = None
-    count: Annotated[str, "WHAT"] = "larger"
-    headroom: Annotated[str | None, "SHARE"] = None
-    prices: Annotated[str | None, "TYPES.csv"] = None
-    strict: Annotated[bool, "--strict"] = False
-    accept: Annotated[list[str] | None, "CODE"] = None
     time_limit: Annotated[float, "S"] = 60.0
+    settings: SettingsFile = None
+
+    @cached_property
+    def rare(self) -> AdviceSettings:
+        """The settings of the file."""
+        return read_settings(AdviceSettings, self.settings)
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -73,7 +99,7 @@ class StateOptions:
         return {}
 
     def read(self, states: list[str]) -> ClusterState:
-        """The state in some files; with `strict`, one without warnings.
+        """The state in some files; with the setting `strict`, one without warnings.
 
         Raises
         ------
@@ -82,24 +108,24 @@ class StateOptions:
         """
         from ..cluster.report.text_report import warning_lines
         from ..cluster.state.completeness import accepted
-        from ..cluster.state.reading import CPU_RATIO, effort, read_state
+        from ..cluster.state.reading import effort, read_state
         from ..instances.problem.errors import NoSolution
 
+        rare = self.rare
         if words := effort(states):
             say(words)
-        headroom = None if self.headroom is None else share_of(self.headroom, "headroom")
         with waiting("reading"):
             state = read_state(
-                states, cpu_ratio=CPU_RATIO if self.cpu_ratio is None else self.cpu_ratio,
-                usage=self.usage, count=self.count, headroom=headroom,  # type: ignore[arg-type]
-                assume_request=self.assume_request, prices=self.prices, **self.additions,
+                states, cpu_ratio=rare.cpu_ratio, usage=rare.usage, count=rare.count,
+                headroom=rare.headroom, assume_request=rare.assume_request, **self.additions,
             )  # fmt: skip
-        state = replace(state, warnings=accepted(state, self.accept or ()))
-        if self.strict and state.warnings:
+        state = replace(state, warnings=accepted(state, rare.accept))
+        if rare.strict and state.warnings:
             for line in warning_lines(state):
                 say(line)
-            codes = " ".join(
-                f"--accept {code}" for code in dict.fromkeys(each.code for each in state.warnings)
+            codes = [each.code for each in state.warnings]
+            raise NoSolution(
+                "not answered, as the file is not whole (strict = true); or set accept = "
+                f"{json.dumps(list(dict.fromkeys(codes)))}"
             )
-            raise NoSolution(f"not answered, as the file is not whole (--strict); or give {codes}")
         return state

@@ -359,8 +359,7 @@ def test_the_commands_answer_by_their_exit_codes(tmp_path: Path) -> None:
         ("fit", given, "--replicas", "2"),
         ("buy", "--types", types),
         ("buy", given, "--add", web),
-        ("fit", given, "--shape", "cpu=1", "--types", types, "--like", "n1"),
-        ("fit", given, "--shape", "cpu=1", "--like", "n9"),
+        ("fit", given, "--shape", "cpu=1", "--types", "n9"),
     ):
         done = run("advise", *wrong)
         assert done.returncode == 2

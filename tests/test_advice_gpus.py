@@ -374,7 +374,7 @@ def test_the_command_prints_writes_and_exits(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "plan.json").read_text())["moves"] == 4
     given = listed(*nodes(2), runs("a-1", "n0", 2), waits("c-1", 1), budget("b", "a", 1))
     (tmp_path / "full.json").write_text(json.dumps(given))
-    full = run("advise", "gpus", str(tmp_path / "full.json"), "--accept", "no-system-pods")
+    full = run("advise", "gpus", str(tmp_path / "full.json"))
     assert full.returncode == 1
     none = run("advise", "gpus", str(tmp_path / "full.json"), "--emit", "kubectl")
     approved(none.stderr.strip().splitlines()[-1:])

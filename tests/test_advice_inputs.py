@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,8 @@ from support.advice_words import advice_lines, drain_lines
 from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.cli.settings_file import read_settings
+from cotenant.cli.state_options import AdviceSettings
 from cotenant.cluster.plan.draining import drain
 from cotenant.cluster.plan.plan import advise
 from cotenant.cluster.report.emit import emit
@@ -103,18 +106,20 @@ def test_without_requests_the_answer_says_that_it_is_about_the_rest(no_requests:
 
 def test_strict_answers_nothing(one_namespace: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    done = run("advise", "nodes", one_namespace, "--strict", "--emit", "csv", "--plan", str(plan))
+    strict = ("--settings", written(tmp_path, "strict = true\n", "s.toml"))
+    done = run("advise", "nodes", one_namespace, *strict, "--emit", "csv", "--plan", str(plan))
     assert (done.returncode, done.stdout, plan.exists()) == (1, "", False)
     approved(done.stderr)
-    done = run("advise", "drain", one_namespace, "n-2", "--strict")
+    done = run("advise", "drain", one_namespace, "n-2", *strict)
     assert (done.returncode, done.stdout) == (1, "")
-    whole = run("advise", "nodes", "state/shop", "--strict", "--emit", "csv")
+    whole = run("advise", "nodes", "state/shop", *strict, "--emit", "csv")
     assert (whole.returncode, whole.stdout[:5]) == (0, "wave,")
 
 
-def test_an_accepted_warning_is_left_out(one_namespace: str) -> None:
-    accept = [f"--accept={code}" for code in ("one-namespace", "no-system-pods", "no-daemonsets")]
-    done = run("advise", "nodes", one_namespace, "--strict", *accept, "--json")
+def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> None:
+    accept = 'strict = true\naccept = ["one-namespace", "no-system-pods", "no-daemonsets"]\n'
+    path = written(tmp_path, accept, "s.toml")
+    done = run("advise", "nodes", one_namespace, "--settings", path, "--json")
     assert (done.returncode, json.loads(done.stdout)["warnings"]) == (0, [])
     with refused(InvalidOption):
         accepted(read_state(["state/shop"]), ["no-namespace"])
@@ -405,16 +410,32 @@ def test_use_of_pods_that_are_not_there_is_told(tmp_path: Path) -> None:
 
 def test_the_answer_says_that_it_is_about_use(tmp_path: Path) -> None:
     use, path = written(tmp_path, TOP, "top.txt"), written(tmp_path, listed(*whole(*TWO)))
-    done = run("advise", "nodes", path, "--usage", use, "--headroom", "20%")
+    given = written(tmp_path, f'usage = "{use}"\nheadroom = 0.2\n', "larger.toml")
+    done = run("advise", "nodes", path, "--settings", given)
     approved(done.stdout)
-    done = run("advise", "nodes", path, "--usage", use, "--count", "used", "--json")
+    given = written(tmp_path, f'usage = "{use}"\ncount = "used"\n', "used.toml")
+    done = run("advise", "nodes", path, "--settings", given, "--json")
     found = json.loads(done.stdout)
     assert found["pods_count_as"] == "counting use + 15 %"
     assert found["usage"]["cpu"]["used"] == 1700
-    for further in (("--emit", "csv"), ("--headroom", "x")):
-        done = run("advise", "nodes", path, "--usage", use, "--count", "used", *further)
-        assert (done.returncode, done.stdout) == (2, "")
-        approved(done.stderr)
+    done = run("advise", "nodes", path, "--settings", given, "--emit", "csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    approved(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "text", ["usages = 1\n", 'count = "most"\n', "headroom = -1\n", "accept = [1]\n", "strict\n"]
+)
+def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, text: str) -> None:
+    path = Path(written(tmp_path, text, "s.toml"))
+    with refused(InvalidFile if text == "strict\n" else InvalidOption):
+        read_settings(AdviceSettings, path)
+
+
+def test_settings_of_advice_are_in_the_page() -> None:
+    page = (Path(__file__).parents[1] / "docs/howto/settings.md").read_text()
+    for field in fields(AdviceSettings):
+        assert f"| `{field.name}` |" in page
 
 
 def test_machines_count_as_their_sizes(tmp_path: Path) -> None:

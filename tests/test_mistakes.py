@@ -12,7 +12,7 @@ from support.messages import approved
 from support.terminal import run
 
 import cotenant
-from cotenant.advice import reading
+from cotenant.cluster.state import reading
 from cotenant.instances.problem.reading import LIMIT_VARIABLE
 
 OWN = "def boom(instance):\n    raise ValueError('oops')\n"

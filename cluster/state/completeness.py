@@ -77,7 +77,7 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
             f"{first} of {len(counted)} pods to place {verb} {rest}: they count as nothing there, "
             "and the answer is about the rest"
         )
-        cure = "give --assume-request cpu=100m,memory=128Mi, or --usage FILE"
+        cure = "set assume_request or usage in --settings FILE.toml"
         found.append(StateWarning("no-requests", words, cure))
     return tuple(found)
 

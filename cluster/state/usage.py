@@ -45,9 +45,9 @@ def assume_requests(state: ClusterState, text: str) -> ClusterState:
     InvalidOption
         It is no list of amounts, no node has such a resource, or the state is one of VMs.
     """
-    _require_kubernetes(state, "assume-request")
+    _require_kubernetes(state, "assume_request")
     known = {name for node in state.nodes for name in node.allocatable} - {"pods"}
-    amounts = resource_amounts(text, "assume-request", known)
+    amounts = resource_amounts(text, "assume_request", known)
     numbers = dict.fromkeys(amounts, 0)
     pods = list(state.pods)
     for place, pod in enumerate(pods):

@@ -127,7 +127,7 @@ def _entries(contents: dict[str, Any], expected: str) -> Iterator[Fields]:
 
 
 def _assumed(cpu_ratio: float, unseen: str) -> tuple[StateWarning, ...]:
-    ratio = f"{cpu_ratio:g} virtual CPUs are counted to a core (--cpu-ratio)"
+    ratio = f"{cpu_ratio:g} virtual CPUs are counted to a core (cpu_ratio)"
     return (
         StateWarning("cpu-ratio", ratio),
         StateWarning("never-listed", f"not in such files: {unseen}"),

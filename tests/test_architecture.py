@@ -539,8 +539,8 @@ BUDGET = {
     "baselines": (3_928, 2_118),
     "cluster": (18_284, 13_030),
     "papers": (7_678, 5_890),
-    "cli": (4_156, 3_222),
-    "tests": (62_419, 49_859),
+    "cli": (4_213, 3_246),
+    "tests": (62_434, 49_870),
     "benchmarks": (9_719, 7_656),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -243,7 +243,7 @@ def test_long_decimals_are_proved_up_to_their_rounding() -> None:
 @pytest.mark.parametrize("unpaired", [None, 0.9])
 def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None) -> None:
     """Ties, negative penalties, forbidden pairs, agents that stay alone, long decimals."""
-    by_program = OptimalLimits(matching=MatchingLimits(blossoms=None))
+    by_program = OptimalLimits(matching=MatchingLimits(routes=frozenset({"odd sets"})))
     proved = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -273,7 +273,9 @@ def test_agents_that_all_want_the_same_partners_are_matched_by_blossoms() -> Non
     instance = score_preferences(agents=MATCHED_FROM, noise=0.15, rng=np.random.default_rng(0))
     found = optimal(instance)
     assert found.certificate["engine"] == "blossoms"
-    by_program = optimal(instance, limits=OptimalLimits(matching=MatchingLimits(blossoms=None)))
+    by_program = optimal(
+        instance, limits=OptimalLimits(matching=MatchingLimits(routes=frozenset({"odd sets"})))
+    )
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(by_program.bound, abs=1e-9)
 

@@ -23,7 +23,8 @@ from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
-from cotenant.solvers.colocation.stable import StableLimits, _Search
+from cotenant.solvers.colocation.stable import _Search
+from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
@@ -51,7 +52,8 @@ def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
     cluster = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3])  # odd all of them
     penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + rng.uniform(0, 0.2, (10, 10))
     instance = Colocation(penalty, np.ones(10, dtype=int), machines=machines)
-    search = Matching(instance, feasible_pairing(instance), Clock(), MatchingLimits(odd_sets=cuts))
+    limits = MatchingLimits(routes=frozenset({"odd sets"} if cuts else ()))
+    search = Matching(instance, feasible_pairing(instance), Clock(), limits)
     search.relax()
     assert bool(search.sets) == cuts
     least = np.full((10, 10), np.inf)
@@ -102,7 +104,7 @@ def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use() -> 
     penalty[0, 3] = penalty[3, 0] = 0.10
     instance = Colocation(penalty, np.ones(6, dtype=int))
     start = Pairing([1, 0, 3], [4, 2, 5], [1, 1, 1], np.zeros(6))
-    few = MatchingLimits(first_pairs=0, odd_sets=False, blossoms=None)
+    few = MatchingLimits(first_pairs=0, routes=frozenset())
     found = optimal(instance, start=start, limits=OptimalLimits(matching=few))
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(0.2 / 6)

@@ -28,7 +28,8 @@ from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
 from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.feasible import Undecided
 from cotenant.solvers.colocation.penalty import OptimalLimits
-from cotenant.solvers.colocation.stable import StableLimits, stable
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.deferred_acceptance import deferred_acceptance, preference_order
 from cotenant.solvers.outcome import Clock, Status, Stop
 

@@ -15,7 +15,8 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.solvers.colocation.blocking import at_most_blocking, find_stable
 from cotenant.solvers.colocation.single_agents import agents_of, least_penalty
-from cotenant.solvers.colocation.stable import StableLimits, stable
+from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.engines import WarmStartedProgram
 from cotenant.solvers.outcome import Clock, Stop

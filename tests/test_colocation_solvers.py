@@ -381,7 +381,8 @@ def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(cuts: bool
     """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
     looked at.
     """
-    limits = OptimalLimits(matching=MatchingLimits(first_pairs=0, odd_sets=cuts, blossoms=None))
+    routes = frozenset({"odd sets"} if cuts else ())
+    limits = OptimalLimits(matching=MatchingLimits(first_pairs=0, routes=routes))
     for seed in range(25):
         penalty = np.random.default_rng(seed).random((14, 14)).round(2)
         instance = Colocation(penalty, np.ones(14, dtype=int))

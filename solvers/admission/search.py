@@ -14,6 +14,7 @@ from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, EngineName, solve_in_subprocess, solve_program
 from ..incumbent import Incumbent, conclude
 from ..outcome import Clock, Outcome, Status, Stop, agree, level, raise_if_interrupted
+from ..routes import Routed
 from .columns import LIMITS as COLUMN_LIMITS
 from .columns import ColumnGeneration, ColumnLimits
 from .local_search import LocalSearch, improved
@@ -28,7 +29,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class AdmissionLimits:
+class AdmissionLimits(Routed):
     """The numbers that steer `optimal` and `most_jobs`; what is proved rests on none of them.
 
     Attributes
@@ -50,6 +51,7 @@ class AdmissionLimits:
     column_seconds: float = 3e-6
     kicks: int = 60
     columns: ColumnLimits = COLUMN_LIMITS
+    routes: frozenset[str] = frozenset({"columns", "listing", "local search", "prices", "program"})
 
 
 LIMITS = AdmissionLimits()
@@ -94,12 +96,15 @@ class Search(Incumbent[Assignment, float]):
         """
         self.report("a start")
         small = self.instance.jobs * self.instance.cores.size <= self.limits.small
+        routes = self.limits.routes
         if not self.closed and (route == "columns" or (route == "auto" and not small)):
-            self._local_search(rng, 0.1, self.limits.kicks)
-            self._prices()
-            if not self.closed and not self.time.expired:
+            if "local search" in routes:
+                self._local_search(rng, 0.1, self.limits.kicks)
+            if "prices" in routes:
+                self._prices()
+            if not self.closed and not self.time.expired and "columns" in routes:
                 self._columns(rng)
-        if not self.closed and not self.time.expired:
+        if not self.closed and not self.time.expired and "program" in routes:
             self._program(engine)
         elif not self.closed:
             self.stop = Stop.TIME_LIMIT
@@ -193,7 +198,7 @@ class Search(Incumbent[Assignment, float]):
         self.raise_bound(bound, "prices of cores")
 
     def _columns(self, rng: np.random.Generator | None) -> None:
-        prices = np.array(self.certificate["prices"])
+        prices = np.array(self.certificate.get("prices", np.zeros_like(self.instance.cores, float)))
         try:
             program = ColumnGeneration(
                 self.instance, prices, self.bound, lambda: self.time.expired, self.limits.columns
@@ -210,7 +215,7 @@ class Search(Incumbent[Assignment, float]):
             self._local_search(rng, 0.1, 20)
             program.take(self.best)
         self.certificate["job_prices"] = program.price.tolist()
-        if self.closed or self.time.expired:
+        if self.closed or self.time.expired or "listing" not in self.limits.routes:
             return
         listed = program.list_all(self.part(0.5), self.value)
         self._bounded_by(program.bound, "sets of jobs")

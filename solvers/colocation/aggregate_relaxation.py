@@ -30,10 +30,11 @@ from ...models.colocation import PairingProgram
 from ...models.program import Floats, Integers, LinearProgram, unit_of
 from ..engines import EngineAnswer, solve_program
 from ..outcome import AGREE, Clock, Status, Stop
+from ..routes import Routed
 
 
 @dataclass(frozen=True)
-class ShareLimits:
+class ShareLimits(Routed):
     """For which programs of many agents shares are asked first.
 
     Attributes
@@ -46,6 +47,7 @@ class ShareLimits:
     fewest: int = 2_000
     most: int = 2**40
     clear: int = 100
+    routes: frozenset[str] = frozenset({"first phase", "shares"})
 
 
 SHARE_LIMITS = ShareLimits()

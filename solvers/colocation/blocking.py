@@ -113,7 +113,8 @@ def at_most_blocking(
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
     begin = _usable(instance, start, most, counted)
     if most == 0 or (most == 1 and engine == "highs" and uncertainty != "possible"):
-        keep = counted.usable_pairs(instance, most)
+        first = "first phase" in limits.routes
+        keep = counted.usable_pairs(instance, most) if first else instance.allowed
         if keep is None and begin is None:
             proof = f"every pairing {_needed(most, uncertainty)}: first proposals of types show it"
             return infeasible(clock, proof)
@@ -229,7 +230,7 @@ def _asked(
     limits: ShareLimits,
 ) -> tuple[EngineName, EngineAnswer]:
     """What an engine says of a program; where its point broke a row, what the other one says."""
-    many = limits.fewest <= int(instance.count.max()) < limits.most
+    many = limits.fewest <= int(instance.count.max()) < limits.most and "shares" in limits.routes
     if engine == "highs" and len(program.flag) and many:
         answer = solve_in_shares(program, clock, agents=instance.agents, start=start, limits=limits)
     else:

@@ -31,6 +31,7 @@ from ..outcome import (
     level,
     raise_if_interrupted,
 )
+from ..routes import Routed
 from .bounds import least_penalty_bound
 from .common import (
     NOT_GIVEN,
@@ -53,7 +54,7 @@ from .relaxation import Relaxation, relaxed, rounded
 
 
 @dataclass(frozen=True)
-class FairLimits:
+class FairLimits(Routed):
     """What steers `fair`.
 
     Attributes
@@ -79,6 +80,7 @@ class FairLimits:
     near: float = 0.95
     improving_seconds: float = 10.0
     programs: ProgramLimits = PROGRAM_LIMITS
+    routes: frozenset[str] = frozenset({"approach", "near", "parts"})
 
 
 WITHIN = "linear relaxation, and integer program over types, of least penalty at this slack"
@@ -294,7 +296,8 @@ class _Search:
             if not self.large:  # what is near the relaxation already waits for its search
                 self._run(program, slack, parts=self.limits.first_try)
             if not self.cheapest and self.clock.left is not None:
-                if relaxation is None or self.large:
+                near = "near" in self.limits.routes
+                if relaxation is None or self.large or not near:
                     self._improve(slack, self.limits.improving * self.clock.left)
                 else:
                     self._search_near(relaxation, slack)
@@ -307,6 +310,8 @@ class _Search:
         """A bound and a start from the relaxations of both levels: fair fractions of pairs,
         rounded; False: no time.
         """
+        if "approach" not in self.limits.routes:
+            return True
         first = relaxed(program.program, self.clock, parts=2)
         if first is None:
             return False
@@ -324,6 +329,8 @@ class _Search:
 
     def _improve(self, slack: float | None, seconds: float | None) -> None:
         """Part by part, for so many seconds."""
+        if "parts" not in self.limits.routes:
+            return
         seconds = self.limits.improving_seconds if seconds is None else seconds
         bound = max(self.bound, self.enough) if slack is None else self.penalty_bound
         found = improve(

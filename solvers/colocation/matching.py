@@ -30,6 +30,7 @@ from ...models.program import LinearProgram
 from ..blossom import MATCHED_FROM, certificate
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import AGREE, Clock, Status, Stop, agree, raise_if_interrupted
+from ..routes import Routed
 from .blossom import Matched, TotalPenalty
 
 _PRICED_OUT = 1e-9  # a reduced cost above minus this is none
@@ -37,7 +38,7 @@ _CUT = 1e-4  # an odd set is cut off when it is violated by more
 
 
 @dataclass(frozen=True)
-class MatchingLimits:
+class MatchingLimits(Routed):
     """What steers `least_penalty_matching`.
 
     Attributes
@@ -46,16 +47,15 @@ class MatchingLimits:
     joining : pairs that join per type and round.
     first_pairs : pairs of least reduced cost for each type in the first integer program.
     most_pairs : pairs in the largest integer program.
-    odd_sets : whether odd sets are cut off.
-    blossoms : from how many agents on, if all differ, they are matched by blossoms; None for never.
+    blossoms : from how many agents on, if all differ, they are matched by blossoms.
     """
 
     nearest: int = 6
     joining: int = 4
     first_pairs: float = 8.0
     most_pairs: int = 400_000
-    odd_sets: bool = True
-    blossoms: int | None = MATCHED_FROM
+    blossoms: int = MATCHED_FROM
+    routes: frozenset[str] = frozenset({"blossoms", "odd sets"})
 
 
 MATCHING_LIMITS = MatchingLimits()
@@ -114,7 +114,7 @@ def least_penalty_matching(
     By blossoms where agents differ and that is quicker. Ctrl-C or the end of the time gives the
     best pairing so far with the bound reached.
     """
-    large = limits.blossoms is not None and instance.agents >= limits.blossoms
+    large = "blossoms" in limits.routes and instance.agents >= limits.blossoms
     quick = Matched(instance, start, clock) if large and instance.distinct else None
     if quick:
         with quick.keeping_best():
@@ -208,7 +208,7 @@ class Matching(TotalPenalty):
                 self._add_pairs(living, *wanted)
                 in_set[wanted] = True
                 continue
-            sets = self._odd_sets(answer.point) if self.limits.odd_sets else []
+            sets = self._odd_sets(answer.point) if "odd sets" in self.limits.routes else []
             self.report("pricing")
             if not sets or self.value - self.bound <= 1e-12 * (1 + abs(self.value)):
                 return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -21,15 +20,15 @@ from ..engines import EngineName, call_in_subprocess
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree, level, raise_if_interrupted
 from ..roommates import WeakLists
-from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
 from .bounds import least_penalty_bound
 from .by_agent import fewest_by_agent
-from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits, require_few_types
+from .common import CHILD_TIME_FRACTION, Blocking, require_few_types
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
 from .single_agents import least_penalty
+from .stable_limits import StableLimits
 from .to_roommates import (
     RoommatesAnswer,
     alone_is_worst,
@@ -51,78 +50,6 @@ COUNTED: dict[Uncertainty, str] = {
     "possible": "possible_blocking_pairs",
 }
 """The metric that is made least."""
-
-
-@dataclass(frozen=True)
-class StableLimits:
-    """What steers `stable`; none of it changes what is proved.
-
-    Attributes
-    ----------
-    most_types : types beyond which the method refuses: n x n lists, ranks and what is looked up in
-        them take ten times the memory of the penalties, which for 5,000 types is 2 GB.
-    few_types, few_pairs : types, or ordered pairs of them that the first phase leaves, up to which
-        one program over types says at once whether zero is possible, and at what least penalty;
-        agents of more types are looked at one by one too.
-    different_agents, listed_agents : agents up to which they are looked at one by one where they
-        all differ, or are of many types: their lists are n x n matrices.
-    decided_agents : agents up to which half of the time of the search over tie-breakings is left to
-        decision programs: beyond, they hardly ever prove anything.
-    probe_seconds : for the first search over tie-breakings: what it can say, it mostly says far
-        sooner.
-    zero_seconds, tie_seconds, steps_seconds, exchange_seconds, decision_seconds, penalty_seconds :
-        without a time limit, for the program that says whether zero is possible, the second search
-        over tie-breakings, each order encoding, exchanges between pairs, each decision, and the
-        least penalty where the fewest is not zero.
-    idle_exchanges : calls of the kernel in a row that improve nothing, and agents beyond which
-        there are as many as an eighth of them, after which exchanges end.
-    first_terms : pairs of steps that the first order encoding may have, if the least has not more:
-        with fewer the bound that it can reach is low, with more it takes long to reach any.
-    exact_terms : pairs of steps up to which there is but the encoding with all of them.
-    few_blocking : blocking pairs up to which it is first decided whether they are enough: whether
-        more are, the bounds of the order encoding say sooner.
-    child_types, child_terms : types, and pairs of steps of an order encoding, from which a decision
-        under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's
-        presolve of them look at no clock (400 types: a minute).
-    child_pairs : the same for the program without blocking pairs, of ordered pairs that the first
-        phase leaves.
-    exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
-        when the fewest is not zero.
-    priced_agents : different agents up to which it is asked for by their pairs.
-    one_types : the same when the fewest is one and agents are of more than `few_types` types: then
-        a linear program over types says it.
-    listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
-        the second level may use, take for each ordered pair of them; they look at no clock.
-    programs, shares : limits of programs over pairs of types, and of many agents of a type.
-    """
-
-    most_types: int = 5000
-    few_types: int = 30
-    few_pairs: int = 3_000
-    different_agents: int = 5000
-    listed_agents: int = 1500
-    decided_agents: int = 200
-    probe_seconds: float = 1.0
-    zero_seconds: float = 60.0
-    tie_seconds: float = 10.0
-    steps_seconds: float = 30.0
-    exchange_seconds: float = 10.0
-    decision_seconds: float = 10.0
-    penalty_seconds: float = 30.0
-    idle_exchanges: int = 32
-    first_terms: int = 6_000
-    exact_terms: int = 15_000
-    few_blocking: int = 8
-    child_types: int = 60
-    child_terms: int = 20_000
-    child_pairs: int = 25_000
-    exact_penalty: int = 60
-    priced_agents: int = 2000
-    one_types: int = 150
-    listed_pair: float = 2e-7
-    forgiven_pair: float = 1e-6
-    programs: ProgramLimits = PROGRAM_LIMITS
-    shares: ShareLimits = SHARE_LIMITS
 
 
 @validate_options
@@ -258,6 +185,7 @@ class _Search(Incumbent[Pairing, int]):
         instance, limits = self.instance, self.limits
         # stable partitions are of one order of each agent, not of one to leave by and one to go by
         different = self.certain and instance.distinct and self._alone_is_worst
+        different = different and "roommates" in limits.routes
         if different and (self.clock.left or np.inf) < limits.listed_pair * instance.agents**2:
             self.stop = Stop.TIME_LIMIT
             return
@@ -291,7 +219,7 @@ class _Search(Incumbent[Pairing, int]):
         programs.
         """
         answer = self._by_deletions(lists, self._probe_seconds)
-        if self.bound == 0 and self.open:
+        if self.bound == 0 and self.open and "zero" in self.limits.routes:
             self._zero_of_different(lists)
         if self.open:
             answer = self._by_deletions(lists, self._share_of_ties())
@@ -313,7 +241,7 @@ class _Search(Incumbent[Pairing, int]):
 
         answer = solve_roommates(
             self.instance, lists, seconds=seconds, rng=self.rng, start=self.best, known=known,
-            report=report
+            report=report, limits=self.limits.roommates,
         )  # fmt: skip
         self.stop = answer.stop
         self.offer(answer.pairing(self.instance), "search over deletions")
@@ -361,17 +289,17 @@ class _Search(Incumbent[Pairing, int]):
         # where no job may run alone, content on its own machine, the game is roommates with ties
         everyone = self.instance.singles_allowed == 0 or self.instance.unpaired is not None
         clear = few or not self._large(self.instance, limits.few_pairs)
-        if clear or possibly:
+        if (clear or possibly) and "zero" in limits.routes:
             self._zero_over_types()
         if clear and self.open and self.bound == 1 and self._by_rows(1):
             self._cheapest_exact(1, self.clock.time_slice(2) or limits.decision_seconds)
         # of few types programs say more, and sooner
-        agents = everyone and self.certain and not few
+        agents = everyone and self.certain and not few and "agents" in limits.routes
         agents = agents and self.instance.agents <= limits.listed_agents
         if agents:  # of many types it mostly finds zero at once where there is one
             self._search_agents(self._probe_seconds)
         self._exchange()
-        if possibly and not self.closed:
+        if possibly and not self.closed and "robust" in limits.routes:
             self._robust_start()
         if agents:
             self._search_agents(self._probe_seconds)
@@ -415,7 +343,7 @@ class _Search(Incumbent[Pairing, int]):
 
     def _exchange(self) -> None:
         """Exchanges between pairs, until time is up or they have long brought nothing."""
-        if not self.open:
+        if not self.open or "exchanges" not in self.limits.routes:
             return
         counted, limits = self.counted, self.limits
         exchanges = Exchanges(self.instance, counted.alpha, counted.mode, counted.uncertainty)
@@ -437,6 +365,8 @@ class _Search(Incumbent[Pairing, int]):
 
     def _count_in_steps(self) -> None:
         """Raise the bound by the order encoding, with more steps each time its bound is reached."""
+        if "order" not in self.limits.routes:
+            return
         terms = {steps: order_terms(self.instance, steps=steps) for steps in STEPS}
         few = sum(many <= self.limits.first_terms for many in terms.values())
         whole = terms[None] <= self.limits.exact_terms
@@ -496,7 +426,7 @@ class _Search(Incumbent[Pairing, int]):
         """Decide whether so many blocking pairs are enough: more and more, until there are more
         than `upto`, one number cannot be decided within so many seconds, or the time is up.
         """
-        while self.open:
+        while self.open and "decisions" in self.limits.routes:
             most = min(2 * self.bound, (self.bound + self.value) // 2)
             if upto is not None and most > upto:
                 return
@@ -557,6 +487,7 @@ class _Search(Incumbent[Pairing, int]):
     def _cheapest_of_agents(self, lists: WeakLists) -> bool:
         """Find the least penalty with as few blocking pairs; returns whether there is a bound."""
         few = self.instance.agents <= self.limits.priced_agents and self.instance.unpaired is None
+        few = few and "single agents" in self.limits.routes
         if not (few and self.proved) or self.clock.expired:
             return False
         left = self._second_level_time()
@@ -619,6 +550,8 @@ class _Search(Incumbent[Pairing, int]):
 
     def _cheapest_exact(self, most: int, seconds: float | None) -> None:
         """Least penalty among all pairings with so few blocking pairs, or that there are none."""
+        if "exact penalty" not in self.limits.routes:
+            return
         stop = self.stop
         found = at_most_blocking(
             self.instance, most, **self.counted.options, start=self.best,

@@ -22,6 +22,7 @@ from ..roommates import (
     weak_lists,
 )
 from ..roommates.first_phase import possible_pairs
+from ..roommates.matching_search import ROOMMATES_LIMITS, RoommatesLimits
 from ..roommates.partition import Goal
 
 
@@ -175,6 +176,7 @@ def solve_roommates(
     start: Pairing,
     known: int = 0,
     report: Report | None = None,
+    limits: RoommatesLimits = ROOMMATES_LIMITS,
 ) -> RoommatesAnswer:
     """Fewest blocking pairs by stable partitions and the exact search over deletions, with ties
     over tie-breakings too.
@@ -184,15 +186,29 @@ def solve_roommates(
     lists : of the agents of the instance.
     seconds : the time limit.
     known : a bound that has been proved already.
+    limits : which routes of the search run.
     """
     goal: Goal = "perfect" if instance.unpaired is None else "any"
     mate = start.partners(instance)
     if lists.strict:
         found = fewest_blocking_pairs(
-            lists.place, goal, time_limit=seconds, rng=rng, start=mate, report=report
+            lists.place,
+            goal,
+            time_limit=seconds,
+            rng=rng,
+            start=mate,
+            report=report,
+            limits=limits,
         )
     else:
         found = fewest_with_ties(
-            lists, goal, time_limit=seconds, rng=rng, start=mate, known=known, report=report
+            lists,
+            goal,
+            time_limit=seconds,
+            rng=rng,
+            start=mate,
+            known=known,
+            report=report,
+            limits=limits,
         )
     return RoommatesAnswer(found, lists, goal)

@@ -37,6 +37,7 @@ from ..outcome import (
     level,
     raise_if_interrupted,
 )
+from ..routes import Routed
 from .common import dealt, engine_units, mean_of, prices_told
 from .feasible import starting_grouping
 from .nogoods import TREE_LIMITS, Tree, TreeLimits
@@ -52,7 +53,7 @@ SORTED = "sorted by pressure, where no curve falls: no group blocks (baselines.g
 
 
 @dataclass(frozen=True)
-class CoreLimits:
+class CoreLimits(Routed):
     """What steers `core` and `least_alpha`.
 
     Attributes
@@ -91,6 +92,7 @@ class CoreLimits:
     differences: int = 10**6
     relaxation: GroupLimits = GROUP_LIMITS
     tree: TreeLimits = TREE_LIMITS
+    routes: frozenset[str] = frozenset({"engines", "nogoods", "rounding"})
 
 
 @validate_options
@@ -320,12 +322,14 @@ class _Search:
     def run(self) -> None:
         """The relaxation, what can be had without a program, and the programs."""
         self.relaxed.relax()
-        clock, fewest = self.relaxed.clock, self.limits.relaxation.pairs
+        clock, limits = self.relaxed.clock, self.limits.relaxation
+        fewest = limits.pairs if "pairs" in limits.routes else None
         if pairs := least_loss_pairs(self.instance, self.relaxed.best, clock, fewest):
             self.relaxed.accept_outcome(pairs, "pairs")
             if pairs.status is Status.OPTIMAL:
                 self.relaxed.raise_bound(self.relaxed.value, "pairs")
-        self.relaxed.round()
+        if "rounding" in self.limits.routes:
+            self.relaxed.round()
         self.stable_bound = max(self.stable_bound, self.relaxed.bound)
         self.offer(self.relaxed.best)
         self.offer(dealt(self.instance, snake=False))
@@ -425,6 +429,8 @@ class _Search:
         """Look for a grouping that no group blocks at an alpha by a search over limits of losses;
         False when it did not say in time.
         """
+        if "nogoods" not in self.limits.routes:
+            return False
         # programs of so many groups come to nothing: the search has nearly all the time
         limits = self.limits
         parts, most = (limits.many_parts, None) if self._many else (2, limits.search_seconds)
@@ -502,7 +508,7 @@ class _Search:
         left, quick = self.clock.time_slice(), self.clock.time_slice(1, self.limits.quick_seconds)
         tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
         for engine, seconds in tries:
-            if self._many or self._no_time:
+            if self._many or self._no_time or "engines" not in self.limits.routes:
                 break
             found = self._asked(least, every, engine, seconds, costs=False)
             if found.none:

@@ -19,6 +19,7 @@ from ...models.program import ProgramBuilder
 from ..blossom import MATCHED_FROM
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
+from ..routes import Routed
 from .common import (
     NOISE,
     TotalLoss,
@@ -35,7 +36,7 @@ from .pairs import least_loss_pairs
 
 
 @dataclass(frozen=True)
-class GroupLimits:
+class GroupLimits(Routed):
     """What steers `optimal`, and the relaxation that `core` begins with.
 
     Attributes
@@ -47,8 +48,7 @@ class GroupLimits:
     step_seconds : time for an integer program that is not the last.
     column_seconds : seconds that an engine may take for a column before it looks at a clock.
     group_seconds : seconds that a kind of group takes to be listed, with what it costs.
-    exchanges : whether better groupings are exchanged on.
-    pairs : from how many jobs on, if all differ, they are paired by blossoms; None for never.
+    pairs : from how many jobs on, if all differ, they are paired by blossoms.
     """
 
     entering: int = 200
@@ -58,8 +58,8 @@ class GroupLimits:
     step_seconds: float = 2.0
     column_seconds: float = 4e-4
     group_seconds: float = 2e-6
-    exchanges: bool = True
-    pairs: int | None = MATCHED_FROM
+    pairs: int = MATCHED_FROM
+    routes: frozenset[str] = frozenset({"exchanges", "pairs", "rounding"})
 
 
 GROUP_LIMITS = GroupLimits()
@@ -116,7 +116,8 @@ def optimal(
     optimal 0.0625
     """
     clock, limits = Clock(time_limit, report), limits or GroupLimits()
-    if matched := least_loss_pairs(instance, start, clock, limits.pairs):
+    fewest = limits.pairs if "pairs" in limits.routes else None
+    if matched := least_loss_pairs(instance, start, clock, fewest):
         return matched
     if clock.left is not None and limits.group_seconds * groups_number(instance) > clock.left:
         return too_large(instance, start, clock)
@@ -171,7 +172,7 @@ class Search(TotalLoss):
         )
 
     def _exchanged(self, grouping: Grouping) -> Grouping:
-        if not self.limits.exchanges:
+        if "exchanges" not in self.limits.routes:
             return grouping
         return exchanged(self.instance, grouping, self.clock)
 
@@ -220,7 +221,7 @@ class Search(TotalLoss):
         """
         if self.closed:
             return
-        if self.fraction is not None:
+        if self.fraction is not None and "rounding" in self.limits.routes:
             columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
             chosen, share = self.fraction
             used = share > NOISE

@@ -22,6 +22,7 @@ from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale
 from ..engines import call_in_subprocess, solve_convex
 from ..incumbent import conclude
 from ..outcome import LEAST_SECONDS, Clock, Outcome, Report, Status, Stop
+from ..routes import Routed
 from .newton_polish import newton_polish
 from .proportional import equal_bids
 from .scaled_market import ScaledMarket, Tolerance
@@ -34,7 +35,7 @@ _GRACE = 0.75  # seconds a process of its own may pass its limit; its start is n
 
 
 @dataclass(frozen=True)
-class ConvexLimits:
+class ConvexLimits(Routed):
     """What steers methods that solve programs by CVXPY.
 
     Attributes
@@ -48,6 +49,7 @@ class ConvexLimits:
 
     child_jobs: int = 5_000
     most_jobs: int = 30_000
+    routes: frozenset[str] = frozenset({"polish"})
 
 
 CONVEX_LIMITS = ConvexLimits()
@@ -255,7 +257,7 @@ def nash_welfare(
         allocation = _equal_bids(scaled_market) if solved is None else solved
         value, bound = _between(instance, family, allocation)
         # sharpen what it found beyond its tolerance; kept where the gap shrinks
-        if stop is Stop.FINISHED and not clock.expired:
+        if "polish" in limits.routes and stop is Stop.FINISHED and not clock.expired:
             try:
                 finer = newton_polish(
                     scaled_market, utility, rho, allocation, lambda: clock.expired

@@ -14,6 +14,7 @@ from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..routes import Routed
 from .exchange import Exchange
 from .interior_point import follow_central_path
 from .linear_forest_optimum import forest_end
@@ -34,6 +35,16 @@ _NEAR, _EARLY_FROM = 0.01, 10_000
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
 
 
+@dataclass(frozen=True)
+class FisherLimits(Routed):
+    """Which rungs of `fisher` follow the first rounds of proportional response."""
+
+    routes: frozenset[str] = frozenset({"forest", "interior", "newton", "polish"})
+
+
+LIMITS = FisherLimits()
+
+
 @validate_options
 def fisher(
     instance: Market,
@@ -48,6 +59,7 @@ def fisher(
     warm_rounds: Annotated[int, AtLeast(1)] = 30,
     rounds: Annotated[int, AtLeast(1)] = 5000,
     rounding: Rounding = "none",
+    limits: FisherLimits = LIMITS,
 ) -> Outcome:
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
     all cores.
@@ -77,6 +89,7 @@ def fisher(
     rounds : most rounds of proportional response as last resort.
     rounding : how fractions become whole cores; the answer is then no equilibrium any more, and
         its status says so.
+    limits : which rungs there are.
 
     Returns
     -------
@@ -104,7 +117,7 @@ def fisher(
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     exchange = Exchange(instance)
-    users, ladder = exchange.users, Ladder(exchange, tolerance, clock)
+    users, ladder = exchange.users, Ladder(exchange, tolerance, clock, limits)
     begin = None
     try:
         if start is not None and start.price is not None:
@@ -142,11 +155,13 @@ class Ladder:
     exchange : whose users have bid.
     tolerance : of the certificate.
     clock : how long it may take.
+    limits : which rungs there are.
     """
 
     exchange: Exchange
     tolerance: float
     clock: Clock
+    limits: FisherLimits = LIMITS
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -222,18 +237,19 @@ class Ladder:
 
     def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
         exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
-        if begin is not None and exchange.smooth and route in ("auto", "newton"):
+        routes = self.limits.routes
+        by_newton = exchange.smooth and route in ("auto", "newton") and "newton" in routes
+        if begin is not None and by_newton:
             known = exchange.priced_servers & (begin > 0)
             self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
             if self.settled or clock.expired:
                 return
-        by_newton = exchange.smooth and route in ("auto", "newton")
         early = by_newton and exchange.moving >= _EARLY_FROM
         self._proportional(warm_rounds, _NEAR if early else 0.0)
         if self.settled:
             return
         price = exchange.price
-        if route == "auto" and exchange.straight:
+        if route == "auto" and exchange.straight and "forest" in routes:
             scaled_market, bids = self._seen()
             end = forest_end(
                 scaled_market, price, bids / price[scaled_market.server], lambda: clock.expired
@@ -242,7 +258,8 @@ class Ladder:
                 return
         if by_newton:
             self._newton("newton", price, goal)
-        if route == "interior" or (route == "auto" and not self.settled and not clock.expired):
+        open_still = route == "auto" and not self.settled and not clock.expired
+        if route == "interior" or (open_still and "interior" in routes):
             self._interior(price, goal)
         if route == "proportional" or (route == "auto" and not self.met):
             for _ in range(-(-rounds // _BATCH)):
@@ -278,7 +295,7 @@ class Ladder:
         if self.judge("interior", steps, "inside", reached):
             # what is left to do begins from here
             self.exchange.bid(UserGroup.near, price, "inside")
-        if self.exchange.smooth and not self.settled:
+        if self.exchange.smooth and not self.settled and "polish" in self.limits.routes:
             self._newton("polish", reached, goal, most=10)
 
     def _seen(self) -> tuple[ScaledMarket, Floats]:

@@ -25,6 +25,7 @@ from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, raise_if_interrupted
 from ..proofs import patience
 from ..proofs.tree import tree_step
+from ..routes import Routed
 
 MOST_UNITS = 5_000
 """Units of a card of which fillings are listed; beyond them shares are rounded down."""
@@ -34,7 +35,7 @@ OVER = 10**7
 
 
 @dataclass(frozen=True)
-class CardLimits:
+class CardLimits(Routed):
     """The numbers that steer `max_gpus`; what is proved rests on none of them.
 
     Attributes
@@ -60,6 +61,7 @@ class CardLimits:
     fillings: int = 200_000
     columns: int = 20_000
     seconds: float = 30.0
+    routes: frozenset[str] = frozenset({"fillings again", "servers", "tree"})
 
 
 LIMITS = CardLimits()
@@ -288,7 +290,7 @@ class CardSearch(Incumbent[Placement, int]):
             self.certificate["card_prices"] = self.shown(prices)
         if self.open:
             self._search(built, point, prices)
-        if self.open:
+        if self.open and "servers" in self.limits.routes:
             self._by_servers()
 
     def shown(self, prices: Prices) -> dict[str, Any]:
@@ -322,7 +324,8 @@ class CardSearch(Incumbent[Placement, int]):
             self._resumed(count, worth, left)
         self._offer(count, "servers filled at the prices")
         vain, offered, total = 0, self.clock.seconds, int(worth.sum())
-        while total < self.bound and self.open and vain < limits.in_vain * len(self.kind):
+        again = "fillings again" in limits.routes
+        while again and total < self.bound and self.open and vain < limits.in_vain * len(self.kind):
             seed = int(self.rng.integers(2**31))
             gained = fill_again(
                 given, count, self.kind, worth, goal, left, effort, limits.steps, seed
@@ -425,6 +428,8 @@ class CardSearch(Incumbent[Placement, int]):
         """The tree of cases that shows that no answer allocates more units, as a proof holds it;
         None where there is none, or the verifier would not list the program.
         """
+        if "tree" not in self.limits.routes:
+            return None
         text = json.dumps(self.instance.document()).encode()
         case = ProofCase(parse(text, decimals=True), {}, None, [])
         try:

@@ -44,7 +44,8 @@ def prove(search: PortfolioState) -> None:
     while search.open:
         _fillings(search, effort)
         if _cost_differs(search):
-            if search.open and search.servers is None:
+            missing = search.servers is None and "aggregate" in search.limits.routes
+            if search.open and missing:
                 aggregate(search, effort)
             _anew(search, effort)
         if search.open:
@@ -56,7 +57,7 @@ def _fillings(search: PortfolioState, effort: float) -> None:
     """Fillings with some servers above the bound, by halves between what was not found and the best
     answer.
     """
-    if large(_ruled(search)):
+    if large(_ruled(search)) or "fillings" not in search.limits.routes:
         return
     failed, above = -1, math.ceil(search.limits.allowed_above * search.bound)
     grain = max(int(search.problem.price.min()) // 8, 1)  # what is less than a server is no step
@@ -98,7 +99,7 @@ def _anew(search: PortfolioState, effort: float) -> None:
     these servers and a few that are free.
     """
     problem, limits, rng = _ruled(search), search.limits, search.rng
-    if search.best is None:
+    if search.best is None or "anew" not in search.limits.routes:
         return
     until = search.clock.seconds + (search.slice(0.3) or limits.anew_seconds * effort)
     size, vain = float(limits.at_once), 0
@@ -164,7 +165,10 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     """CP-SAT on all servers that an answer better than the best could use."""
     problem = _ruled(search)
     kind = _servers(search)
-    if len(kind) * problem.types > search.limits.constrained_counts * effort:
+    limits = search.limits
+    if len(kind) * problem.types > limits.constrained_counts * effort:
+        return
+    if "cp-sat" not in limits.routes:
         return
     built = assignment_model(problem, kind, rules=problem)
     cost = [int(problem.price[c]) for c in kind]

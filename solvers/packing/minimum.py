@@ -190,19 +190,19 @@ def many_vms(instance: Packing) -> bool:
 
 def _run(
     search: PortfolioState,
-    parts: tuple[Callable[..., None], ...],
+    parts: tuple[tuple[str, Callable[..., None]], ...],
     random_starts: int,
     start: Placement | None = None,
 ) -> None:
     """Run the parts in order while value and bound differ."""
-    for part in parts:
+    for name, part in parts:
         if part is _greedy:
             # first fit decreasing is always tried: a limit however short still gives servers
             if search.open or search.best is None:
                 _greedy(search, random_starts)
                 if start is not None:
                     search.offer(search.problem.counts(start), "the start")
-        elif search.open:
+        elif search.open and name in ("", *search.limits.routes):
             part(search)
 
 
@@ -251,7 +251,8 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
             return
         search.offer(pack(), name)
     few = problem.vms <= limits.random_fit_vms
-    for _ in range(random_starts if few or ruled is None else 0):
+    few_fits = "random fits" not in limits.routes or not (few or ruled is None)
+    for _ in range(0 if few_fits else random_starts):
         if not search.open:
             return
         mixed = search.rng.permutation(problem.types)
@@ -361,17 +362,16 @@ def _prove(search: PortfolioState) -> None:
     """
     effort = 1.0
     while search.open:
-        for part in (
-            by_enumeration,
-            by_arc_flow,
-            by_master,
-            _more_dives,
-            _more_annealing,
-            by_assignment,
+        for name, part in (
+            ("enumeration", by_enumeration),
+            ("arc-flow", by_arc_flow),
+            ("master", by_master),
+            ("dives", _more_dives),
+            ("annealing", _more_annealing),
+            ("assignment", by_assignment),
         ):
-            if not search.open:
-                return
-            part(search, effort)
+            if search.open and name in search.limits.routes:
+                part(search, effort)
         effort *= 3
 
 
@@ -394,27 +394,27 @@ def _more_annealing(search: PortfolioState, effort: float) -> None:
     anneal_steps(search, 9 * effort, search.slice(0.25), tries=4)
 
 
-_PARTS: tuple[Callable[..., None], ...] = (
-    _simple_bounds,
-    _greedy,
-    _anneal,
-    _columns,
-    _dives,
-    _prove,
+_PARTS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("bounds", _simple_bounds),
+    ("", _greedy),
+    ("annealing", _anneal),
+    ("", _columns),
+    ("dives", _dives),
+    ("", _prove),
 )
 
-_COLUMNS_FIRST: tuple[Callable[..., None], ...] = (
-    _simple_bounds,
-    _columns,
-    _whole_parts,
-    _greedy,
-    _dives,
-    _prove,
+_COLUMNS_FIRST: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("bounds", _simple_bounds),
+    ("", _columns),
+    ("whole parts", _whole_parts),
+    ("", _greedy),
+    ("dives", _dives),
+    ("", _prove),
 )
 
-_RULED_PARTS: tuple[Callable[..., None], ...] = (
-    _simple_bounds,
-    constrained_minimum.aggregate,
-    _greedy,
-    constrained_minimum.prove,
+_RULED_PARTS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("bounds", _simple_bounds),
+    ("aggregate", constrained_minimum.aggregate),
+    ("", _greedy),
+    ("", constrained_minimum.prove),
 )

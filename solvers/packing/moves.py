@@ -18,6 +18,7 @@ from ...models.packing.assignment import assignment_model
 from ..engines import WarmStartedProgram, solve_cp_sat
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
+from ..routes import Routed
 from .aggregate import WHOLE, Dive, ExactProgram, aggregate_bound, counted
 from .arrivals import ArrivalProgram, arrival_program
 from .constrained import Ruled, reduce_ruled
@@ -26,7 +27,7 @@ from .minimum import min_cost, min_servers
 
 
 @dataclass(frozen=True)
-class MovesLimits:
+class MovesLimits(Routed):
     """The numbers that steer `fewest_moves`; what is proved rests on none of them.
 
     Attributes
@@ -49,6 +50,9 @@ class MovesLimits:
     besides: int = 3
     in_vain: int = 12
     cost_seconds: float = 5.0
+    routes: frozenset[str] = frozenset(
+        {"anew", "any answer", "cp-sat", "fillings", "homewards", "room"}
+    )
 
 
 LIMITS = MovesLimits()
@@ -237,19 +241,23 @@ class MovesSearch(Incumbent[Placement, int]):
         if not self.open:
             return
         self.relaxed(self.program())
-        self._make_room()
+        routes = self.limits.routes
+        if "room" in routes:
+            self._make_room()
         counts = len(self.kind) * self.problem.types
-        small = counts <= self.limits.counts
-        if counts <= self.limits.first_counts and self.open:
+        small = counts <= self.limits.counts and "cp-sat" in routes
+        if small and counts <= self.limits.first_counts and self.open:
             self._by_cp_sat(1.0)
         effort = 1.0
         while self.open:
-            self._homewards(effort)
-            self._fillings(effort)
-            if self.best is None and self.open:
+            if "homewards" in routes:
+                self._homewards(effort)
+            if "fillings" in routes:
+                self._fillings(effort)
+            if self.best is None and self.open and "any answer" in routes:
                 self._any_answer(effort)
                 self._homewards(effort)
-            if self.open:
+            if self.open and "anew" in routes:
                 self._anew(effort)
             if small and self.open:
                 self._by_cp_sat(effort)

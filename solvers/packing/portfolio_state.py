@@ -12,6 +12,7 @@ from ..engines import EngineName
 from ..incumbent import Incumbent
 from ..interrupts import deferred
 from ..outcome import Clock
+from ..routes import Routed
 from .fitting import recolored
 from .generation import Relaxation
 from .patterns import Pool
@@ -19,7 +20,7 @@ from .presolve import Counts, Reduced
 
 
 @dataclass(frozen=True)
-class PortfolioLimits:
+class PortfolioLimits(Routed):
     """The numbers that steer `min_servers` and `min_cost`; what is proved rests on none of them.
 
     Attributes
@@ -72,6 +73,10 @@ class PortfolioLimits:
     in_vain: int = 60
     anew_seconds: float = 10.0
     anew_slice: float = 1.0
+    routes: frozenset[str] = frozenset({
+        "aggregate", "anew", "annealing", "arc-flow", "assignment", "bounds", "cp-sat",
+        "dives", "enumeration", "fillings", "master", "random fits", "whole parts",
+    })  # fmt: skip
 
 
 LIMITS = PortfolioLimits()

@@ -12,7 +12,13 @@ from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, validate_time_limit
 from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch
-from .matching_search import AlmostStable, MatchingSearch, TimeUp
+from .matching_search import (
+    ROOMMATES_LIMITS,
+    AlmostStable,
+    MatchingSearch,
+    RoommatesLimits,
+    TimeUp,
+)
 from .partition import Goal, lower_bound, partition_from
 from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
 
@@ -33,6 +39,7 @@ def fewest_blocking_pairs(
     rng: np.random.Generator | None = None,
     start: ArrayLike | None = None,
     report: Report | None = None,
+    limits: RoommatesLimits = ROOMMATES_LIMITS,
 ) -> AlmostStable:
     """Find a matching with the fewest blocking pairs, and prove it.
 
@@ -55,6 +62,7 @@ def fewest_blocking_pairs(
     start : (n,), a matching of the goal to begin with.
     report : called with (seconds, value, bound, text) when one of them improves, and every 0.2
         seconds or so.
+    limits : which routes of the search run.
 
     Raises
     ------
@@ -82,14 +90,19 @@ def fewest_blocking_pairs(
     lower_bound(0, 0, goal)  # refuses an unknown goal
     validate_time_limit(time_limit)
     generator = np.random.default_rng(0) if rng is None else rng
-    return _Run(as_ranks(rank), goal, generator, Clock(time_limit, report)).result(start)
+    run = _Run(as_ranks(rank), goal, generator, Clock(time_limit, report), limits)
+    return run.result(start)
 
 
 class _Run(MatchingSearch):
     """The search over deletions, for lists without ties."""
 
-    def __init__(self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock) -> None:
+    def __init__(
+        self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
+        limits: RoommatesLimits,
+    ) -> None:  # fmt: skip
         super().__init__(rank, goal, rng, clock, self._count)
+        self.routes = limits.routes
         self.searches: list[DeletionSearch] = []
         self.reported = 0.0
 
@@ -139,7 +152,7 @@ class _Run(MatchingSearch):
         from .large_neighborhood import STEP, Improver
 
         improver = Improver(proof, self)
-        for _ in improver.dive():
+        for _ in improver.dive() if "dive" in self.routes else ():
             self._look_at_the_clock("a first dive")
         attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
         limit = self.bound
@@ -158,7 +171,7 @@ class _Run(MatchingSearch):
                 limit += 1
                 self.raise_bound(limit, "a better bound")
                 proof.start(limit, 0)
-            if attempts is None and outcome == PAUSED:
+            if attempts is None and outcome == PAUSED and "neighborhoods" in self.routes:
                 improver.search = self.new_search()
                 attempts = improver.attempts()
             while attempts is not None and owed <= 0 and self.value > self.bound:

@@ -12,10 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..incumbent import Incumbent
 from ..outcome import Clock, Stop
+from ..routes import Routed
 from .deletions import Pair
 from .maximum_matching import perfect_matching
 from .partition import Goal, StablePartition
 from .ranks import Ranks, lists_of
+
+
+@dataclass(frozen=True)
+class RoommatesLimits(Routed):
+    """Which routes of the search for few blocking pairs run beside its proof: a first dive through
+    deletions, neighborhoods of the best matching, and, with ties, single tie-breakings.
+    """
+
+    routes: frozenset[str] = frozenset({"dive", "neighborhoods", "tie-breakings"})
+
+
+ROOMMATES_LIMITS = RoommatesLimits()
 
 
 @dataclass(frozen=True)

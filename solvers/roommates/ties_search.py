@@ -13,7 +13,7 @@ from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, Stop, raise_if_interrupted, validate_time_limit
 from .almost_stable import fewest_blocking_pairs
 from .blocking import blocking_pairs, valid_partner
-from .matching_search import AlmostStable, MatchingSearch
+from .matching_search import ROOMMATES_LIMITS, AlmostStable, MatchingSearch, RoommatesLimits
 from .partition import Goal, lower_bound, partition_from
 from .ranks import Ranks, WeakLists
 from .tie_breaking import TieSearch
@@ -40,6 +40,7 @@ def fewest_with_ties(
     start: ArrayLike | None = None,
     known: int = 0,
     report: Report | None = None,
+    limits: RoommatesLimits = ROOMMATES_LIMITS,
 ) -> AlmostStable:
     """Find a matching with the fewest blocking pairs of lists with ties, and prove it.
 
@@ -54,7 +55,7 @@ def fewest_with_ties(
     Parameters
     ----------
     lists : being without partner is worse than anyone acceptable, for certain.
-    goal, rng, start, report : as in `fewest_blocking_pairs`.
+    goal, rng, start, report, limits : as in `fewest_blocking_pairs`.
     time_limit : seconds, counted after compilation. The first matching is found whatever the limit.
     known : a bound that somebody else has proved.
 
@@ -81,19 +82,20 @@ def fewest_with_ties(
     lower_bound(0, 0, goal)  # refuses an unknown goal
     validate_time_limit(time_limit)
     generator = np.random.default_rng(0) if rng is None else rng
-    return _Run(lists, goal, generator, known, Clock(time_limit, report)).result(start)
+    return _Run(lists, goal, generator, known, Clock(time_limit, report), limits).result(start)
 
 
 class _Run(MatchingSearch):
     """The search over tie-breakings and deletions."""
 
     def __init__(
-        self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock
-    ) -> None:
+        self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock,
+        limits: RoommatesLimits,
+    ) -> None:  # fmt: skip
         super().__init__(
             lists.place, goal, rng, clock, lambda partner: len(self.blocking(partner)), known
         )
-        self.weak, self.tie_breaking = lists, lists.place
+        self.weak, self.tie_breaking, self.limits = lists, lists.place, limits
 
     def blocking(self, partner: Ranks) -> NDArray[np.int64]:
         return blocking_pairs(self.weak.place, partner, self.weak.better)
@@ -137,7 +139,7 @@ class _Run(MatchingSearch):
         while self.open:
             begun = self.clock.seconds
             self._search(search, FIRST_WORK * _luby(rounds + 1))
-            if self.open:
+            if self.open and "tie-breakings" in self.limits.routes:
                 self._without_ties(search.best_rank, max(LEAST_SECONDS, self.clock.seconds - begun))
             if not self.open:
                 return
@@ -183,7 +185,9 @@ class _Run(MatchingSearch):
         """The fewest blocking pairs under one tie-breaking."""
         limit = self.clock.time_slice(most=seconds)
         start = self.best if (rank == self.tie_breaking).all() else None
-        found = fewest_blocking_pairs(rank, self.goal, time_limit=limit, rng=self.rng, start=start)
+        found = fewest_blocking_pairs(
+            rank, self.goal, time_limit=limit, rng=self.rng, start=start, limits=self.limits
+        )
         self.offer(found.partner, "a better matching", rank)
         raise_if_interrupted(found.stop)
 

@@ -22,6 +22,7 @@ from ....instances.problem.option_types import validate_options
 from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
+from ...routes import Routed
 from ..fixed_servers import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
 from .play import followed
@@ -38,12 +39,13 @@ MOST_LISTED = 20_000
 
 
 @dataclass(frozen=True)
-class JointLimits:
+class JointLimits(Routed):
     """The number that steers `joint_optimum`: total counts up to which a game that rounding leaves
     open is worked out by counts.
     """
 
     few_states: int = 200_000
+    routes: frozenset[str] = frozenset({"counts"})
 
 
 LIMITS = JointLimits()
@@ -330,7 +332,8 @@ def _by_cp_sat(game: Game, clock: Clock, limits: JointLimits) -> Outcome:
         if answer.stop is not Stop.FINISHED or clock.expired:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
-    if stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
+    by_counts = "counts" in limits.routes
+    if by_counts and stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
         # the roots of small sums are rounded too far: a small game is worked out by counts
         try:
             lower = max(lower, least_disutility(game, clock, limits.few_states)[0])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.option_types import validate_options
 from ...outcome import Clock, Outcome, Report, Stop
+from ...routes import Routed
 from .algorithm_1 import algorithm_1_choice
 from .boxes import Boxes
 from .result import played
@@ -16,6 +19,16 @@ from .strategies import Eta, Game, Overload, game_of
 
 MOST_STATES = 400_000_000
 """States kept at a time: 8 bytes each in boxes, about 12 in lists."""
+
+
+@dataclass(frozen=True)
+class PlayLimits(Routed):
+    """Which routes `fuga` tries before lists of the total counts that can be reached."""
+
+    routes: frozenset[str] = frozenset({"boxes"})
+
+
+LIMITS = PlayLimits()
 
 
 @validate_options
@@ -29,6 +42,7 @@ def fuga(
     eta: Eta = 5,
     overload: Overload | None = None,
     most_states: States = MOST_STATES,
+    limits: PlayLimits = LIMITS,
 ) -> Outcome:
     """The subgame-perfect equilibrium of the allocation game, exactly: what the paper's tree would
     give, without the tree.
@@ -45,6 +59,7 @@ def fuga(
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
     most_states : states that may be kept at a time, 8 bytes each in boxes and about 12 in lists.
+    limits : which routes are tried.
 
     Returns
     -------
@@ -77,7 +92,7 @@ def fuga(
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     try:
-        choice, states = equilibrium(game, clock, most_states)
+        choice, states = equilibrium(game, clock, most_states, limits)
     except (OutOfTime, KeyboardInterrupt) as reason:
         stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
         facts = {"equilibrium": "not reached: these are the choices of Algorithm 1"}
@@ -87,8 +102,9 @@ def fuga(
 
 @validate_options
 def equilibrium(
-    game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
-) -> tuple[Integers, int]:
+    game: Game, clock: Clock | None = None, most_states: int = MOST_STATES,
+    limits: PlayLimits = LIMITS,
+) -> tuple[Integers, int]:  # fmt: skip
     """(P, s) what each player chooses, in the order of moves, and how many states were looked at.
 
     Raises
@@ -100,7 +116,7 @@ def equilibrium(
     """
     watch, space = clock or Clock(), Space.of(game)
     boxes = Boxes.of(space)
-    if boxes.fits(most_states):
+    if "boxes" in limits.routes and boxes.fits(most_states):
         play = boxes.solve(watch)
         if play is not None:
             return play, boxes.points

@@ -356,8 +356,9 @@ def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: floa
     machines = None if machines is None else machines * number / 200
     instance = Colocation(penalty, np.ones(number, dtype=int), machines=machines)
     expected = by_blossoms(instance)
-    for least in (None, 0):
-        found = optimal(instance, limits=OptimalLimits(matching=MatchingLimits(blossoms=least)))
+    for name in ("odd sets", "blossoms"):
+        limits = MatchingLimits(blossoms=0, routes=frozenset({name}))
+        found = optimal(instance, limits=OptimalLimits(matching=limits))
         assert found.status is Status.OPTIMAL
         assert found.bound == pytest.approx(expected, abs=1e-9)
 

@@ -92,7 +92,7 @@ class CoreLimits(Routed):
     differences: int = 10**6
     relaxation: GroupLimits = GROUP_LIMITS
     tree: TreeLimits = TREE_LIMITS
-    routes: frozenset[str] = frozenset({"engines", "nogoods", "rounding"})
+    routes: frozenset[str] = frozenset({"engines", "nogoods"})
 
 
 @validate_options
@@ -328,8 +328,7 @@ class _Search:
             self.relaxed.accept_outcome(pairs, "pairs")
             if pairs.status is Status.OPTIMAL:
                 self.relaxed.raise_bound(self.relaxed.value, "pairs")
-        if "rounding" in self.limits.routes:
-            self.relaxed.round()
+        self.relaxed.round()
         self.stable_bound = max(self.stable_bound, self.relaxed.bound)
         self.offer(self.relaxed.best)
         self.offer(dealt(self.instance, snake=False))

@@ -202,7 +202,7 @@ def _run(
                 _greedy(search, random_starts)
                 if start is not None:
                     search.offer(search.problem.counts(start), "the start")
-        elif search.open and name in ("", *search.limits.routes):
+        elif search.open and (not name or name in search.limits.routes):
             part(search)
 
 

@@ -332,8 +332,8 @@ def _by_cp_sat(game: Game, clock: Clock, limits: JointLimits) -> Outcome:
         if answer.stop is not Stop.FINISHED or clock.expired:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
-    by_counts = "counts" in limits.routes
-    if by_counts and stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit)):
+    left_open = stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit))
+    if left_open and "counts" in limits.routes:
         # the roots of small sums are rounded too far: a small game is worked out by counts
         try:
             lower = max(lower, least_disutility(game, clock, limits.few_states)[0])

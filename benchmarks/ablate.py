@@ -1,0 +1,236 @@
+"""What each route of a portfolio is worth: its instances solved with one of its routes left out.
+
+    python benchmarks/ablate.py ROWS [PORTFOLIO]... [--limit S]  measure; all portfolios by default
+    python benchmarks/ablate.py ROWS --page PAGE  write the tables to a page
+
+ROWS is a file of JSON lines; rows of a portfolio that is measured again are replaced. Instances are
+those of `ablate_instances.py`. Seconds are processor seconds, of solvers' processes too, of what
+`cotenant.solve` does under a time limit, which counts wall seconds. A route that the full portfolio
+does not ask for on an instance is not left out there.
+
+Without a route an instance is worse where an answer, a proof (a status of optimal or infeasible) or
+an end before the time limit is lost; where a gap, of any level of the objective, grows by more than
+10 %; or where processor seconds, with .02 added to both, grow by a factor of 2 or more. A first run
+of both screens: where it shows a loss, or a factor above 1.5, two more pairs are run, seconds are
+medians of three, and losses those of two of the three pairs. A route stays if at least one instance
+in ten is worse without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import ablate_instances as cases
+from form import busy, parser
+
+from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.run.result import run as run_method
+from cotenant.analysis.run.starts import Starts
+from cotenant.catalog import find
+from cotenant.solvers.admission.search import AdmissionLimits
+from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.groups.core import CoreLimits
+from cotenant.solvers.groups.optimal import GroupLimits
+from cotenant.solvers.market.convex import ConvexLimits
+from cotenant.solvers.market.fisher import FisherLimits
+from cotenant.solvers.packing.cards import CardLimits
+from cotenant.solvers.packing.game.joint import JointLimits
+from cotenant.solvers.packing.game.play import PlayLimits
+from cotenant.solvers.packing.moves import MovesLimits
+from cotenant.solvers.packing.portfolio_state import PortfolioLimits
+
+LOSING, SCREEN, NOISE = 2.0, 1.5, 0.02
+"""Factors of processor seconds that are a loss, and that are measured again; seconds added."""
+
+SMALL_JOBS, JOBS, GAMES = (12, 20, 40), (20, 40, 80), (4, 8, 12, 20)
+
+PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
+    "colocation stable": ("stable", StableLimits(), cases.stable),
+    "roommates": ("stable", StableLimits(), cases.roommates),
+    "colocation fair": ("fair", FairLimits(), cases.fair),
+    "colocation optimal": ("optimal", OptimalLimits(), cases.optimal),
+    "groups optimal": ("optimal", GroupLimits(), partial(cases.groups, JOBS)),
+    "groups core": ("core", CoreLimits(), partial(cases.groups, SMALL_JOBS)),
+    "min-servers": ("min-servers", PortfolioLimits(), partial(cases.servers, costs=False)),
+    "min-cost": ("min-cost", PortfolioLimits(), partial(cases.servers, costs=True)),
+    "fewest-moves": ("fewest-moves", MovesLimits(), cases.moves),
+    "max-gpus": ("max-gpus", CardLimits(), cases.gpus),
+    "FUGA": ("FUGA", PlayLimits(), partial(cases.games, GAMES)),
+    "joint-optimum": ("joint-optimum", JointLimits(), partial(cases.games, GAMES)),
+    "fisher": ("fisher", FisherLimits(), cases.fisher),
+    "nash-welfare": ("nash-welfare", ConvexLimits(), cases.nash),
+    "admission optimal": ("optimal", AdmissionLimits(), cases.admission),
+}
+"""By name: method, limits, instances. `utilitarian` and `leximin` of market have one route each."""
+
+
+class Watched(frozenset[str]):
+    """Names of routes that notes which of them a portfolio asks for."""
+
+    asked: set[str]
+    prefix: str
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(f"{self.prefix}{name}")
+        return super().__contains__(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # as plain names into processes of solvers
+        return frozenset, (tuple(self),)
+
+
+class Run(NamedTuple):
+    """What a run found."""
+
+    status: str
+    value: float | None
+    bound: float | None
+    gaps: list[float]
+    seconds: float
+
+
+def changed(limits: Any, change: Callable[[str, frozenset[str]], Any], at: str = "") -> Any:
+    """The limits, and those inside them, with other routes: `change` of a prefix and the routes."""
+    new = {
+        part.name: changed(inner, change, f"{at}{part.name}/")
+        for part in fields(limits)
+        if is_dataclass(inner := getattr(limits, part.name))
+    }
+    if hasattr(limits, "routes"):
+        new["routes"] = change(at, limits.routes)
+    return replace(limits, **new)
+
+
+def solved(instance: Any, method: str, limits: Any, seconds: float, options: dict[str, Any]) -> Run:
+    """One run, begun with what policies find, as `cotenant.solve` does; its gaps by level."""
+    entry, analysis = find(instance.problem, method), analysis_of(instance.problem)
+    starts = Starts(instance, entry, options, 0) if entry.starts else None
+    began = busy()
+    found = run_method(
+        instance, partial(entry.resolve(), limits=limits), method=method,
+        objective_name=entry.objective_of(options), metrics=analysis.metrics, seed=0,
+        time_limit=seconds, start=starts, report=None, options=options,
+    )  # fmt: skip
+    spent = busy() - began
+    levels = found.certificate.get("levels") or [{"value": found.objective, "bound": found.bound}]
+    pairs = [(level.get("value"), level.get("bound")) for level in levels]
+    gaps = [float("inf") if None in pair else abs(pair[0] - pair[1]) for pair in pairs]
+    return Run(f"{found.status}, {found.stop}", found.objective, found.bound, gaps, spent)
+
+
+def lost(base: Run, other: Run) -> str:
+    """What an instance loses in a pair of runs but time; "" for nothing."""
+    if base.value is not None and other.value is None and "infeasible" not in other.status:
+        return "answer"
+    for word in ("optimal", "infeasible", "finished"):
+        if word in base.status and word not in other.status:
+            return "proof" if word != "finished" else "end"
+    if "infeasible" in base.status or (base.bound is None and other.bound is None):
+        return ""
+    least = 1e-9 * max(1.0, abs(base.value or 0.0))
+    for one, two in zip_longest(base.gaps, other.gaps, fillvalue=float("inf")):
+        if two > 1.1 * one + least:
+            return "gap"
+    return ""
+
+
+def compared(run: Callable[[Any], Run], limits: Any, without: Any, base: Run) -> dict[str, Any]:
+    """A route's row on an instance: screened, and measured again where it may matter."""
+    runs = [(base, run(without))]
+    ratio = (runs[0][1].seconds + NOISE) / (base.seconds + NOISE)
+    if lost(*runs[0]) or lost(runs[0][1], base) or not 1 / SCREEN < ratio < SCREEN:
+        runs += [(run(limits), run(without)) for _ in range(2)]
+    before, after = (median(pair[side].seconds for pair in runs) for side in (0, 1))
+    ratio, many = (after + NOISE) / (before + NOISE), (len(runs) + 1) // 2
+    losses = [word for pair in runs if (word := lost(*pair))]
+    gains = [word for one, two in runs if (word := lost(two, one))]
+    worse = losses[0] if len(losses) >= many else "time" if ratio >= LOSING else ""
+    better = gains[0] if len(gains) >= many else "time" if ratio <= 1 / LOSING else ""
+    one, two = runs[-1]
+    return {
+        "with": [one.status, one.value, one.bound, round(before, 3)],
+        "without": [two.status, two.value, two.bound, round(after, 3)],
+        "worse": worse, "better": "" if worse else better,
+    }  # fmt: skip
+
+
+def measure(name: str, seconds: float) -> Iterator[dict[str, Any]]:
+    """The rows of a portfolio: instance by instance, each route that is asked for left out."""
+    method, limits, listed = PORTFOLIOS[name]
+    for case in listed():
+        instance, asked = case.make(), set[str]()
+
+        def watch(at: str, routes: frozenset[str], asked: set[str] = asked) -> frozenset[str]:
+            watched = Watched(routes)
+            watched.asked, watched.prefix = asked, at
+            return watched
+
+        def run(given: Any, case: cases.Case = case, instance: Any = instance) -> Run:
+            return solved(instance, method, given, seconds, case.options)
+
+        base = run(changed(limits, watch))
+        if base.seconds < 1.0:  # the first run of a kernel compiles it
+            base = run(limits)
+        row = {"portfolio": name, "instance": case.name}
+        yield {**row, "route": "", "with": [*base[:3], round(base.seconds, 3)]}
+        for route in sorted(asked):
+
+            def leave(at: str, routes: frozenset[str], gone: str = route) -> frozenset[str]:
+                return frozenset(name for name in routes if at + name != gone)
+
+            without = changed(limits, leave)
+            yield {**row, "route": route, **compared(run, limits, without, base)}
+
+
+def page(rows: list[dict[str, Any]], about: str) -> str:
+    """The tables as Markdown."""
+    text = [about]
+    for name in dict.fromkeys(row["portfolio"] for row in rows):
+        own = [row for row in rows if row["portfolio"] == name]
+        number = len({row["instance"] for row in own})
+        text.append(f"\n## {name}, {number} instances\n")
+        text.append("| left out | asked for on | worse | of these lost | better | stays |")
+        text.append("|---|---:|---:|---|---:|---|")
+        for route in sorted({row["route"] for row in own} - {""}):
+            some = [row for row in own if row["route"] == route]
+            words = [row["worse"] for row in some if row["worse"]]
+            kinds = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+            better = sum(bool(row["better"]) for row in some)
+            stays = "yes" if 10 * len(words) >= number else "no"
+            text.append(f"| {route} | {len(some)} | {len(words)} | {kinds} | {better} | {stays} |")
+    return "\n".join(text) + "\n"
+
+
+def main() -> None:
+    """Measure, or write the page."""
+    command = parser(__doc__)
+    command.add_argument("rows", type=Path)
+    command.add_argument("portfolio", nargs="*", metavar="PORTFOLIO", help=", ".join(PORTFOLIOS))
+    command.add_argument("--limit", type=float, default=5.0)
+    command.add_argument("--page", type=Path, help="its text above the first table is kept")
+    asked = command.parse_args()
+    lines = asked.rows.read_text().splitlines() if asked.rows.exists() else []
+    rows = [json.loads(line) for line in lines]
+    if asked.page:
+        about = asked.page.read_text().partition("\n## ")[0].rstrip() + "\n"
+        asked.page.write_text(page(rows, about))
+        return
+    for name in asked.portfolio or PORTFOLIOS:
+        found = []
+        for row in measure(name, asked.limit):
+            found.append(row)
+            print(json.dumps(row), flush=True)
+        rows = [row for row in rows if row["portfolio"] != name] + found
+        asked.rows.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The routes of portfolios, one left out at a time: what is found stays feasible, and every bound
+holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+
+import cotenant
+from cotenant.catalog import find
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.generators import population as agents
+from cotenant.instances.colocation.generators import random_preferences
+from cotenant.instances.groups.generators import table
+from cotenant.instances.market.generators import population
+from cotenant.instances.packing.generators import caprara_toth, cluster
+from cotenant.instances.problem.base import Instance
+from cotenant.instances.problem.errors import UnknownName
+from cotenant.instances.problem.registry import check
+from cotenant.solvers.admission.search import AdmissionLimits
+from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.groups.core import CoreLimits
+from cotenant.solvers.groups.optimal import GroupLimits
+from cotenant.solvers.market.convex import ConvexLimits
+from cotenant.solvers.market.fisher import FisherLimits
+from cotenant.solvers.packing.cards import CardLimits
+from cotenant.solvers.packing.game.joint import JointLimits
+from cotenant.solvers.packing.game.play import PlayLimits
+from cotenant.solvers.packing.moves import MovesLimits
+from cotenant.solvers.packing.portfolio_state import PortfolioLimits
+from cotenant.solvers.routes import Routed
+
+SENSE = {"optimal admission": -1, "max-gpus packing": -1, "nash-welfare market": -1}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+CASES: dict[str, tuple[Instance, str, Any]] = {
+    "stable": (Colocation(rng().random((5, 5)), [2, 3, 1, 2, 2]), "stable", StableLimits()),
+    "roommates": (random_preferences(agents=20, rng=rng()), "stable", StableLimits()),
+    "fair": (agents(agents=12, rng=rng()), "fair", FairLimits()),
+    "matching": (random_preferences(agents=20, rng=rng()), "optimal", OptimalLimits()),
+    "groups": (table(types=4, jobs=9, seats=3, rng=rng()), "optimal", GroupLimits()),
+    "core": (table(types=4, jobs=9, seats=3, rng=rng()), "core", CoreLimits()),
+    "servers": (caprara_toth(items=12, rng=rng()), "min-servers", PortfolioLimits()),
+    "cluster": (cluster(nodes=12, vms=40, types=8, rng=rng()), "min-cost", PortfolioLimits()),
+    "moves": (cotenant.read("packing/cluster-12-40"), "fewest-moves", MovesLimits()),
+    "cards": (cotenant.read("packing/cards"), "max-gpus", CardLimits()),
+    "play": (cotenant.read("packing/paper-example"), "FUGA", PlayLimits()),
+    "joint": (cotenant.read("packing/paper-example"), "joint-optimum", JointLimits()),
+    "fisher": (population(users=9, servers=9, jobs=3, rng=rng()), "fisher", FisherLimits()),
+    "nash": (cotenant.read("market/tiny"), "nash-welfare", ConvexLimits()),
+    "admission": (cotenant.read("admission/tiny"), "optimal", AdmissionLimits()),
+}
+
+
+def without_routes(limits: Any) -> Any:
+    """The limits, and those inside them, with no route that can be left out."""
+    inner = {part.name: getattr(limits, part.name) for part in fields(limits)}
+    new = {name: without_routes(part) for name, part in inner.items() if is_dataclass(part)}
+    if isinstance(limits, Routed):
+        new["routes"] = frozenset()
+    return replace(limits, **new)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_portfolio_without_its_routes_answers_feasibly_and_bounds_what_all_routes_find(
+    name: str,
+) -> None:
+    instance, method, limits = CASES[name]
+    function = find(instance.problem, method).resolve()
+    bare = function(instance, time_limit=0.5, limits=without_routes(limits))
+    if bare.solution is not None:
+        check(instance, bare.solution)
+    if bare.bound is not None and method != "fisher":
+        best = cotenant.solve(instance, method, time_limit=5).objective
+        sense = SENSE.get(f"{method} {instance.problem}", 1)
+        assert best is not None
+        assert sense * bare.bound <= sense * best + 1e-6 * max(1, abs(best))
+
+
+def test_route_of_another_portfolio_is_refused() -> None:
+    with refused(UnknownName):
+        StableLimits(routes=frozenset({"arc-flow"}))

@@ -531,7 +531,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_439, 27_678),
+    "solvers": (41_619, 27_807),
     "analysis": (22_883, 15_939),
     "instances": (21_256, 14_284),
     "models": (5_339, 3_444),
@@ -540,8 +540,8 @@ BUDGET = {
     "cluster": (18_284, 13_030),
     "papers": (7_678, 5_890),
     "cli": (4_213, 3_246),
-    "tests": (62_434, 49_870),
-    "benchmarks": (9_719, 7_656),
+    "tests": (62_537, 49_954),
+    "benchmarks": (10_332, 8_095),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -147,6 +147,10 @@ _ending = partial(Method, precondition="instances.accelerators.instance:has_step
                   precondition_text="steps, those that jobs have left")
 _owned = partial(Method, precondition="instances.accelerators.instance:has_entities",
                  precondition_text="entity, the owners of jobs")
+_over_time = partial(Method, problem="lifetimes", kind="exact",
+                     proof_producer="solvers.proofs.lifetimes:stored_steps")
+_online = partial(Method, problem="lifetimes", kind="heuristic", objective="server_time",
+                  quick=300_000_000)
 _WIDE = "parallel jobs, and machines of different speeds"
 _BEYOND_PRICES = "what a search shows beyond prices of jobs"
 _SEARCHED = f"what a solver shows beyond prices of machines' time; {_WIDE}"
@@ -432,6 +436,28 @@ METHODS: tuple[Method, ...] = (
            f"{_KARMA} 2"),
     Method("strict", "quanta", "baselines.quanta:strict", "heuristic", "nash_welfare",
            f"{_KARMA} 2"),
+    _over_time("min-peak", function="solvers.lifetimes:min_peak", objective="peak",
+               source="static bounds of all instants"),
+    _over_time("hindsight", function="solvers.lifetimes:hindsight", objective="server_time",
+               source="static bounds of all instants"),
+    _over_time("lives", function="solvers.lifetimes:lives", objective="server_time",
+               source="column generation over lives of servers",
+               precondition="solvers.lifetimes:few_at_once",
+               precondition_text="VMs of which a server holds few at once"),
+    _online("first-fit", function="baselines.lifetimes:first_fit",
+            source="Johnson et al. (1974)"),
+    _online("best-fit", function="baselines.lifetimes:best_fit",
+            source="Johnson et al. (1974)"),
+    _online("dot-product", function="baselines.lifetimes:dot_product",
+            source="Panigrahy et al. (2011)"),
+    _online("random-fit", function="baselines.lifetimes:random_fit",
+            source="a server that has room, drawn"),
+    _online("least-extension", function="baselines.lifetimes:least_extension",
+            source="Barbalho et al. (MLSys 2023)"),
+    _online("aligned-ends", function="baselines.lifetimes:aligned_ends",
+            source="Buchbinder et al. (2021)"),
+    _online("lifetime-classes", function="baselines.lifetimes:lifetime_classes",
+            source="Li et al. (2014)"),
 )
 # fmt: on
 

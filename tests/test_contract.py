@@ -52,6 +52,7 @@ BUNDLED = (
     "packing/tiny", "packing/cards", "packing/cluster-12-40", "packing/paper-example",
     "packing/vm-types-8", "market/tiny",
     "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny", "quanta/tiny",
+    "lifetimes/tiny",
 )  # fmt: skip
 """Bundled instances on which every exact method is quick."""
 
@@ -432,6 +433,7 @@ OF = {
     "colocation": "colocation/tiny", "admission": "admission/hines-romano-I",
     "packing": "packing/cluster-12-40", "market": "market/tiny", "scheduling": "scheduling/lpc-like",
     "groups": "groups/tiny", "accelerators": "accelerators/tiny",
+    "lifetimes": "lifetimes/tiny",
 }  # fmt: skip
 SHARED = ("max-min-share", "max-utilization")
 

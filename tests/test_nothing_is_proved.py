@@ -36,7 +36,8 @@ HEADERS = {
     "classes-csv": "class,share,service_mean,ht1,pcie,bandwidth",
     "groups-csv": "group,job,penalty", "curves-csv": "job,pressure,penalty",
     "accelerators-csv": "job,device,throughput", "quanta-csv": "user,mon",
-    "preferences": "agent,list", "vbp": "2\n10 20\n0",
+    "lifetimes-csv": "start,end,cores", "azure-2017": "cpu_cores,mem_gb,start_s,end_s_lo",
+    "temporal-bin-packing": "0 100", "preferences": "agent,list", "vbp": "2\n10 20\n0",
 }  # fmt: skip
 BESIDE = {
     "nodes": "cpu_milli,memory_mib,gpu\n32000,65536,4\n", "hosts": "name,cpu,mem,count\nh,8,16,2\n",
@@ -45,6 +46,7 @@ BESIDE = {
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "organizations-csv": {"horizon": 20}, "classes-csv": {"rate": 1000}, "quanta-csv": {"share": 2},
+    "lifetimes-csv": {"capacity": "4"},
 }  # fmt: skip
 EMPTY = ("", "\n \n", "{}", "[]", "null", '{"items": []}', '{"kind": "List", "items": []}')
 

@@ -57,6 +57,7 @@ NEEDED = {
     "numa": set(),
     "accelerators": set(),
     "quanta": {"logarithms"},
+    "lifetimes": {"program", "packing", "packing_prices"},
     "cooperative": set(),
     "scheduling": {"cooperative"},
     "groups": {"program", "pairing"},

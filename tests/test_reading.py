@@ -60,6 +60,7 @@ NEEDED = {
     "alibaba-openb": {"nodes": "nodes.csv"},
     "classes-csv": {"rate": 1.0},
     "quanta-csv": {"share": 2},
+    "lifetimes-csv": {"capacity": "4"},
 }
 """Options that a format cannot do without."""
 

@@ -16,6 +16,7 @@ means; `methods.py` loads what one problem needs. Besides these a proof needs, o
   packing      packing, then for servers, cost and moves packing_prices, packing_servers, program;
                for shares and utilization packing_prices, packing_shares, program; for cards
                packing_cards, program; for the game packing_game
+  lifetimes    lifetimes, packing, packing_prices, program
   quanta       quanta, logarithms
   others       admission, numa; scheduling or a game, and cooperative; groups, pairing and
                program

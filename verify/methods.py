@@ -23,6 +23,8 @@ def methods_of(problem: str) -> Methods:
         from .cooperative import METHODS
     elif problem == "groups":
         from .groups import METHODS
+    elif problem == "lifetimes":
+        from .lifetimes import METHODS
     elif problem == "market":
         from .market import METHODS
     elif problem == "numa":

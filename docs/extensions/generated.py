@@ -374,6 +374,7 @@ KEYWORDS = {
     "packing": "bin packing virtual machines servers consolidation GPU cards MIG price cost",
     "accelerators": "GPU scheduling throughput Gavel POP",
     "quanta": "Karma credits max-min dynamic demands foresight Fisher equilibrium Nash welfare",
+    "lifetimes": "VM traces lifetimes server-time empty hosts temporal bin packing busy time",
     "scheduling": "Shapley fair share queue Slurm",
     "proofs": "certificate verify bound dual optimality",
 }

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..admission.instance import Admission
     from ..colocation.instance import Colocation
     from ..groups.instance import Groups
+    from ..lifetimes import Lifetimes
     from ..market.instance import Market
     from ..numa.instance import Numa
     from ..packing.instance import Packing
@@ -89,6 +90,8 @@ def read(source: AnyPath, problem: Literal["admission"]) -> Admission: ...
 def read(source: AnyPath, problem: Literal["colocation"]) -> Colocation: ...
 @overload
 def read(source: AnyPath, problem: Literal["groups"]) -> Groups: ...
+@overload
+def read(source: AnyPath, problem: Literal["lifetimes"]) -> Lifetimes: ...
 @overload
 def read(source: AnyPath, problem: Literal["market"]) -> Market: ...
 @overload

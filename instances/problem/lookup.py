@@ -17,6 +17,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
     "groups",
     "accelerators",
     "quanta",
+    "lifetimes",
 )
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 

@@ -18,6 +18,7 @@ from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
+from cotenant.instances.lifetimes import Lifetimes
 from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.numa import Numa
@@ -93,6 +94,16 @@ def quanta(rng: Random) -> Quanta:
     return Quanta(demand, int(rng.integers(1, 4)))
 
 
+def lifetimes(rng: Random) -> Lifetimes:
+    """Up to six VMs of up to three types, some that come or end together."""
+    vms, types, resources = (int(rng.integers(1, most)) for most in (7, 4, 3))
+    start = rng.integers(0, 6, vms)
+    return Lifetimes(
+        rng.integers(1, 7, (types, resources)), rng.integers(6, 11, resources),
+        rng.integers(types, size=vms), start, start + rng.integers(1, 5, vms),
+    )  # fmt: skip
+
+
 DRAWN: dict[str, Callable[[Random], Instance]] = {
     made.__name__: made
     for made in (
@@ -105,6 +116,7 @@ DRAWN: dict[str, Callable[[Random], Instance]] = {
         groups,
         accelerators,
         quanta,
+        lifetimes,
     )
 }
 """What draws a small instance of each problem."""
@@ -203,6 +215,14 @@ def _quanta(given: Quanta, shuffled: Callable[[int], Any]) -> Quanta:
     return given.replace(demand=demand, names=[given.names[i] for i in order])
 
 
+def _lifetimes(given: Lifetimes, shuffled: Callable[[int], Any]) -> Lifetimes:
+    types, order = shuffled(len(given.demand)), shuffled(len(given.kind))
+    return given.replace(
+        demand=given.demand[types], kind=np.argsort(types)[given.kind[order]],
+        start=given.start[order], end=given.end[order],
+    )  # fmt: skip
+
+
 RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "colocation": _colocation,
     "market": _market,
@@ -213,4 +233,5 @@ RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "numa": _numa,
     "accelerators": _accelerators,
     "quanta": _quanta,
+    "lifetimes": _lifetimes,
 }

@@ -12,12 +12,14 @@ from cotenant.catalog import find
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.groups import Groups
+from cotenant.instances.lifetimes import Lifetimes
 from cotenant.instances.market import Market
 from cotenant.instances.packing import Packing
 from cotenant.instances.quanta import Quanta
 from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
+from support.oracles import lifetimes as lives
 from support.oracles.packing import fewest, most_cards
 from support.oracles.quanta import fairest_totals
 from support.scheduling_cases import best_of_all
@@ -125,6 +127,11 @@ def quanta(instance: Quanta) -> Values:
     return {"least_total": float(min(totals)), "nash_welfare": welfare}
 
 
+def lifetimes(instance: Lifetimes) -> Values:
+    """Of all ways to put VMs on servers."""
+    return lives.least(instance)
+
+
 OPTIMA: dict[str, Callable[[Any], Values]] = {
     found.__name__: found
     for found in (
@@ -137,6 +144,7 @@ OPTIMA: dict[str, Callable[[Any], Values]] = {
         numa,
         accelerators,
         quanta,
+        lifetimes,
     )
 }
 """The enumerator of each problem."""

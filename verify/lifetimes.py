@@ -1,0 +1,240 @@
+"""Lifetimes: VMs of several types come and go on equal servers, and none moves.
+
+A server is on while it has a VM, its server-time. Let n_i(t) be the VMs of type i that run in
+interval t (between two instants at which some VM comes or goes), of length l(t).
+Static bound. Let prices q of types be 0 or more and no filling of a server be worth more than Q.
+      In interval t the servers that are on hold VMs worth q.n(t), so they are at least
+      b(t) := q.n(t) / Q rounded up, by the best of several (q, Q). So no answer has a peak below
+      max b(t) or server-time below sum l(t) b(t).
+Lives. Let prices p of VMs be 0 or more and let no life be worth more than s times its server-time:
+      a life is a set of VMs that one server can run. Every VM is in one, so the server-time of an
+      answer is at least sum p / s, rounded up as times are whole.
+Search. The least of every way to put a few VMs on servers.
+"""
+
+from fractions import Fraction
+
+from .frame import CheckedLevel, Methods, ProofCase
+from .packing import Packing
+from .packing_prices import Priced
+from .reading import (
+    MOST_FOUND,
+    MOST_PRICE,
+    Refused,
+    Step,
+    charge,
+    fields,
+    refuse_if,
+    whole,
+    wholes,
+)
+
+Row = tuple[int, ...]
+
+
+class Trace:
+    """An instance: sizes and room, and the VMs with their first interval and the one after their
+    last.
+    """
+
+    def __init__(self, case: ProofCase) -> None:
+        document = fields(
+            case.document, "demand capacity kind start end",
+            "predicted_end resources names dropped censored", "the instance",
+        )  # fmt: skip
+        self.room = wholes(document["capacity"], "capacity", None, 0, MOST_PRICE)
+        packed = {"capacity": [self.room], "demand": document["demand"]}
+        self.packing = Packing(ProofCase(packed, {}, None, []))
+        self.size = self.packing.size
+        self.kind = wholes(document["kind"], "kind", None, 0, len(self.size) - 1)
+        start, end = (wholes(document[name], name, len(self.kind)) for name in ("start", "end"))
+        refuse_if(any(a >= b for a, b in zip(start, end, strict=True)), "a VM ends before it starts")
+        times = sorted({*start, *end})
+        place = {time: t for t, time in enumerate(times)}
+        self.first, self.last = [place[a] for a in start], [place[b] for b in end]
+        self.length = [b - a for a, b in zip(times, times[1:], strict=False)]
+        refuse_if(not self.kind, "there are no VMs")
+        charge(20 * len(self.kind))
+        self.comes: list[list[int]] = [[] for _ in times]
+        self.goes: list[list[int]] = [[] for _ in times]
+        for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)):
+            self.comes[a].append(i)
+            self.goes[b].append(i)
+
+    def most(self) -> list[int]:
+        """The most VMs of each type that run at once."""
+        now = [0] * len(self.size)
+        most = list(now)
+        for comes, goes in zip(self.comes, self.goes, strict=True):
+            for i in goes:
+                now[self.kind[i]] -= 1
+            for i in comes:
+                now[self.kind[i]] += 1
+                most[self.kind[i]] = max(most[self.kind[i]], now[self.kind[i]])
+        return most
+
+    def in_use(self, witness: object) -> list[int]:
+        """The servers that are on in each interval; refuses an answer in which one holds too much."""
+        answer = fields(witness, "host", what="the answer")
+        host = wholes(answer["host"], "host", len(self.kind), 0)
+        charge(len(host) * (20 + 4 * len(self.room)))
+        load: dict[int, list[int]] = {}
+        held: dict[int, int] = {}
+        use = list[int]()
+        for comes, goes in zip(self.comes, self.goes, strict=True):
+            for vms, sign in ((goes, -1), (comes, 1)):
+                for i in vms:
+                    full = load.setdefault(host[i], [0] * len(self.room))
+                    for j, amount in enumerate(self.size[self.kind[i]]):
+                        full[j] += sign * amount
+                    held[host[i]] = held.get(host[i], 0) + sign
+                    if held[host[i]] == 0:
+                        del held[host[i]]
+            for h in {host[i] for i in comes}:
+                over = any(a > b for a, b in zip(load[h], self.room, strict=True))
+                refuse_if(over, "a server holds more than it has room for")
+            use.append(len(held))
+        return use[:-1]
+
+    def priced(self, step: Step, most: list[int]) -> list[int]:
+        """Servers that are needed in each interval, by the prices of a step."""
+        refuse_if("sums" in step, "no tree is about all instants")
+        priced = Priced(self.packing, most, [1], step)
+        refuse_if(priced.scale < 1, "a server is worth nothing")
+        prices, worth, needed = wholes(step["prices"], "prices", len(self.size)), 0, list[int]()
+        charge(5 * (len(self.kind) + len(self.length)))
+        for comes, goes in zip(self.comes, self.goes, strict=True):
+            worth += sum(prices[self.kind[i]] for i in comes)
+            worth -= sum(prices[self.kind[i]] for i in goes)
+            needed.append(-(-worth // priced.scale))
+        return needed[:-1]
+
+
+def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
+    """The least peak or server-time: what the answer has, and the best bound of all steps."""
+    trace = Trace(case)
+
+    def value(use: list[int]) -> int:
+        return max(use) if peak else sum(map(int.__mul__, use, trace.length))
+
+    needed, most = [0] * len(trace.length), trace.most()
+    shown = None if case.witness is None else Fraction(value(trace.in_use(case.witness)))
+    level, kinds = CheckedLevel(shown), {"prices": Priced.kind, "search": ""}
+    for kind, step in case.each(0, **kinds | ({} if peak else {"lives": "prices scale"})):
+        if kind == "prices":
+            needed = list(map(max, needed, trace.priced(step, most)))
+        elif kind == "search":
+            level.at_least(Fraction(best_answer(trace, peak)[0]))
+        else:
+            prices = wholes(step["prices"], "prices", len(trace.kind), 0, MOST_PRICE)
+            scale = whole(step["scale"], "scale", 1, MOST_PRICE)
+            refuse_if(dearest_life(trace, prices, scale)[0] > 0, "a life is worth more than its time")
+            level.at_least(Fraction(-(-sum(prices) // scale)))
+    level.at_least(Fraction(value(needed)))
+    return [level]
+
+
+def best_answer(trace: Trace, peak: bool) -> tuple[int, list[int]]:
+    """The least peak or server-time of all answers, and the host of each VM: every way to put VMs
+    on servers, in the order in which they come, is looked at that is not worse already.
+    """
+    order = [i for comes in trace.comes for i in comes]
+    worst = max(trace.length) * len(order) * len(trace.length)
+    best, found = worst + 1, list[int]()
+    masks = [(1 << trace.last[i]) - (1 << trace.first[i]) for i in order]
+    stack: list[tuple[list[int], list[int], int]] = [([], [], 0)]  # hosts, their busy time, worth
+    while stack:
+        hosts, busy, worth = stack.pop()
+        charge(50)
+        if worth >= best:
+            continue
+        if len(hosts) == len(order):
+            best, found = worth, hosts
+            continue
+        i, mask = order[len(hosts)], masks[len(hosts)]
+        beside = [j for j in range(len(hosts)) if trace.last[order[j]] > trace.first[i]]
+        charge(len(busy) * (10 + len(beside) + len(trace.length)))
+        for h in range(len(busy), -1, -1):
+            here = [order[j] for j in beside if hosts[j] == h] + [i]
+            sizes = zip(*(trace.size[trace.kind[j]] for j in here), strict=True)
+            if any(map(int.__gt__, map(sum, sizes), trace.room)):
+                continue
+            after = [*busy, 0] if h == len(busy) else list(busy)
+            new = mask & ~after[h]
+            after[h] |= mask
+            if peak:
+                first = 1 << trace.first[i]  # a peak is where a VM comes
+                more = max(worth, sum(1 for on in after if on & first))
+            else:
+                more = worth + sum(n for t, n in enumerate(trace.length) if new >> t & 1)
+            stack.append(([*hosts, h], after, more))
+    hosts = [0] * len(order)
+    for i, h in zip(order, found, strict=True):
+        hosts[i] = h
+    return best, hosts
+
+
+Chain = tuple[int, "Chain"] | None
+
+
+def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list[int]]:
+    """The most that the VMs of a life are worth above `scale` times its server-time, 0 or more, and
+    these VMs.
+
+    A dynamic program over time. A state is the set of VMs that a server runs now, as bits (none: it
+    is off); of each it keeps the best worth so far, and the chain of VMs that got it there.
+    """
+    off = 0
+    states: dict[int, tuple[int, Chain, Row]] = {off: (0, None, tuple(trace.room))}
+    for t, length in enumerate(trace.length):
+        # 1. VMs leave; states that are then equal are one
+        if trace.goes[t]:
+            gone = sum(1 << i for i in trace.goes[t])
+            merged: dict[int, tuple[int, Chain, Row]] = {}
+            for held, (worth, chain, free) in states.items():
+                leaving = [i for i in trace.goes[t] if held >> i & 1] if held & gone else []
+                for i in leaving:
+                    free = tuple(map(int.__add__, free, trace.size[trace.kind[i]]))
+                rest = held & ~gone
+                if rest not in merged or merged[rest][0] < worth:
+                    merged[rest] = worth, chain, free
+            charge((10 + len(trace.goes[t])) * len(states))
+            states = merged
+        # 2. VMs come, each where there is room for it
+        for i in trace.comes[t]:
+            if not prices[i]:
+                continue
+            size = trace.size[trace.kind[i]]
+            charge(5 * len(states) + 10)
+            for held, (worth, chain, free) in list(states.items()):
+                left = tuple(map(int.__sub__, free, size))
+                if min(left) >= 0:
+                    states[held | 1 << i] = worth + prices[i], (i, chain), left
+            if len(states) > MOST_FOUND:
+                raise Refused("more sets of VMs fit on a server than this program has memory for")
+        # 3. a server that is on pays for the interval
+        cost = scale * length
+        states = {held: (worth - cost * (held > 0), *rest) for held, (worth, *rest) in states.items()}
+    worth, chain, _ = max(states.values(), key=lambda state: state[0])
+    members = []
+    while chain is not None:
+        members.append(chain[0])
+        chain = chain[1]
+    return worth, members
+
+
+def least_peak(case: ProofCase) -> list[CheckedLevel]:
+    """The fewest servers at the peak."""
+    return judged(case, True)
+
+
+def least_time(case: ProofCase) -> list[CheckedLevel]:
+    """The least server-time."""
+    return judged(case, False)
+
+
+METHODS: Methods = {
+    "min-peak": ("", "peak min", least_peak),
+    "hindsight": ("", "server_time min", least_time),
+    "lives": ("", "server_time min", least_time),
+}

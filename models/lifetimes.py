@@ -3,7 +3,7 @@
 A life is a set of VMs that one server can run, and costs the time for which it is on. With x[l] how
 often life l is taken,
 
-    least   sum over l of time[l] x[l]   such that   sum of x[l] over lives with i >= 1 for each VM i
+    least   sum over l of time[l] x[l]   such that   sum of x[l] over lives of VM i >= 1 for each i
 
 `solvers.lifetimes.life_columns` finds the lives that count.
 """

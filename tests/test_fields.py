@@ -69,7 +69,7 @@ GIVEN: tuple[Instance[Any], ...] = (
         device_names=("x", "y"), entity_names=("one", "two"),
     ),
     cotenant.read("quanta/tiny"),
-    cotenant.read("lifetimes/tiny").replace(predicted_end=[9] * 7, dropped=1, censored=1),
+    cotenant.read("lifetimes/tiny").replace(predicted_end=[9] * 8, dropped=1, censored=1),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip

@@ -36,7 +36,7 @@ HEADERS = {
     "classes-csv": "class,share,service_mean,ht1,pcie,bandwidth",
     "groups-csv": "group,job,penalty", "curves-csv": "job,pressure,penalty",
     "accelerators-csv": "job,device,throughput", "quanta-csv": "user,mon",
-    "lifetimes-csv": "start,end,cores", "azure-2017": "cpu_cores,mem_gb,start_s,end_s_lo",
+    "lifetimes-csv": "start,end,cores", "azure-2020": "SQLite format 3", "azure-2017": "cpu_cores,mem_gb,start_s,end_s_lo",
     "temporal-bin-packing": "0 100", "preferences": "agent,list", "vbp": "2\n10 20\n0",
 }  # fmt: skip
 BESIDE = {

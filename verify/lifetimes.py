@@ -13,6 +13,7 @@ Search. The least of every way to put a few VMs on servers.
 """
 
 from fractions import Fraction
+from itertools import pairwise
 
 from .frame import CheckedLevel, Methods, ProofCase
 from .packing import Packing
@@ -48,11 +49,13 @@ class Trace:
         self.size = self.packing.size
         self.kind = wholes(document["kind"], "kind", None, 0, len(self.size) - 1)
         start, end = (wholes(document[name], name, len(self.kind)) for name in ("start", "end"))
-        refuse_if(any(a >= b for a, b in zip(start, end, strict=True)), "a VM ends before it starts")
+        refuse_if(
+            any(a >= b for a, b in zip(start, end, strict=True)), "a VM ends before it starts"
+        )
         times = sorted({*start, *end})
         place = {time: t for t, time in enumerate(times)}
         self.first, self.last = [place[a] for a in start], [place[b] for b in end]
-        self.length = [b - a for a, b in zip(times, times[1:], strict=False)]
+        self.length = [b - a for a, b in pairwise(times)]
         refuse_if(not self.kind, "there are no VMs")
         charge(20 * len(self.kind))
         self.comes: list[list[int]] = [[] for _ in times]
@@ -74,12 +77,12 @@ class Trace:
         return most
 
     def in_use(self, witness: object) -> list[int]:
-        """The servers that are on in each interval; refuses an answer in which one holds too much."""
+        """Servers that are on in each interval; refuses an answer in which one holds too much."""
         answer = fields(witness, "host", what="the answer")
         host = wholes(answer["host"], "host", len(self.kind), 0)
         charge(len(host) * (20 + 4 * len(self.room)))
         load: dict[int, list[int]] = {}
-        held: dict[int, int] = {}
+        number: dict[int, int] = {}
         use = list[int]()
         for comes, goes in zip(self.comes, self.goes, strict=True):
             for vms, sign in ((goes, -1), (comes, 1)):
@@ -87,13 +90,13 @@ class Trace:
                     full = load.setdefault(host[i], [0] * len(self.room))
                     for j, amount in enumerate(self.size[self.kind[i]]):
                         full[j] += sign * amount
-                    held[host[i]] = held.get(host[i], 0) + sign
-                    if held[host[i]] == 0:
-                        del held[host[i]]
+                    number[host[i]] = number.get(host[i], 0) + sign
+                    if number[host[i]] == 0:
+                        del number[host[i]]
             for h in {host[i] for i in comes}:
                 over = any(a > b for a, b in zip(load[h], self.room, strict=True))
                 refuse_if(over, "a server holds more than it has room for")
-            use.append(len(held))
+            use.append(len(number))
         return use[:-1]
 
     def priced(self, step: Step, most: list[int]) -> list[int]:
@@ -128,7 +131,9 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
         else:
             prices = wholes(step["prices"], "prices", len(trace.kind), 0, MOST_PRICE)
             scale = whole(step["scale"], "scale", 1, MOST_PRICE)
-            refuse_if(dearest_life(trace, prices, scale)[0] > 0, "a life is worth more than its time")
+            refuse_if(
+                dearest_life(trace, prices, scale)[0] > 0, "a life is worth more than its time"
+            )
             level.at_least(Fraction(-(-sum(prices) // scale)))
     level.at_least(Fraction(value(needed)))
     return [level]
@@ -191,11 +196,11 @@ def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list
         if trace.goes[t]:
             gone = sum(1 << i for i in trace.goes[t])
             merged: dict[int, tuple[int, Chain, Row]] = {}
-            for held, (worth, chain, free) in states.items():
-                leaving = [i for i in trace.goes[t] if held >> i & 1] if held & gone else []
+            for state, (worth, chain, free) in states.items():
+                leaving = [i for i in trace.goes[t] if state >> i & 1] if state & gone else []
                 for i in leaving:
                     free = tuple(map(int.__add__, free, trace.size[trace.kind[i]]))
-                rest = held & ~gone
+                rest = state & ~gone
                 if rest not in merged or merged[rest][0] < worth:
                     merged[rest] = worth, chain, free
             charge((10 + len(trace.goes[t])) * len(states))
@@ -206,15 +211,16 @@ def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list
                 continue
             size = trace.size[trace.kind[i]]
             charge(5 * len(states) + 10)
-            for held, (worth, chain, free) in list(states.items()):
+            for state, (worth, chain, free) in list(states.items()):
                 left = tuple(map(int.__sub__, free, size))
                 if min(left) >= 0:
-                    states[held | 1 << i] = worth + prices[i], (i, chain), left
+                    states[state | 1 << i] = worth + prices[i], (i, chain), left
             if len(states) > MOST_FOUND:
                 raise Refused("more sets of VMs fit on a server than this program has memory for")
         # 3. a server that is on pays for the interval
         cost = scale * length
-        states = {held: (worth - cost * (held > 0), *rest) for held, (worth, *rest) in states.items()}
+        for state, (worth, chain, free) in states.items():
+            states[state] = worth - cost * (state > 0), chain, free
     worth, chain, _ = max(states.values(), key=lambda state: state[0])
     members = []
     while chain is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...instances.lifetimes import Hosts, Lifetimes
 from ..report.picture import Chart, Picture, Series
-from ..report.picture_data import records_by_method
+from ..report.picture_data import Record, records_by_method
 from ..run.rows import Row
 
 MOST_POINTS = 1_000
@@ -37,14 +37,13 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     return [_chart("lifetimes-servers", drawn)] if drawn else []
 
 
-def _chart(name: str, records: dict[str, dict[str, Any]]) -> Chart:
+def _chart(name: str, records: Mapping[str, Record]) -> Chart:
     """A step line a record, and thick what volume needs."""
     some = next(iter(records.values()))
     times = tuple(some["time"])
     series = [Series("needed by volume", times, tuple(some["needed"]), "step", strong=True)]
     series += [
-        Series(method, times, tuple(each["servers"]), "step")
-        for method, each in records.items()
+        Series(method, times, tuple(each["servers"]), "step") for method, each in records.items()
     ]
     peaks = ", ".join(f"{method} {max(each['servers'])}" for method, each in records.items())
     return Chart(

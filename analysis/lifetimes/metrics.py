@@ -27,7 +27,7 @@ def metrics(
 ) -> dict[str, float]:
     """Every metric of a feasible answer; a server is on while it has a VM:
 
-    - `server_time` = sum over servers of the time for which each is on, in the unit of the instance;
+    - `server_time` = sum over servers of the time for which each is on, in the instance's unit;
       `mean_servers` = that over the time from the first start to the last end.
     - `peak` = most servers that are on at once; `mean_empty` = `peak` - `mean_servers`.
     - `fire_ups` = how often a server is switched on.

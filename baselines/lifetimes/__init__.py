@@ -171,11 +171,15 @@ def _placed(
     from . import kernels
 
     n, rng = len(instance.kind), rng or np.random.default_rng(0)
-    second = {"drawn": rng.permutation(n), "file": np.arange(n), "last-to-leave-first": -instance.end}
+    second = {
+        "drawn": rng.permutation(n),
+        "file": np.arange(n),
+        "last-to-leave-first": -instance.end,
+    }
     order = np.lexsort((second[ties], instance.start))
     expected = instance.end
     if lifetimes == "by-type":
-        expected = _by_type(instance)
+        expected = expected_by_type(instance)
     elif lifetimes == "predicted":
         if instance.predicted_end is None:
             raise InvalidOption(
@@ -186,12 +190,13 @@ def _placed(
     host = np.zeros(n, dtype=np.int64)
     kernels.run_policy(
         getattr(kernels, policy), order, np.argsort(instance.end, kind="stable"), instance.demand,
-        instance.capacity, instance.kind, instance.start, instance.end, expected, rng.random(n), host,
+        instance.capacity, instance.kind, instance.start, instance.end, expected, rng.random(n),
+        host,
     )  # fmt: skip
     return Hosts(host)
 
 
-def _by_type(instance: Lifetimes) -> Integers:
+def expected_by_type(instance: Lifetimes) -> Integers:
     """(n,) each VM's end, were its life the mean (of logarithms) of those of its type that ended by
     its start; its start, where none has.
     """

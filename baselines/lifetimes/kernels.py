@@ -45,7 +45,7 @@ def run_policy(
     """
     n, wide = len(order), len(capacity)
     free = np.zeros((n, wide), dtype=np.int64)
-    held, until = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    number, until = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     family = np.zeros(n, dtype=np.int64)
     gone, top = 0, 0
     for i in order:
@@ -53,12 +53,12 @@ def run_policy(
         while end[leaving[gone]] <= now:
             v = leaving[gone]
             gone += 1
-            held[host[v]] -= 1
+            number[host[v]] -= 1
             free[host[v]] += demand[kind[v]]
         own = int(np.log2(max(expected[i] - now, 1)))
         best, least, empty, able = -1, 0.0, top, 0
         for h in range(top):
-            if held[h] == 0:
+            if number[h] == 0:
                 empty = min(empty, h)
                 continue
             fits = policy != CLASSES or family[h] == own
@@ -73,7 +73,7 @@ def run_policy(
         if policy == RANDOM and able > 0:  # the one so far down the list of those with room
             left = int(draw[i] * able)
             for h in range(top):
-                fits = held[h] > 0
+                fits = number[h] > 0
                 for j in range(wide):
                     fits = fits and size[j] <= free[h, j]
                 if fits:
@@ -88,7 +88,7 @@ def run_policy(
             until[best] = now
             family[best] = own
         host[i] = best
-        held[best] += 1
+        number[best] += 1
         free[best] -= size
         until[best] = max(until[best], expected[i])
     return top

@@ -76,7 +76,9 @@ class Lifetimes(Instance["Hosts"]):
         for i in np.flatnonzero(~self.demand.any(axis=1))[:1].tolist():
             raise InvalidInstance(f"demand[{i}]", "0 everywhere", "a VM that takes something")
         if (self.demand[self.kind].sum(axis=0, dtype=float) >= LARGEST).any():
-            raise InvalidInstance("demand", "so large in all", "a sum below 2**53", "Use larger units")
+            raise InvalidInstance(
+                "demand", "so large in all", "a sum below 2**53", "Use larger units"
+            )
         if len(self.kind) * int(self.end.max() - self.start.min()) >= 2**62:
             raise InvalidInstance("end", "so late", "fewer units of time", "Use a larger unit")
 

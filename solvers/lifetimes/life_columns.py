@@ -21,16 +21,25 @@ INWARD = 0.4
 
 
 def generate_lives(
-    instance: Lifetimes, trace: Trace, incumbent: Incumbent[Hosts, int], steps: list[dict[str, object]]
+    instance: Lifetimes,
+    trace: Trace,
+    incumbent: Incumbent[Hosts, int],
+    steps: list[dict[str, object]],
 ) -> None:
     """Raise the bound to the optimum of the linear program over all lives, rounded up, as far as
     time allows, and offer the best answer of the lives that were met.
     """
-    n, clock, least = len(instance.kind), incumbent.clock, int((instance.end - instance.start).min())
+    n, clock, least = (
+        len(instance.kind),
+        incumbent.clock,
+        int((instance.end - instance.start).min()),
+    )
     assert incumbent.best is not None
     # 1. begin with the lives of the best answer, and every VM alone
     hosts = incumbent.best.host
-    lives = [np.flatnonzero(hosts == h).tolist() for h in np.unique(hosts)] + [[i] for i in range(n)]
+    lives = [np.flatnonzero(hosts == h).tolist() for h in np.unique(hosts)] + [
+        [i] for i in range(n)
+    ]
     time = [_time(instance, life) for life in lives]
     master = WarmStartedProgram(lives_program(n, lives, np.array(time), False))
     center, best = None, Fraction(0)
@@ -50,12 +59,14 @@ def generate_lives(
             worth, life = dearest_life(trace, whole, SCALE)
             scale = SCALE + -(-worth // least)
             if Fraction(sum(whole), scale) > best:
-                best, proof = Fraction(sum(whole), scale), {"kind": "lives", "prices": whole, "scale": scale}  # fmt: skip
+                best = Fraction(sum(whole), scale)
+                proof = {"kind": "lives", "prices": whole, "scale": scale}
                 incumbent.raise_bound(-(-best.numerator // best.denominator), "lives of servers")
             # 4. it enters where it is worth more at the duals
             cost = _time(instance, life) if life else 0
             if dual[life].sum() > cost * (1 + 1e-9) + 1e-6:
-                master.add_columns(np.array([float(cost)]), np.array([np.inf]), [0], life, np.ones(len(life)))  # fmt: skip
+                free, ones = np.array([np.inf]), np.ones(len(life))
+                master.add_columns(np.array([float(cost)]), free, [0], life, ones)
                 lives.append(life)
                 time.append(cost)
                 added = True

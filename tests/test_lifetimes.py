@@ -1,0 +1,252 @@
+"""VMs on servers over time: optima against every answer, bounds, policies by hand, proofs that claim
+too much, and lists that are wrong.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.measured import DATA, needs_data
+from support.messages import refused
+from support.oracles.lifetimes import least
+from support.proved import case_of, proved, put
+from support.seeds import seeds
+from support.strategies import lifetimes
+
+import cotenant
+from cotenant import catalog
+from cotenant.analysis.lifetimes.metrics import metrics
+from cotenant.instances.lifetimes import Hosts, Lifetimes, arrivals, check
+from cotenant.instances.lifetimes.formats import (
+    azure_2017,
+    azure_2020,
+    lifetimes_csv,
+    temporal_bin_packing,
+)
+from cotenant.instances.problem.errors import (
+    InfeasibleSolution,
+    InvalidFile,
+    InvalidInstance,
+    InvalidOption,
+)
+from cotenant.solvers.lifetimes import hindsight, lives, min_peak
+from cotenant.solvers.lifetimes.life_columns import generate_lives
+from cotenant.solvers.lifetimes.search import Search
+from cotenant.solvers.outcome import Clock, Status
+from cotenant.verify.lifetimes import least_time
+from cotenant.verify.reading import Refused
+
+POLICIES = [one for one in catalog.methods("lifetimes") if one.kind == "heuristic"]
+
+
+@pytest.mark.parametrize("block", seeds(250, 1))
+def test_optima_equal_enumeration_and_no_bound_or_policy_passes_them(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        instance = lifetimes(np.random.default_rng(seed))
+        best = least(instance)
+        for method, objective in (
+            (min_peak, "peak"), (hindsight, "server_time"), (lives, "server_time"),
+        ):  # fmt: skip
+            outcome = method(instance)
+            check(instance, outcome.solution)
+            assert metrics(instance, outcome.solution)[objective] == best[objective]
+            assert (outcome.bound, outcome.status) == (best[objective], Status.OPTIMAL)
+        # static bounds and lives alone, without the search of every answer
+        search = Search(instance, None, Clock(), peak=False)
+        search.begin()
+        search.tighten()
+        generate_lives(instance, search.trace, search.incumbent, search.steps)
+        assert search.incumbent.bound <= (best["server_time"] or 0)
+        for policy in POLICIES:
+            for ties in ("drawn", "file", "last-to-leave-first"):
+                answer = policy.resolve()(instance, ties=ties)
+                check(instance, answer)
+                found = metrics(instance, answer)
+                assert all(found[name] >= (value or 0) for name, value in best.items())
+
+
+def test_spells_of_a_server_join_where_one_vm_leaves_as_another_comes() -> None:
+    instance = Lifetimes([[1]], [2], [0, 0, 0, 0], [0, 2, 5, 5], [2, 4, 6, 9])
+    answer = Hosts([7, 7, 7, 3])
+    begin, end = answer.spells(instance)
+    assert sorted(zip(begin.tolist(), end.tolist(), strict=True)) == [(0, 4), (5, 6), (5, 9)]
+    assert answer.in_use(instance).tolist() == [1, 1, 0, 2, 1]
+    assert metrics(instance, answer) == {
+        "server_time": 9.0, "peak": 2.0, "mean_servers": 1.0, "mean_empty": 1.0, "fire_ups": 3.0,
+    }  # fmt: skip
+
+
+def test_policies_place_a_vm_as_worked_out_by_hand() -> None:
+    """Server 0 has 6 until 10, server 1 has 7 until 5; the third VM fits on both, until 6."""
+    instance = Lifetimes([[6], [7], [2]], [10], [0, 1, 2], [0, 1, 2], [10, 5, 6])
+    placed = {
+        policy.name: policy.resolve()(instance, ties="file").host.tolist()[-1]
+        for policy in POLICIES
+    }
+    assert placed == {
+        "first-fit": 0, "best-fit": 1, "dot-product": 0, "random-fit": placed["random-fit"],
+        "least-extension": 0, "aligned-ends": 1, "lifetime-classes": 1,
+    }  # fmt: skip
+
+
+def test_vms_that_leave_make_room_for_those_that_come_at_that_time() -> None:
+    instance = Lifetimes([[3]], [3], [0, 0], [0, 4], [4, 6])
+    assert cotenant.solve(instance, "first-fit").solution.host.tolist() == [0, 0]
+
+
+def test_ends_by_type_are_those_of_vms_that_ended_before() -> None:
+    """Of type 0 lives of 2 and 8 ended by 10: 4 is their mean of logarithms."""
+    from cotenant.baselines.lifetimes import expected_by_type
+
+    instance = Lifetimes([[1], [2]], [9], [0, 0, 0, 1], [0, 0, 10, 10], [2, 8, 30, 40])
+    assert expected_by_type(instance).tolist() == [0, 0, 14, 10]
+
+
+def test_ties_last_to_leave_first_need_no_more_server_time_on_nested_lives() -> None:
+    instance = arrivals(vms=200, hours=6, every=3600, rng=np.random.default_rng(2))
+    by_ties = {
+        ties: cotenant.solve(instance, "first-fit", ties=ties).objective
+        for ties in ("drawn", "file", "last-to-leave-first")
+    }
+    assert by_ties["last-to-leave-first"] < min(by_ties["drawn"], by_ties["file"])
+
+
+def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
+    instance = cotenant.read("lifetimes/arrivals-500", Lifetimes)
+    best = cotenant.solve(instance, "hindsight", time_limit=20)
+    assert best.bound is not None
+    assert best.bound >= instance.volume @ instance.length
+    for policy in POLICIES:
+        assert cotenant.solve(instance, policy.name).metrics["server_time"] >= best.bound
+
+
+def test_claims_that_are_not_proved_are_refused() -> None:
+    for method in ("min-peak", "hindsight", "lives"):
+        proof = proved(cotenant.read("lifetimes/tiny"), method)
+        assert proof.bound == proof.value
+        proof.refuses(put("claim", "bound", to=lambda bound: bound + 1))
+        proof.refuses(put("claim", "value", to=lambda value: value - 1))
+        proof.refuses(put("witness", "host", to=[0] * 8))
+        proof.refuses(put("witness", "host", 0, to=-1))
+    prices = proved(cotenant.read("lifetimes/arrivals-500"), "hindsight")
+    for step in range(len(prices.document["steps"])):
+        prices.refuses(put("steps", step, "scale", to=lambda scale: scale - 1))
+        prices.refuses(put("steps", step, "prices", 0, to=lambda price: price + 10**9))
+
+
+def test_lives_worth_more_than_their_time_prove_nothing() -> None:
+    """Two VMs of 3 hours fit together: 3 each is more than a server's time, 1 and 2 is not."""
+    instance = Lifetimes([[1]], [2], [0, 0], [0, 0], [3, 3])
+
+    def judged(*prices: int) -> Any:
+        step = {"kind": "lives", "prices": list(prices), "scale": 1}
+        return least_time(case_of(instance, None, {}, [step]))[0].bound
+
+    assert judged(1, 2) == 3
+    for prices in ((3, 3), (2, 2), (4, 0)):
+        with pytest.raises(Refused):
+            judged(*prices)
+
+
+def test_answers_and_instances_that_are_wrong_are_named() -> None:
+    instance = cotenant.read("lifetimes/tiny", Lifetimes)
+    for host in ([0] * 7, [0] * 8, [-1] + [0] * 7):
+        with refused(InfeasibleSolution):
+            check(instance, Hosts(host))
+    for changes in (
+        {"end": instance.start}, {"capacity": [1, 8]}, {"demand": [[0, 0], [2, 4], [2, 6]]},
+        {"predicted_end": [1.5] * 8}, {"kind": [3] * 8},
+    ):  # fmt: skip
+        with refused(InvalidInstance):
+            instance.replace(**changes)
+    with refused(InvalidOption):
+        cotenant.solve(instance, "aligned-ends", lifetimes="predicted")
+
+
+CSV = "vm,start,end,predicted_end,cores,mem\na,0,4,5,2,3\nb,1,,9,1,1\nc,3,9,9,2,3\n"
+
+
+def test_table_of_vms_counts_those_cut_off_and_those_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "vms.csv"
+    path.write_text(CSV)
+    read = lifetimes_csv(path, capacity="4,8", until=3)
+    assert (read.start.tolist(), read.end.tolist()) == ([0, 1], [3, 3])
+    assert (read.dropped, read.censored, read.names) == (1, 2, ("a", "b"))
+    assert read.predicted_end is not None
+    assert read.predicted_end.tolist() == [5, 9]
+    assert lifetimes_csv(path, capacity="4,8", while_arriving=True).end.tolist() == [4, 4, 4]
+    path.write_text(CSV.replace("0,4,5", "2026-03-01T00:00:00Z,2026-03-01T01:00:00Z,").replace(
+        "b,1,,9,1,1\nc,3,9,9,2,3\n", ""))  # fmt: skip
+    assert lifetimes_csv(path, capacity="4,8").length.tolist() == [3600]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("c,3,9,9", "c,3,3,9"), ("c,3,9,9,2,3", "c,3,9,9,5,3"), ("c,3,9,9", "c,3,NaN,9"),
+        ("c,3,9,9", "c,2026-03-01T00:00Z,2026-03-02T00:00Z,"), ("c,3,9,9", "c,3.5,9,9"),
+        ("b,1,,9", "b,1,,"), ("c,3,9,9", "c,,9,9"),
+    ],
+)  # fmt: skip
+def test_row_of_a_table_that_is_wrong_is_named(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "vms.csv"
+    path.write_text(CSV.replace(old, new))
+    with refused(InvalidFile):
+        lifetimes_csv(path, capacity="4,8")
+
+
+def test_dates_of_two_zones_and_a_capacity_of_another_length_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vms.csv"
+    path.write_text("start,end,cores\n2026-03-01T00:00+01:00,2026-03-02T00:00+02:00,1\n")
+    with refused(InvalidFile):
+        lifetimes_csv(path, capacity="4")
+    with refused(InvalidOption):
+        lifetimes_csv(path, capacity="4,8")
+
+
+def test_packing_trace_of_azure_becomes_seconds_and_millionths(tmp_path: Path) -> None:
+    path = tmp_path / "packing_trace.sqlite"
+    with sqlite3.connect(path) as base:
+        base.executescript(
+            "create table vm(vmId, tenantId, vmTypeId, priority, starttime, endtime);"
+            "create table vmType(id, vmTypeId, machineId, core, memory, hdd, ssd, nic);"
+            "insert into vmType values (1, 7, 0, .25, .5, null, 0, .1), (2, 8, 1, 1, 1, 1, 1, 1);"
+            "insert into vm values (1, 1, 7, 0, -.5, 1), (2, 1, 7, 0, 0, null), (3, 1, 8, 0, 0, 1);"
+        )
+    read = azure_2020(path)
+    assert read.demand.tolist() == [[250000, 500000, 0, 0, 100000]]
+    assert (read.start.tolist(), read.end.tolist()) == ([-43200, 0], [86400, 86400])
+    assert (read.dropped, read.censored) == (1, 1)
+    with refused(InvalidOption):
+        azure_2020(path, machine=5)
+
+
+def test_temporal_bin_packing_file_is_read_or_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "items.txt"
+    path.write_text("2\t10\t0\t0\n0 1 4 6\n1 3 5 5\n")
+    read = temporal_bin_packing(path)
+    assert (read.demand.tolist(), read.start.tolist()) == ([[6], [5]], [1, 3])
+    assert cotenant.solve(read, "min-peak").objective == 2
+    for text in ("2 10\n0 1 4 6\n1 3 3 5\n", "2 10\n0 1 4 6\n1 3 5 11\n", "3 10\n0 1 4 6\n", "a"):
+        path.write_text(text)
+        with refused(InvalidFile):
+            temporal_bin_packing(path)
+
+
+@needs_data
+@pytest.mark.slow
+def test_peaks_of_published_files_are_proved_and_not_above_what_is_known() -> None:
+    known = dict(
+        line.split(",")
+        for line in (DATA / "lifetimes/published_lower_bounds_a1.csv").read_text().split()[1:]
+    )
+    for path in sorted((DATA / "lifetimes").glob("cap100_*.txt")):
+        result = cotenant.solve(temporal_bin_packing(path), "min-peak", time_limit=30)
+        assert result.bound == float(known[path.name]), path.name
+    trace = azure_2017(DATA / "packing/azure_v1_vm_requests_dev_20k.csv", while_arriving=True)
+    peak = cotenant.solve(trace, "min-peak", time_limit=60)
+    assert (len(trace.kind), trace.dropped, peak.objective, peak.bound) == (19290, 752, 116, 116)

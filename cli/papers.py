@@ -73,19 +73,13 @@ def reproduce(
 
     Prints the papers' numbers beside ours.
     """
-    from dataclasses import asdict
-
     from ..analysis.report.drawing import require_matplotlib
     from ..instances.problem.errors import CotenantError, InvalidOption
     from ..instances.problem.options import parse_options
     from ..papers import page as pages
     from ..papers import run as work
-    from ..papers.registry import (
-        EXPERIMENTS,
-        NOT_DETERMINED,
-        ExperimentRow,
-        experiments_named,
-    )
+    from ..papers.documents import ExperimentRow
+    from ..papers.registry import EXPERIMENTS, NOT_DETERMINED, experiments_named
 
     if (
         not listed
@@ -95,23 +89,25 @@ def reproduce(
         raise InvalidOption(
             "no experiment is named; name some, or all (`cotenant reproduce --list` lists them)"
         )
-    chosen = experiments_named(experiments or [], pages.PAPER_NAMES)
+    chosen = experiments_named(experiments or [])
     if listed and chosen:
         print_tables(pages.option_tables(chosen), form)
         return
     if not chosen:
         if as_json:
+            fields = ("name", "place", "what", "data", "substitute", "seconds")
+            told = [
+                {"paper": one.paper.title, **{name: getattr(one, name) for name in fields}}
+                for one in EXPERIMENTS
+            ]
             print_json(
-                {
-                    "experiments": [asdict(one) for one in EXPERIMENTS],
-                    "not_determined": [list(row) for row in NOT_DETERMINED],
-                }
+                {"experiments": told, "not_determined": [list(row) for row in NOT_DETERMINED]}
             )
         else:
-            print_tables([*pages.list_tables(), pages.not_determined_table()], form)
+            print_tables(pages.list_tables(), form)
         return
     # An experiment runs many cells: its time limit is for each of them, and an option like others.
-    takers = tuple(one.resolve() for one in chosen)
+    takers = tuple(one.function for one in chosen)
     names = ", ".join(experiments or [])
     options = parse_options(takers, option or [], names, reserved={"seed"})
     todo = work.tasks(chosen, seed=seed, options=options, data=data)

@@ -1,1 +1,1 @@
-"""The papers' tables and figures, each a function named in `registry`, redone."""
+"""The papers' tables and figures, computed again: `registry` has every one of them."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..instances.problem.errors import CotenantError
 from ..solvers.outcome import Clock
-from .registry import Experiment, Finding, Reproduction
-from .variations import Copy
+from .experiment import Copy, Experiment, Finding, Reproduction
 
 Tried = Mapping[str, Mapping[str, Finding]]
 """What was changed -> how -> the finding that came out."""
@@ -32,32 +31,23 @@ def explained(
     done: Reproduction, *, seed: int = 0, data: Path | None = None, **options: Any
 ) -> Reproduction:
     """A run whose findings that differ and have no cause of their own were tried again under each
-    of its variations.
+    of its variations; its seconds count these runs too.
 
     Parameters
     ----------
     done : what `Experiment.run` gave.
     seed, data, options : what it was given. A change of an option that is among them is left out,
         as is one that needs a measured file which `data` does not hold.
-
-    Notes
-    -----
-    Its seconds then count the further runs too.
     """
-    unknown = {
-        finding.what
-        for finding in done.findings
-        if finding.verdict == "differs" and not finding.cause
+    tried: dict[str, dict[str, dict[str, Finding]]] = {
+        one.what: {} for one in done.findings if one.verdict == "differs" and not one.cause
     }
-    if not unknown or not done.experiment.variations:
-        return done
     clock = Clock()
-    tried: dict[str, dict[str, dict[str, Finding]]] = {what: {} for what in unknown}
-    for change, runs in done.experiment.variations.items():
-        for how, changes in runs.items():
-            for finding in _again(done.experiment, changes, seed, data, options):
-                if finding.what in unknown and finding.verdict != "not in the paper":
-                    tried[finding.what].setdefault(change, {})[how] = finding
+    for change, ways in done.experiment.variations.items() if tried else ():
+        for how, changes in ways.items():
+            for one in _again(done.experiment, changes, seed, data, options):
+                if one.what in tried and one.verdict != "not in the paper":
+                    tried[one.what].setdefault(change, {})[how] = one
     findings = (
         replace(one, cause=cause(one, tried[one.what]))
         if one.verdict == "differs" and not one.cause
@@ -87,69 +77,54 @@ def _again(
 
 def cause(finding: Finding, tried: Tried) -> str:
     """What runs say of a difference: which changes cure it, or what was ruled out, how far."""
-    if not tried:
-        return ""
+    # 1. The changes under which it vanishes, or is undecided.
     for verdict in ("reproduced", "undecided"):
         cures = []
         for change, runs in tried.items():
             good = [how for how, one in runs.items() if one.verdict == verdict]
             bad = [how for how in runs if how not in good]
-            if good:
-                cures.append(
-                    f"{change}: {verdict} with {_listed(good)}"
-                    + (f", not with {_listed(bad, 'or')}" if bad else "")
-                )
+            without = f", not with {_listed(bad, 'or')}" if bad else ""
+            cures += [f"{change}: {verdict} with {_listed(good)}{without}"] if good else []
         if cures:
             return "; ".join(cures)
+    # 2. The changes that move it; a shorter run may leave out what stands behind a semicolon.
     ours = {change: [one.ours for one in runs.values()] for change, runs in tried.items()}
-    # A shorter run may leave out what stands behind a semicolon.
     moving = {
         change: texts
         for change, texts in ours.items()
         if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
     }
     if not moving:
-        return f"{RULED_OUT}: {_listed(list(ours))} (unchanged)"
-    if around := [
-        change for change, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])
-    ]:
-        reach = span([finding.ours, *(text for change in around for text in moving[change])])
-        return f"{_listed(around)}: the paper's value lies within ours, {reach}"
+        return f"{RULED_OUT}: {_listed(list(ours))} (unchanged)" if tried else ""
+    # 3. The changes around whose values the paper's lies, else how far all of them move it.
+    around = [c for c, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])]
+    moved = span([finding.ours, *(text for change in around or moving for text in moving[change])])
+    if around:
+        return f"{_listed(around)}: the paper's value lies within ours, {moved}"
     ranges = {change: span(texts) for change, texts in moving.items()}
     if all(len(text) <= SHORT for text in ranges.values()):
-        return f"{RULED_OUT}: " + ", ".join(
-            f"{change} ({text})" if text else change for change, text in ranges.items()
-        )
-    moved = span([finding.ours, *(text for texts in moving.values() for text in texts)])
-    return f"{RULED_OUT}: {_listed(list(moving))}" + (
-        f"; over all of them {moved}" if moved else ""
-    )
+        words = (f"{change} ({text})" if text else change for change, text in ranges.items())
+        return f"{RULED_OUT}: {', '.join(words)}"
+    return f"{RULED_OUT}: {_listed(list(moving))}{moved and f'; over all of them {moved}'}"
 
 
-def span(texts: Iterable[str]) -> str:
+def span(texts: Sequence[str]) -> str:
     """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as
     much of them as agrees.
 
     In a text that has a "to" of its own it is LOW-HIGH.
     """
-    distinct = list(dict.fromkeys(texts))
     for end in _ENDS:
-        parts = list(dict.fromkeys(text.split(end)[0] if end else text for text in distinct))
+        parts = list(dict.fromkeys(text.split(end)[0] if end else text for text in texts))
         if len(parts) == 1 and (not end or _NUMBER.search(parts[0])):
             return parts[0]
         if len({_NUMBER.sub("#", text) for text in parts}) == 1:
+            columns = zip(*(_NUMBER.findall(text) for text in parts), strict=True)
+            ends = [(min(values, key=float), max(values, key=float)) for values in columns]
             word = "-" if " to " in parts[0] else " to "
-            ranges = (
-                _range(numbers, word)
-                for numbers in zip(*(_NUMBER.findall(text) for text in parts), strict=True)
-            )
+            ranges = iter(a if float(a) == float(b) else f"{a}{word}{b}" for a, b in ends)
             return "".join(f"{words}{next(ranges, '')}" for words in _NUMBER.split(parts[0]))
     return ""
-
-
-def _range(values: Sequence[str], word: str) -> str:
-    low, high = min(values, key=float), max(values, key=float)
-    return low if float(low) == float(high) else f"{low}{word}{high}"
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:

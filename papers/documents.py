@@ -9,7 +9,10 @@ from pydantic import BaseModel
 
 from ..analysis.run.documents import KEPT, Number, require_document
 from ..instances.problem.documents import Entries
-from .registry import ExperimentRow, Verdict
+from .experiment import Verdict
+
+ExperimentRow = dict[str, Any]
+"""An experiment that was run, as a JSONL file keeps it: the fields of `ExperimentDocument`."""
 
 
 class FindingDocument(BaseModel):
@@ -35,7 +38,16 @@ class FileDocument(BaseModel):
 
 
 class ExperimentDocument(BaseModel):
-    """An experiment that was run, as `cotenant reproduce --out` writes it."""
+    """An experiment that was run, as `cotenant reproduce --out` writes it.
+
+    Attributes
+    ----------
+    paper, place, what, source : as of an `Experiment`; `paper` is the title.
+    data : option -> the file that it read.
+    findings : the paper's numbers beside ours.
+    pictures : names.
+    error, skipped : why it failed, or was skipped.
+    """
 
     model_config = KEPT
 

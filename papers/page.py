@@ -1,12 +1,12 @@
-"""The page of all experiments, and the tables of their findings."""
+"""The pages of all experiments, and the tables of their findings."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from ..analysis.report.table import Column, Table
 from ..analysis.report.tables import options_table
@@ -14,24 +14,12 @@ from ..analysis.run.rows import read_rows
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
 from . import registry
-from .documents import require_experiments
-from .registry import (
-    BEYOND,
-    NOT_DETERMINED,
-    PAPERS,
-    Experiment,
-    ExperimentRow,
-    Finding,
-    Verdict,
-    paper_of,
-)
+from .documents import ExperimentRow, require_experiments
+from .experiment import Experiment, Finding, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
-PAGE_COMMAND = (
-    "cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md"
-)
-"""What makes the pages of all experiments and the rows they stand on."""
+_TALLY = tuple(Column(verdict, numeric=True) for verdict in VERDICTS)
 
 
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
@@ -71,24 +59,40 @@ def reproduction_pages(
     counted by paper), `folder`/PAPER.md for each paper's numbers, ours, verdicts and why.
     """
     shown = latest(rows)
-    pages = {}
-    for paper in _FILES:
-        mine = [row for row in shown if row["paper"] == paper]
-        if mine:
-            pages[f"{folder}/{_FILES[paper]}.md"] = _paper_page(paper, mine)
+    by_paper = {
+        name: [row for row in shown if row["paper"] == title]
+        for name, title in registry.TITLES.items()
+    }
+    by_paper = {name: mine for name, mine in by_paper.items() if mine}
+    pages = {f"{folder}/{name}.md": _paper_page(name, mine) for name, mine in by_paper.items()}
+    lines = [(registry.TITLES[name], len(mine), *_tally(mine), _sum(mine))
+             for name, mine in by_paper.items()]  # fmt: skip
+    lines.append(("all", len(shown), *_tally(shown), _sum(shown)))
+    columns = (Column("paper"), Column("experiments", numeric=True), *_TALLY, _SECONDS)
+    counts = Table("counts", "", columns, tuple(lines)).markdown()
+    for name, title in registry.TITLES.items():
+        counts = counts.replace(f"| {title} |", f"| [{title}]({folder}/{name}.md) |")
     names = "\n".join(name.removesuffix(".md") for name in pages)
     contents = f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
-    return {"": "\n".join([_HEAD, _counts(shown, folder), contents])} | pages
+    return {"": "\n".join([_HEAD, counts, contents])} | pages
 
 
-def _paper_page(paper: str, rows: Sequence[ExperimentRow]) -> str:
+def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
     """A paper: the verdicts by experiment, then each number, then what its text leaves open."""
-    head = "[All papers](../reproduction.md), with what the verdicts mean. "
-    parts = [f"# {paper}\n", f"{head}{_GUIDES[_FILES[paper]]}\n", _places(rows).markdown()]
+    guides = " ".join(one.guide for one in registry.PAPERS if one.name == name and one.guide)
+    columns = (Column("place"), Column("what"), *_TALLY, _SECONDS, Column("command"))
+    lines = [(row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"])
+             for row in rows]  # fmt: skip
+    parts = [
+        f"# {registry.TITLES[name]}\n",
+        f"[All papers](../reproduction.md), with what the verdicts mean. {guides}\n",
+        Table("places", "", columns, tuple(lines)).markdown(),
+    ]
     parts += [text for row in rows for text in _experiment(row)]
-    left = tuple(entry for entry in NOT_DETERMINED if paper_of(entry[0]) == paper)
+    left = tuple(one for paper in registry.PAPERS if paper.name == name
+                 for one in paper.not_determined)  # fmt: skip
     if left:
-        parts += ["## What the text does not determine\n", _left_open(left).markdown()]
+        parts += ["## What the text does not determine\n", left_open(left).markdown()]
     return "\n".join(parts)
 
 
@@ -98,62 +102,43 @@ def findings_table(row: ExperimentRow) -> Table:
         *map(Column, ("what", "paper", "here")), Column("verdict", wrap=False),
         Column("why", below=True),
     )  # fmt: skip
-    lines = [
-        (entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
-        for entry in findings(row)
-    ]
-    title = f"{row['source']}: {row['what']}"
-    notes = (
-        ()
-        if row["status"] == "done"
-        else (f"{row['status']}: {row.get('error') or row.get('skipped')}",)
-    )
-    return Table(
-        row["experiment"],
-        title,
-        columns,
-        tuple(lines),
-        caption=f"{row['seconds']:.1f} s",
-        notes=notes,
-    )
+    lines = tuple((entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
+                  for entry in findings(row))  # fmt: skip
+    name, title = row["experiment"], f"{row['source']}: {row['what']}"
+    caption, why = f"{row['seconds']:.1f} s", _not_done(row)
+    return Table(name, title, columns, lines, caption=caption, notes=(why,) if why else ())
 
 
 def summary_table(rows: Sequence[ExperimentRow]) -> Table:
     """Experiments that were run: how many findings of each verdict, and what failed."""
     columns = (
-        Column("experiment", bold=True, wrap=False), Column("place"), Column("status"),
-        *(Column(verdict, numeric=True) for verdict in VERDICTS),
+        Column("experiment", bold=True, wrap=False), Column("place"), Column("status"), *_TALLY,
         Column("seconds", lambda value: f"{value:.1f}", numeric=True),
     )  # fmt: skip
     lines = [
         (row["experiment"], row["source"], row["status"], *_tally([row]), row["seconds"])
         for row in rows
     ]
-    notes = [
-        f"{row['experiment']} {row['status']}: {row.get('error') or row.get('skipped')}"
-        for row in rows
-        if row["status"] != "done"
-    ]
-    return Table("reproduction", "experiments", columns, tuple(lines), notes=tuple(notes))
+    notes = tuple(f"{row['experiment']} {why}" for row in rows if (why := _not_done(row)))
+    return Table("reproduction", "experiments", columns, tuple(lines), notes=notes)
 
 
 def list_tables() -> Iterator[Table]:
-    """The experiments of each paper: their names, about how long they take, and what they are."""
-    columns = (
-        Column("experiment", bold=True, wrap=False),
-        Column("time", wrap=False),
-        Column("what"),
-    )
-    for paper, short in _FILES.items():
+    """The experiments of each paper: their names, about how long they take, and what they are; then
+    the figures and tables that the papers' text does not determine, and why.
+    """
+    columns = (_NAME, Column("time", wrap=False), Column("what"))
+    for name, title in registry.TITLES.items():
         lines = []
-        for one in (one for one in registry.EXPERIMENTS if one.paper == paper):
+        for one in (one for one in registry.EXPERIMENTS if one.paper.name == name):
             files = ", ".join(file for _, file in one.data)
             otherwise = f", else {one.substitute}" if one.substitute else ""
             reads = f" (reads {files}{otherwise})" if files else ""
             place = f"{one.place}: " if one.place else ""
             lines.append((one.name, about(one.seconds), f"{place}{one.what}{reads}"))
         if lines:
-            yield Table(short, f"{short}: {paper}", columns, tuple(lines))
+            yield Table(name, f"{name}: {title}", columns, tuple(lines))
+    yield left_open(registry.NOT_DETERMINED, "not determined by the papers' text")
 
 
 def about(seconds: float) -> str:
@@ -166,22 +151,18 @@ def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
     none = []
     for one in experiments:
         words = f"{one.source}: {one.what}; about {about(one.seconds)}"
-        table = options_table(one.resolve(), one.name)
+        table = options_table(one.function, one.name)
         if table.rows:
             yield replace(table, caption=words)
         else:
             none.append((one.name, words))
     if none:
-        columns = (Column("experiment", bold=True, wrap=False), Column("what"))
-        yield Table("no-options", "experiments without options", columns, tuple(none))
+        title = "experiments without options"
+        yield Table("no-options", title, (_NAME, Column("what")), tuple(none))
 
 
-def not_determined_table() -> Table:
-    """The figures and tables that the papers' text does not determine, and why."""
-    return _left_open(NOT_DETERMINED, "not determined by the papers' text")
-
-
-def _left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
+def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
+    """Figures and tables that a text does not determine, and why."""
     columns = (Column("paper and place", bold=True), Column("why"))
     return Table("not-determined", title, columns, entries)
 
@@ -192,95 +173,41 @@ def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
     return [seen.count(verdict) for verdict in VERDICTS]
 
 
-def _counts(rows: Sequence[ExperimentRow], folder: str) -> str:
-    """The summary's table, in Markdown; a paper's name leads to its page."""
-    lines = []
-    for paper in _FILES:
-        mine = [row for row in rows if row["paper"] == paper]
-        if mine:
-            lines.append((paper, len(mine), *_tally(mine), sum(row["seconds"] for row in mine)))
-    lines.append(("all", len(rows), *_tally(rows), sum(row["seconds"] for row in rows)))
-    names = ("experiments", *VERDICTS)
-    columns = (
-        Column("paper"),
-        *(Column(name, numeric=True) for name in names),
-        Column("seconds", _seconds, numeric=True),
-    )
-    text = Table("counts", "", columns, tuple(lines)).markdown()
-    for paper, name in _FILES.items():
-        text = text.replace(f"| {paper} |", f"| [{paper}]({folder}/{name}.md) |")
-    return text
+def _sum(rows: Iterable[ExperimentRow]) -> float:
+    return float(sum(row["seconds"] for row in rows))
 
 
-def _places(rows: Sequence[ExperimentRow]) -> Table:
-    columns = (
-        Column("place"), Column("what"), *(Column(verdict, numeric=True) for verdict in VERDICTS),
-        Column("seconds", _seconds, numeric=True), Column("command"),
-    )  # fmt: skip
-    lines = [
-        (row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"])
-        for row in rows
-    ]
-    return Table("places", "", columns, tuple(lines))
+def _not_done(row: ExperimentRow) -> str:
+    """That an experiment failed or was skipped, and why; "" when it is done."""
+    status = row["status"]
+    return "" if status == "done" else f"{status}: {row.get('error') or row.get('skipped')}"
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
     """An experiment's own part of the page."""
     place = row["place"] or row["what"]
     head = f"## {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
-    if row["status"] != "done":
-        return [head, f"{row['status'].capitalize()}: {row.get('error') or row.get('skipped')}.\n"]
-    summary = (
-        f"{row['what'][:1].upper()}{row['what'][1:]}. `{row['command']}`, "
-        f"{_seconds(row['seconds'])} s."
-    )
-    if row["data"]:
-        summary += (
-            " Read "
-            + ", ".join(
-                f"{file['file']} (sha256 {file['sha256'][:12]})" for file in row["data"].values()
-            )
-            + "."
-        )
+    if why := _not_done(row):
+        return [head, f"{why[:1].upper()}{why[1:]}.\n"]
+    what, read = row["what"], row["data"].values()
+    summary = f"{what[:1].upper()}{what[1:]}. `{row['command']}`, {_seconds(row['seconds'])} s."
+    if read:
+        files = ", ".join(f"{one['file']} (sha256 {one['sha256'][:12]})" for one in read)
+        summary += f" Read {files}."
     if row["pictures"]:
         summary += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
     return [head, summary + "\n", replace(findings_table(row), title="", caption="").markdown()]
 
 
-def _seconds(value: float) -> str:
+def _seconds(value: Any) -> str:
     return f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
+_NAME = Column("experiment", bold=True, wrap=False)
+_SECONDS = Column("seconds", _seconds, numeric=True)
+
 _PACKAGE = "cotenant"
 """Written apart: in this house a line that imports from the package by name is an error."""
-
-_GUIDES = {
-    "cooper": "Guide: [colocation](../colocation.md), and [where the text cannot be followed]"
-    "(../errata.md#cooper-colocation).",
-    "thesis": "Guides: [market](../market.md) and [NUMA](../numa.md); where the text cannot be "
-    "followed: [market](../errata.md#thesis-chapter-3-the-fisher-market), "
-    "[refusal scheduling](../errata.md#thesis-chapter-4-refusal-scheduling). Chapter 2 is Cooper, "
-    "which has [a page of its own](cooper.md).",
-    "fair-scheduling": "Guide: [scheduling](../scheduling.md), and [where the text cannot be "
-    "followed](../errata.md#non-monetary-fair-scheduling).",
-    "matching": "Guide: [admission](../admission.md), and [where the text cannot be followed]"
-    "(../errata.md#matching-jobs-to-virtual-machines).",
-    "fuga": "Guide: [packing](../packing.md), and [where the text cannot be followed]"
-    "(../errata.md#fuga-the-fairness-utilization-game).",
-    "parvagpu": "Guide: [GPUs](../howto/cards.md#mig-slices).",
-    "pop": "Guide: [accelerators](../accelerators.md).",
-    "gavel": "Guide: [accelerators](../accelerators.md).",
-    "fgd": "Guide: [packing](../packing.md#vms-that-arrive-on-servers-with-cards).",
-    "beyond": "Tables that no paper has. Guide: [NUMA](../numa.md).",
-}
-
-"""The name of a paper's page -> what else to read, in the order of `PAPERS`."""
-
-_FILES = dict(zip((*dict.fromkeys(PAPERS.values()), BEYOND), _GUIDES, strict=True))
-"""A paper in full -> the name of its page."""
-
-PAPER_NAMES: Mapping[str, str] = {short: paper for paper, short in _FILES.items()}
-"""The short name of a paper, which its page has too -> the paper in full."""
 
 _HEAD = f"""# Every table and figure of the papers
 
@@ -301,7 +228,7 @@ vanishes, or how far the number moved.
 All of it is made from [one file of rows](reproduction.jsonl) by
 
 ```
-{PAGE_COMMAND}
+cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md
 ```
 
 DATA is a folder of measured files ([Contributing](contributing.md) says which). Without it, the

@@ -20,9 +20,9 @@ from ..instances.problem.options import accepts
 from ..solvers.interrupts import abandoning, deferred
 from ..solvers.outcome import Clock
 from .causes import explained
-from .documents import require_experiments
+from .documents import ExperimentRow, require_experiments
+from .experiment import Experiment, Reproduction
 from .page import findings_table
-from .registry import Experiment, ExperimentRow, Reproduction
 
 Progress = Callable[[int, int, ExperimentRow], None]
 
@@ -41,63 +41,37 @@ class Task:
         """The measured files to be read: option -> place in the folder, and sha256."""
         if self.data is None:
             return {}
-        known = dict(self.experiment.data)
-        found = {
-            option: path
-            for option, path in self.experiment.files(self.data).items()
-            if option not in self.options
-        }
-        read = {option: (known[option], Path(path)) for option, path in found.items()}
-        read |= {
-            file: (file, self.data / file)
-            for file in self.experiment.also_read
-            if (self.data / file).is_file()
-        }
-        return {
-            option: {"file": file, "sha256": _digest(path)} for option, (file, path) in read.items()
-        }
+        read = self.experiment.files(self.data, self.options)
+        read |= {one: one for one in self.experiment.also_read if (self.data / one).is_file()}
+        digests = {option: _digest(self.data / file) for option, file in read.items()}
+        return {name: {"file": read[name], "sha256": digest} for name, digest in digests.items()}
 
     @property
     def missing(self) -> list[str]:
         """The measured files it lacks, where it has no substitute for them."""
-        if self.experiment.substitute:
-            return []
-        return [
-            file
-            for option, file in self.experiment.data
-            if option not in self.options and option not in self.files
-        ]
+        there = {*self.options, *self.files}
+        lacking = [file for option, file in self.experiment.data if option not in there]
+        return [] if self.experiment.substitute else lacking
 
     @cached_property
     def key(self) -> str:
         """What identifies it in a JSONL file: what runs, how, on which data and version."""
         options = sorted([name, repr(value)] for name, value in self.options.items())
-        return json.dumps(
-            [
-                "experiment",
-                self.experiment.name,
-                self.seed,
-                options,
-                self.files,
-                versions().get("cotenant"),
-            ]
-        )
+        version = versions().get("cotenant")
+        name = self.experiment.name
+        return json.dumps(["experiment", name, self.seed, options, self.files, version])
 
-    def identity(self) -> ExperimentRow:
-        """What is known of its row before it is run."""
+    def row(self, status: str, **more: Any) -> ExperimentRow:
+        """Its row, with what came of it."""
         one = self.experiment
-        return {
-            "problem": one.problem,
-            "experiment": one.name,
-            "paper": one.paper,
-            "place": one.place,
-            "what": one.what,
-            "source": one.source,
-            "seed": self.seed,
-            "options": dict(self.options),
-            "data": self.files,
+        known = {
+            "problem": one.paper.problem, "experiment": one.name, "paper": one.paper.title,
+            "place": one.place, "what": one.what, "source": one.source, "seed": self.seed,
+            "options": dict(self.options), "data": self.files,
             "command": one.command(seed=self.seed, data=bool(self.files), **self.options),
-        }
+            "status": status, "seconds": 0.0, "findings": [], "pictures": [],
+        }  # fmt: skip
+        return known | more | {"versions": versions(), "key": self.key}
 
 
 @dataclass(frozen=True)
@@ -138,14 +112,9 @@ def tasks(
             raise InvalidFile(
                 f"{data} holds none of the files that are read: {', '.join(dict.fromkeys(wanted))}"
             )
-    given = options or {}
+    given = (options or {}).items()
     return [
-        Task(
-            one,
-            seed,
-            {name: value for name, value in given.items() if accepts(one.resolve(), name)},
-            data,
-        )
+        Task(one, seed, {name: each for name, each in given if accepts(one.function, name)}, data)
         for one in listed
     ]
 
@@ -179,87 +148,58 @@ def run_tasks(
         `out` holds rows of something else, cannot be written, or another process is adding rows to
         it.
     """
+    done = Reproduced([], [], False, 0)
+    reused = 0
     with locked(out):
-        return _run_all(todo, out, figures, tables, fetch, progress)
-
-
-def _run_all(
-    todo: Sequence[Task],
-    out: str | os.PathLike[str] | None,
-    figures: Path | None,
-    tables: Path | None,
-    fetch: bool,
-    progress: Progress | None,
-) -> Reproduced:
-    """`run_tasks`, under its lock."""
-    finished = finished_rows(out)
-    if alien := next((row for row in finished.values() if "experiment" not in row), None):
-        raise InvalidFile(
-            f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; "
-            "give another --out"
-        )
-    require_experiments(finished.values(), str(out))
-    store = None if out is None else RowFile(out)
-    rows: list[ExperimentRow] = []
-    errors: list[Exception] = []
-    reused, interrupted = 0, False
-    try:
-        for one in todo:
-            row = finished.get(one.key)
-            if row is None or not all(
-                os.path.exists(path) for path in _outputs(row, figures, tables)
-            ):
-                with abandoning():  # a method in it that keeps its best answer makes no finding
-                    row, error = _run(one, figures, tables, fetch)
-                with deferred():
-                    errors += [] if error is None else [error]
-                    if store is not None:
-                        store.add(row)
-                    rows.append(row)
-            else:
-                rows.append(row)
-                reused += 1
-            if progress is not None:
-                progress(len(rows), len(todo), row)
-    except KeyboardInterrupt:
-        interrupted = True
-    return Reproduced(rows, errors, interrupted, reused)
+        # 1. What the file holds already.
+        finished = finished_rows(out)
+        if alien := next((row for row in finished.values() if "experiment" not in row), None):
+            raise InvalidFile(
+                f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; "
+                "give another --out"
+            )
+        require_experiments(finished.values(), str(out))
+        store = None if out is None else RowFile(out)
+        # 2. Run the others; a row and its place in the file are one step for Ctrl-C.
+        try:
+            for one in todo:
+                row = finished.get(one.key)
+                if row is not None and all(map(os.path.exists, _outputs(row, figures, tables))):
+                    done.rows.append(row)
+                    reused += 1
+                else:
+                    with abandoning():  # a method that keeps its best answer makes no finding
+                        row, error = _run(one, figures, tables, fetch)
+                    with deferred():
+                        done.errors.extend([] if error is None else [error])
+                        if store is not None:
+                            store.add(row)
+                        done.rows.append(row)
+                if progress is not None:
+                    progress(len(done.rows), len(todo), row)
+        except KeyboardInterrupt:
+            return replace(done, interrupted=True, reused=reused)
+    return replace(done, reused=reused)
 
 
 def _run(
     one: Task, figures: Path | None, tables: Path | None, fetch: bool
 ) -> tuple[ExperimentRow, Exception | None]:
     """The row of one experiment, whatever happens but Ctrl-C, and the error if it failed."""
-    end: ExperimentRow = {"versions": versions(), "key": one.key}
-    empty: ExperimentRow = {"seconds": 0.0, "findings": [], "pictures": []}
     if one.missing and not fetch:
         needs = f"needs {', '.join(one.missing)}: give the folder that holds it with --data"
-        return {**one.identity(), "status": "skipped", **empty, "skipped": needs, **end}, None
+        return one.row("skipped", skipped=needs), None
     clock = Clock()
     try:
         done = one.experiment.run(seed=one.seed, data=one.data, **one.options)
         done = explained(done, seed=one.seed, data=one.data, **one.options)
-        row: ExperimentRow = {
-            **one.identity(),
-            "status": "done",
-            "seconds": done.seconds,
-            "findings": [asdict(finding) for finding in done.findings],
-            "pictures": [picture.name for picture in done.pictures],
-            **end,
-        }
+        found = [asdict(finding) for finding in done.findings]
+        names = [picture.name for picture in done.pictures]
+        row = one.row("done", seconds=done.seconds, findings=found, pictures=names)
         _write_files(row, done, figures, tables)
     except Exception as error:
-        text = (
-            str(error) if isinstance(error, CotenantError) else f"{type(error).__name__}: {error}"
-        )
-        return {
-            **one.identity(),
-            "status": "failed",
-            **empty,
-            "seconds": clock.seconds,
-            "error": text,
-            **end,
-        }, error
+        kind = "" if isinstance(error, CotenantError) else f"{type(error).__name__}: "
+        return one.row("failed", seconds=clock.seconds, error=f"{kind}{error}"), error
     return row, None
 
 
@@ -273,26 +213,18 @@ def _write_files(
         save(done.pictures, figures)
     if tables is not None:
         numbers = [table for picture in done.pictures if (table := picture.table()) is not None]
-        for table in (
-            findings_table(row),
-            *(replace(table, name=f"{table.name}-numbers") for table in numbers),
-        ):
+        numbers = [replace(table, name=f"{table.name}-numbers") for table in numbers]
+        for table in (findings_table(row), *numbers):
             write_text(tables / f"{table.name}.csv", table.csv())
             write_text(tables / f"{table.name}.tex", table.latex())
 
 
 def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> list[Path]:
     """Files that a finished experiment has left if they were asked for when it was run."""
-    drawn = (
-        []
-        if figures is None
-        else [figures / f"{name}.{form}" for name in row["pictures"] for form in ("pdf", "png")]
-    )
-    return (
-        drawn
-        if tables is None
-        else [*drawn, *(tables / f"{row['experiment']}.{form}" for form in ("csv", "tex"))]
-    )
+    drawn = [(name, form) for name in row["pictures"] for form in ("pdf", "png")]
+    told = [(row["experiment"], form) for form in ("csv", "tex")]
+    asked = ((figures, drawn), (tables, told))
+    return [to / f"{name}.{form}" for to, names in asked if to for name, form in names]
 
 
 def _digest(path: Path) -> str:

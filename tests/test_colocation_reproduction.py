@@ -28,14 +28,20 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.papers.cooper import populations
 from cotenant.papers.cooper.attribution import figure_7, figure_8
 from cotenant.papers.cooper.examples import figure_14
-from cotenant.papers.cooper.links import linked, mean_bars
 from cotenant.papers.cooper.measured import fair_co2_claims, gavel_claims
 from cotenant.papers.cooper.performance import box, figure_11
-from cotenant.papers.cooper.populations import POLICIES, SYNTHETIC, Setting, setting
+from cotenant.papers.cooper.populations import (
+    POLICIES,
+    SYNTHETIC,
+    Setting,
+    linked,
+    mean_bars,
+)
 from cotenant.papers.cooper.prediction import figure_12
 from cotenant.papers.cooper.scaling import figure_13
 from cotenant.papers.cooper.stability import figure_9, figure_10
-from cotenant.papers.registry import Finding, experiment_named
+from cotenant.papers.experiment import Finding
+from cotenant.papers.registry import experiment_named
 from cotenant.solvers.roommates import irving
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -115,7 +121,7 @@ def counted(instance: Colocation, pairing: Pairing, alpha: float) -> int:
 
 def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_counts() -> None:
     parts = figure_10(agents=40, draws=3)
-    given = setting(seed=0, agents=40, draws=3)
+    given = Setting(agents=40, draws=3)
     alphas = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
     drawn = chart(parts, "colocation-figure-10")
     for name in POLICIES:
@@ -135,7 +141,7 @@ def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_co
 
 def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
     parts = figure_8(agents=400, draws=1, slack_seconds=0.0)
-    given = setting(seed=0, agents=400, draws=1)
+    given = Setting(agents=400, draws=1)
     people = given.population(0)
     drawn = chart(parts, "colocation-figure-8-correlation").series[0]
     for name in POLICIES:
@@ -158,7 +164,7 @@ def ranked(values: list[float]) -> list[float]:
 
 def test_figure_9_s_shares_are_the_expectation_over_agents_dealt_at_random() -> None:
     parts = figure_9(agents=60, draws=1)
-    given = setting(seed=0, agents=60, draws=1)
+    given = Setting(agents=60, draws=1)
     people = given.population(0)
     before, after = (agents_of(given.paired(name, people, 0)) for name in ("CO", "SMR"))
     improved = 0.0
@@ -287,7 +293,7 @@ def test_the_proved_pairings_bound_every_policy() -> None:
             "mean penalty; above it in points: "
         )
         assert all(float(entry.rpartition("+")[2]) >= 0 for entry in above.split(", "))
-    given = setting(seed=0, agents=120, draws=4)
+    given = Setting(agents=120, draws=4)
     for draw in range(4):
         people = given.population(draw)
         pairing = populations.unblocked(people)
@@ -313,18 +319,14 @@ def test_types_stand_in_order_of_demand_on_every_axis() -> None:
             assert len(demands) == 20
 
 
-def test_long_names_are_cut_only_where_they_stay_different() -> None:
-    given = setting(seed=0, agents=10, draws=1)
-    alike = tuple(f"a very long common beginning {number}" for number in range(20))
-    assert (
-        len(
-            set(
-                Setting(given.base.replace(names=alike), "", "", True, 10, "random", "own", 0).ticks
-            )
-        )
-        == 20
-    )
-    assert all(len(tick) < 25 for tick in given.ticks)
+def test_long_names_are_cut_only_where_they_stay_different(tmp_path: Path) -> None:
+    alike = Colocation(
+        np.full((20, 20), 0.1), np.ones(20), bandwidth=np.ones(20),
+        names=tuple(f"a very long common beginning {number}" for number in range(20)),
+    )  # fmt: skip
+    given = Setting(matrix=written(tmp_path, alike))
+    assert len(set(given.ticks)) == 20
+    assert all(len(tick) < 25 for tick in Setting().ticks)
 
 
 # --- ties, mixes, options -------------------------------------------------------------------------
@@ -352,7 +354,7 @@ def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents(
 def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> (
     None
 ):
-    given = setting(seed=7, agents=200, draws=8)
+    given = Setting(seed=7, agents=200, draws=8)
     alike = own = 0
     for draw in range(8):
         people = given.population(draw)
@@ -382,7 +384,6 @@ def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
         {"order": "best"},
         {"ties": "coin"},
         {"form": "gavel"},
-        {"bandwidth": "b.csv"},
         {"model_seed": -1},
     ],
 )
@@ -404,12 +405,12 @@ def test_figure_13_refuses_sizes_and_policies_it_does_not_know() -> None:
 def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("job,a,b,c,d\na,.1,.2,.3,.1\nb,.3,.1,.2,inf\nc,.2,.3,.1,.2\nd,.1,.1,.1,inf\n")
-    given = setting(seed=0, agents=20, draws=1, matrix=str(path), form="penalty-csv")
-    assert given.base.names == ("a", "b", "c")
+    given = Setting(agents=20, draws=1, matrix=str(path), form="penalty-csv")
+    assert given.types.base.names == ("a", "b", "c")
     assert not given.synthetic
-    assert given.demand.startswith("penalty inflicted")
+    assert given.types.demand.startswith("penalty inflicted")
     assert given.demands.tolist() == pytest.approx([20.0, 20.0, 20.0])
-    assert "without 1 types" in given.note
+    assert "without 1 types" in given.types.note
     with refused(InvalidOption):
         fair_co2_claims()
 

@@ -376,24 +376,21 @@ def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     tmp_path: Path,
 ) -> None:
     """Its methods kept their best answers, and it went on with them."""
-    from cotenant.papers.registry import Experiment
+    from cotenant.papers.experiment import Experiment
+    from cotenant.papers.fuga import PAPER
     from cotenant.papers.run import run_tasks, tasks
 
-    class Stopped(Experiment):
-        def resolve(self) -> Any:
-            def experiment(*, seed: int = 0) -> list[Any]:
-                try:
-                    interrupt()
-                except (KeyboardInterrupt, Exception):
-                    return []
-                finally:
-                    assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-                raise AssertionError("nobody was interrupted")
-
-            return experiment
+    def stopped() -> list[Any]:
+        try:
+            interrupt()
+        except (KeyboardInterrupt, Exception):
+            return []
+        finally:
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        raise AssertionError("nobody was interrupted")
 
     out = tmp_path / "rows.jsonl"
-    two = [Stopped(f"stopped-{number}", "numa", "fig. 9", "", "") for number in range(2)]
+    two = [Experiment(PAPER, f"stopped-{number}", "fig. 9", stopped, "") for number in range(2)]
     done = run_tasks(tasks(two), out=out)
     assert (done.rows, done.interrupted, read_rows(out)) == ([], True, [])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

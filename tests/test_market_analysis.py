@@ -11,7 +11,7 @@ import cotenant
 from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidOption
-from cotenant.papers.registry import Finding
+from cotenant.papers.experiment import Finding
 from cotenant.papers.thesis_market import mechanisms as experiments
 
 DATA = MEASURED / "speedup"

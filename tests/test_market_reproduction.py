@@ -20,13 +20,14 @@ from cotenant.instances.market.instance import Allocation, Market
 from cotenant.instances.market.profile import fractions
 from cotenant.instances.market.workloads import synthetic_fractions, synthetic_profile
 from cotenant.instances.problem import InvalidOption
-from cotenant.papers.registry import NOT_DETERMINED, Finding, experiment_named
+from cotenant.papers.experiment import Finding
+from cotenant.papers.registry import NOT_DETERMINED, experiment_named
 from cotenant.papers.thesis_market import mechanisms as experiments
+from cotenant.papers.thesis_market.incentives import section_3_1_2
 from cotenant.papers.thesis_market.mechanisms import (
     figure_3_11,
     figure_3_12,
     figure_3_13,
-    section_3_1_2,
 )
 from cotenant.papers.thesis_market.profiles import (
     figure_3_3,

@@ -19,7 +19,7 @@ from cotenant.analysis.numa.technology import (
 from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.registry import experiment_named
-from cotenant.papers.thesis_numa import costs
+from cotenant.papers.thesis_numa import costs, migration
 
 PRINTED = {
     "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5,
@@ -126,10 +126,10 @@ def test_the_server_of_figure_4_2_is_counted() -> None:
 @pytest.mark.parametrize("path", costs.PATHS)
 def test_the_reuse_that_gives_a_ratio_is_the_inverse_of_the_curve(path: str) -> None:
     for ratio in (1.2, 1.5, 5.0, 8.0):
-        assert migration_over_remote(path, costs._reuse_at(path, ratio), 1.0)[
+        assert migration_over_remote(path, migration._reuse_at(path, ratio), 1.0)[
             "energy"
         ] == pytest.approx(ratio)  # type: ignore[arg-type]
-    assert costs._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
+    assert migration._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
 
 
 def test_what_section_4_5_3_says_of_migration_is_tested() -> None:

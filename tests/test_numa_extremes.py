@@ -19,7 +19,7 @@ from cotenant.instances.numa import Flow
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
-from cotenant.papers.registry import Finding
+from cotenant.papers.experiment import Finding
 from cotenant.papers.thesis_numa.studies import queues
 from cotenant.papers.thesis_numa.throughput import figure_4_9
 from cotenant.solvers.engines import EngineAnswer, solve_refined

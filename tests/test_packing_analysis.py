@@ -23,8 +23,9 @@ from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
+from cotenant.papers.experiment import Finding
 from cotenant.papers.fuga.cluster import SIZES, claims_6
-from cotenant.papers.registry import EXPERIMENTS, Finding, experiment_named
+from cotenant.papers.registry import EXPERIMENTS, experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of

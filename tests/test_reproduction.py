@@ -22,20 +22,16 @@ from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.papers import registry as papers
 from cotenant.papers.causes import cause, explained, span
-from cotenant.papers.page import PAPER_NAMES, findings, latest, reproduction_pages
+from cotenant.papers.experiment import Copy, Experiment, Finding, Paper, compare, decided
+from cotenant.papers.page import findings, latest, reproduction_pages
 from cotenant.papers.registry import (
     EXPERIMENTS,
     NOT_DETERMINED,
-    SECONDS,
-    Experiment,
-    Finding,
-    compare,
-    decided,
+    TITLES,
     experiment_named,
     experiments_named,
 )
 from cotenant.papers.run import Task, run_tasks, tasks
-from cotenant.papers.variations import Copy
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "reproduction.jsonl"
@@ -77,27 +73,19 @@ def reader(*, seed: int = 0, log: str | None = None) -> list[Finding | Picture]:
     return [compare("what the file holds", "five", text, text == "five")]
 
 
-class Toy(Experiment):
-    """An experiment of this file."""
-
-    def resolve(self) -> Any:
-        return globals()[self.function]
+TOYS = Paper("cooper", TITLES["cooper"], "Cooper", "numa")
+"""The paper that the experiments of this file are of."""
 
 
-def make(name: str, **more: Any) -> Toy:
-    return Toy(f"toy-{name}", "numa", f"Cooper fig. {name}", name, f"the toy called {name}", **more)
+def make(name: str, **more: Any) -> Experiment:
+    what = f"the toy called {name}"
+    return Experiment(TOYS, f"toy-{name}", f"fig. {name}", globals()[name], what, **more)
 
 
 GOOD, OTHER, BROKEN, INTERRUPTED = make("good"), make("other"), make("broken"), make("interrupted")
 READER = make("reader", data=(("log", "traces/log.txt"),))
-SUBSTITUTED = Toy(
-    "toy-sub",
-    "numa",
-    "Cooper fig. 9",
-    "reader",
-    "with a substitute",
-    (("log", "traces/log.txt"),),
-    "nothing",
+SUBSTITUTED = Experiment(
+    TOYS, "toy-sub", "fig. 9", reader, "with a substitute", READER.data, "nothing"
 )
 
 
@@ -129,13 +117,12 @@ def test_without_a_name_the_experiments_and_what_is_not_determined_are_listed() 
 
 
 def test_a_paper_by_its_short_name_is_all_its_experiments_and_names_come_once() -> None:
-    cooper = [one for one in EXPERIMENTS if one.paper == PAPER_NAMES["cooper"]]
-    assert experiments_named(["cooper"], PAPER_NAMES) == cooper
+    cooper = [one for one in EXPERIMENTS if one.paper.name == "cooper"]
+    assert experiments_named(["cooper"]) == cooper
     assert len(cooper) > 5
-    twice = experiments_named([cooper[1].name, "cooper"], PAPER_NAMES)
+    twice = experiments_named([cooper[1].name, "cooper"])
     assert twice == [cooper[1], cooper[0], *cooper[2:]]
-    assert experiments_named(["all"], PAPER_NAMES) == list(EXPERIMENTS)
-    assert set(SECONDS) <= {one.name for one in EXPERIMENTS}
+    assert experiments_named(["all"]) == list(EXPERIMENTS)
 
 
 def test_the_options_of_named_experiments_are_listed_with_their_meanings() -> None:
@@ -338,10 +325,9 @@ def test_every_experiment_has_a_paper_a_place_and_options_for_its_data(
 ) -> None:
     from cotenant.instances.problem.options import accepts
 
-    assert experiment.paper == papers.BEYOND or experiment.place
-    assert (experiment.paper == papers.BEYOND) == experiment.source.startswith("not in")
+    assert (experiment.place == "") == (experiment.paper.name == "beyond")
     for option, file in experiment.data:
-        assert accepts(experiment.resolve(), option)
+        assert accepts(experiment.function, option)
         assert not os.path.isabs(file)
 
 
@@ -376,8 +362,9 @@ def test_the_stored_rows_are_those_of_the_experiments() -> None:
     assert {row["experiment"] for row in stored()} == {one.name for one in EXPERIMENTS}
     for row in rows:
         one = experiment_named(row["experiment"])
-        said = {name: row[name] for name in ("problem", "paper", "place", "what", "source")}
-        assert said == {name: getattr(one, name) for name in said}, one.name
+        said = [row[name] for name in ("problem", "paper", "place", "what", "source")]
+        known = [one.paper.problem, one.paper.title, one.place, one.what, one.source]
+        assert said == known, one.name
         assert row["status"] == "done", f"{one.name}: {row.get('error') or row.get('skipped')}"
 
 
@@ -574,7 +561,7 @@ def test_every_variation_changes_an_option_that_the_experiment_takes(
 
     runs = [changes for ways in experiment.variations.values() for changes in ways.values()]
     assert runs
-    assert all(accepts(experiment.resolve(), name) for changes in runs for name in changes)
+    assert all(accepts(experiment.function, name) for changes in runs for name in changes)
 
 
 @pytest.mark.parametrize(

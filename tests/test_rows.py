@@ -27,9 +27,10 @@ from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidFile, NoSolution
-from cotenant.papers.documents import ExperimentDocument, FindingDocument
+from cotenant.papers.documents import FindingDocument
+from cotenant.papers.experiment import Finding
 from cotenant.papers.page import write_page
-from cotenant.papers.registry import ExperimentRow, Finding, experiment_named
+from cotenant.papers.registry import experiment_named
 from cotenant.papers.run import run_tasks, tasks
 
 TINY = cotenant.read("colocation/tiny")
@@ -270,7 +271,6 @@ def test_a_row_with_something_else_in_a_field_is_refused_by_report_and_by_a_comp
 
 def test_the_documents_of_rows_are_in_step_with_their_types() -> None:
     assert set(RowDocument.model_fields) <= set(Row.__annotations__)
-    assert set(ExperimentDocument.model_fields) == set(ExperimentRow.__annotations__)
     assert set(FindingDocument.model_fields) == {entry.name for entry in fields(Finding)}
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ...analysis.colocation.shapley import interference_game, shapley
-from ...analysis.report.picture import Picture
 from ...solvers.deferred_acceptance import deferred_acceptance
 from ..charts import chart
-from ..registry import Finding, equal
+from ..experiment import Parts, equal
+from . import PAPER
 
 
-def figure_5(*, seed: int = 0) -> list[Finding]:
-    """Three memory-intensive jobs propose to three compute-intensive ones, in rounds (Cooper fig.
-    5).
-
-    Nothing is drawn: `seed` is not looked at.
-    """
+@PAPER.experiment("figure-5", "fig. 5")
+def figure_5() -> Parts:
+    """Stable marriage of three memory- and three compute-intensive jobs, round by round."""
     proposers = np.array([[0, 1, 2], [2, 0, 1], [0, 1, 2]])
     liked = [[1, 2, 0], [2, 0, 1], [1, 0, 2]]  # c1: m2, m3, m1; c2: m3, m1, m2; c3: m2, m1, m3
     score = np.array([[float(row.index(m)) for m in range(3)] for row in liked])
@@ -25,23 +22,19 @@ def figure_5(*, seed: int = 0) -> list[Finding]:
     rejected = ", ".join(
         f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in result.log[0].rejected
     )
-    return [
-        equal("colocations", "m1c2, m2c3, m3c1", matched),
-        equal("rounds", "2", str(result.rounds)),
-        equal("rejected in round 1", "m1 by c1", rejected),
-    ]
+    yield equal("colocations", "m1c2, m2c3, m3c1", matched)
+    yield equal("rounds", "2", str(result.rounds))
+    yield equal("rejected in round 1", "m1 by c1", rejected)
 
 
-def figure_14(*, seed: int = 0) -> list[Finding | Picture]:
-    """Shapley shares of three users' interference (Cooper fig. 14); `seed` is not looked at."""
+@PAPER.experiment("figure-14", "fig. 14", what="Shapley shares of three users' interference")
+def figure_14() -> Parts:
+    """Shapley shares of three users' interference."""
     interference = (1.0, 2.0, 3.0)
     shares = tuple(shapley(interference_game(list(interference)), 3).share.tolist())
-    findings = [
-        equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
-        for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True)
-    ]
-    picture = chart("colocation-figure-14", "Shapley shares of three users' interference", "user",
+    for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True):
+        yield equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
+    yield chart("colocation-figure-14", "Shapley shares of three users' interference", "user",
         "penalty", {"interference contributed": interference, "Shapley share": shares},
-        x=[f"user {name}" for name in "ABC"], words="The shares rise with the interference.",
-    )  # fmt: skip
-    return [*findings, picture]
+        x=[f"user {name}" for name in "ABC"],
+        words="The shares rise with the interference.")  # fmt: skip

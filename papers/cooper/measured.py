@@ -7,102 +7,80 @@ holds on one only, it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from ...analysis.report.picture import Chart, Picture
-from ...baselines.colocation import Ties
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.options import accepts
-from ..registry import Finding, experiment
+from ..experiment import Finding, Parts, Variations, draws, each
+from . import PAPER
 from .attribution import figure_7, figure_8
-from .performance import AS_WELL, figure_11
-from .populations import Gpu, Order
+from .performance import WITHIN, figure_11
+from .populations import AS_WELL, FAIR_CO2, GAVEL, MAJORITY, Setting, readings
 from .prediction import figure_12
 from .scaling import figure_13
 from .stability import LARGE_MAJORITY, figure_9, figure_10
 
-_FIGURES: dict[str, Callable[..., list[Finding | Picture]]] = {
+_FIGURES = {
     "fig. 7": figure_7, "fig. 8": figure_8, "fig. 9": figure_9, "fig. 10": figure_10,
-    "fig. 11": figure_11,
-    "fig. 12": figure_12, "fig. 13": figure_13,
+    "fig. 11": figure_11, "fig. 12": figure_12, "fig. 13": figure_13,
 }  # fmt: skip
-_SIZED = ("fig. 7", "fig. 8", "fig. 9", "fig. 10", "fig. 11", "fig. 12")
 _DRAWN = ("colocation-figure-8-correlation", "colocation-figure-10", "colocation-figure-12")
+_SERVERS, _GPUS = Setting(draws=5, form="fair-co2"), Setting(draws=5, form="gavel")
+_PLACE = "figs. 7 to 13, on other penalties"
+_OPEN: Variations = {**draws(draws=3), **readings(draws=3)}
+_WORDS: Variations = {**MAJORITY, **AS_WELL}
 
 
+@PAPER.experiment(
+    "fair-co2", _PLACE, data=(("matrix", FAIR_CO2),), seconds=120, variations={**_OPEN, **_WORDS},
+    hide=("form", "gpu", "model_seed"),
+    what="the claims of figures 7 to 13 on the run times that Fair-CO2 measured (-o matrix=)",
+)  # fmt: skip
 def fair_co2_claims(
     *,
-    seed: int = 0,
-    matrix: str | None = None,
-    bandwidth: str | None = None,
-    agents: int = 1000,
-    draws: int = 5,
-    order: Order = "random",
-    ties: Ties = "own",
+    given: Setting = _SERVERS,
     majority: float = LARGE_MAJORITY,
-    as_well: float = AS_WELL,
-) -> list[Finding | Picture]:
-    """On the run times of 15 workloads in pairs on a server (Fair-CO2, ISCA 2025; `cotenant fetch
-    fair-co2`).
+    as_well: float = WITHIN,
+) -> Parts:
+    """The claims on the run times of 15 workloads in pairs on a server (Fair-CO2, ISCA 2025;
+    `cotenant fetch fair-co2`).
 
     Parameters
     ----------
-    matrix : path of the run-time matrix.
-    bandwidth : path of a CSV file with the jobs' bandwidths; without it contentious is who makes
-        others lose most.
-    agents, draws : of a population, and how many; fewer draws than in the figures' own entries,
-        which take the same options.
-    order, ties, majority, as_well : as of the figures.
+    given : see `Setting`; fewer draws than in the figures' own entries.
+    majority, as_well : as of `stability.figure_9` and `performance.figure_11`.
     """
-    readings = {"order": order, "ties": ties, "majority": majority, "as_well": as_well}
-    return _claims(
-        "colocation-fair-co2",
-        seed,
-        matrix,
-        agents,
-        draws,
-        form="fair-co2",
-        bandwidth=bandwidth,
-        **readings,
-    )
+    yield from _claims("colocation-fair-co2", given, majority=majority, as_well=as_well)
 
 
+@PAPER.experiment(
+    "gavel", _PLACE, data=(("matrix", GAVEL),), seconds=240,
+    variations={**_OPEN, "the GPU": each("gpu", "k80", "v100"), **_WORDS},
+    hide=("form", "model_seed"),
+    what="the claims of figures 7 to 13 on the throughputs that Gavel measured of training jobs "
+    "sharing a GPU (-o matrix=)",
+)  # fmt: skip
 def gavel_claims(
     *,
-    seed: int = 0,
-    matrix: str | None = None,
-    gpu: Gpu = "p100",
-    agents: int = 1000,
-    draws: int = 5,
-    order: Order = "random",
-    ties: Ties = "own",
+    given: Setting = _GPUS,
     majority: float = LARGE_MAJORITY,
-    as_well: float = AS_WELL,
-) -> list[Finding | Picture]:
-    """On the throughputs of training jobs in pairs on a GPU (Gavel, OSDI 2020).
+    as_well: float = WITHIN,
+) -> Parts:
+    """The claims on the throughputs of training jobs in pairs on a GPU (Gavel, OSDI 2020).
 
     Parameters
     ----------
-    matrix : path of Gavel's throughput table.
-    gpu : which of its GPUs.
-    agents, draws : of a population, and how many; fewer draws than in the figures' own entries,
-        which take the same options.
-    order, ties, majority, as_well : as of the figures.
+    given : see `Setting`; fewer draws than in the figures' own entries.
+    majority, as_well : as of `stability.figure_9` and `performance.figure_11`.
     """
-    readings = {"order": order, "ties": ties, "majority": majority, "as_well": as_well}
-    return _claims(
-        "colocation-gavel", seed, matrix, agents, draws, form="gavel", gpu=gpu, **readings
-    )
+    yield from _claims("colocation-gavel", given, majority=majority, as_well=as_well)
 
 
-@experiment
-def _claims(
-    name: str, seed: int, matrix: str | None, agents: int, draws: int, **source: Any
-) -> Iterator[Finding | Picture]:
+def _claims(name: str, given: Setting, **readings: float) -> Parts:
     """What each figure claims, and the three pictures that tell most."""
-    if matrix is None:
+    if given.matrix is None:
         raise InvalidOption(
             f"{name} needs measured penalties; give -o matrix=PATH, your copy of them, or --data "
             "FOLDER, which holds it as `cotenant reproduce --list` says"
@@ -110,26 +88,16 @@ def _claims(
     pictures: list[Picture] = []
     ran_on: dict[str, Finding] = {}
     for place, figure in _FIGURES.items():
-        sized = {"agents": agents} if place in _SIZED else {"largest": max(agents, 20), "proved": 0}
-        taken = {
-            name: value
-            for name, value in ({"slack_seconds": 0.0} | source).items()
-            if accepts(figure, name)
-        }
-        for part in figure(
-            seed=seed,
-            draws=draws if place != "fig. 13" else 4 * draws,
-            matrix=matrix,
-            **sized,
-            **taken,
-        ):
-            if isinstance(part, Chart):
-                if part.name in _DRAWN:
-                    pictures.append(replace(part, name=part.name.replace("colocation", name, 1)))
-            elif isinstance(part, Finding):
-                if part.verdict != "not in the paper":
-                    yield replace(part, what=f"{place}: {part.what}")
-                elif part.what == "what this ran on":
-                    ran_on[part.ours] = part
+        more: dict[str, Any] = {"slack_seconds": 0.0} | readings
+        more = {option: value for option, value in more.items() if accepts(figure, option)}
+        if figure is figure_13:
+            more |= {"largest": max(given.agents, 20), "proved": 0, "draws": 4 * given.draws}
+        for part in figure(given=given, **more):
+            if isinstance(part, Chart) and part.name in _DRAWN:
+                pictures.append(replace(part, name=part.name.replace("colocation", name, 1)))
+            elif isinstance(part, Finding) and part.verdict != "not in the paper":
+                yield replace(part, what=f"{place}: {part.what}")
+            elif isinstance(part, Finding) and part.what == "what this ran on":
+                ran_on[part.ours] = part
     yield from ran_on.values()
     yield from pictures

@@ -1,4 +1,5 @@
-"""What Cooper's evaluation runs on: populations of jobs, the five policies, and proved pairings.
+"""What Cooper's evaluation runs on: populations of jobs, the five policies, and proved pairings;
+and what it measures of them: whether penalty follows demand.
 
 The papers' measured 20 x 20 penalties were never published. The contention model of
 `instances.colocation.workloads` stands in for them, and any measured matrix can be given in its
@@ -7,25 +8,27 @@ place; every experiment says which it ran on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Literal, cast
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from ...analysis.colocation.metrics import attribution
 from ...baselines.colocation import Ties
 from ...catalog import functions
 from ...instances.colocation.formats import fair_co2, gavel, penalty_csv, slowdown_csv
 from ...instances.colocation.generators import Mix, mixed_counts
 from ...instances.colocation.instance import Colocation, Floats, Pairing
+from ...instances.colocation.objective import type_penalties
 from ...instances.colocation.workloads import WORKLOADS, ContentionModel
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.colocation import find_stable, optimal
 from ...solvers.outcome import Status
-from ..given import Figure, Yields, given_by
+from ..experiment import Copy, Variations, draws, each
 
 Order = Literal["index", "random"]
 Gpu = Literal["k80", "p100", "v100"]
@@ -39,42 +42,104 @@ POLICIES = (*CONVENTIONAL, *STABLE)
 LEAST = "least penalty, proved"
 UNBLOCKED = "no blocking pair, proved"
 
-_LONG = 16
-
 SYNTHETIC = "synthetic penalties: the papers' measured matrix was never published"
+FAIR_CO2 = "interference/fairco2_runtime_colocation_matrix.csv"
+GAVEL = "interference/gavel_pairs.json"
+
+_LONG = 16
+SIGNIFICANT = 0.05
+
+Rows = list[tuple[Colocation, Pairing]]
+"""Populations, each with a pairing of it."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What populations are drawn from.
-
-    Attributes
-    ----------
-    base : the types, their penalties and demands; its counts are not looked at.
-    demand : what the demand is, with its unit, for an axis.
-    note : which penalties these are.
-    synthetic : whether they come from the contention model.
-    agents : of each population.
-    order : in which GR's tasks come. The papers draw agents at random, so "random" is their order.
-    ties : how SR's agents rank co-runners that cost the same, see `roommates`. The papers' agents
-        rank each other one by one, so "own" is their reading.
-    seed : of the draws.
+class Types(NamedTuple):
+    """Types of jobs, what their demand is (with its unit, for an axis), and which penalties these
+    are; the counts of `base` are not looked at.
     """
 
     base: Colocation
     demand: str
     note: str
-    synthetic: bool
-    agents: int
-    order: Order
-    ties: Ties
-    seed: int
+
+
+@validate_options
+@dataclass(frozen=True)
+class Setting:
+    """What populations are drawn from, and how policies pair them.
+
+    Attributes
+    ----------
+    seed : of the populations and of the policies' own draws.
+    agents, draws : size of a population, even, since everyone is paired, and how many populations.
+    order : in which GR's tasks come. The papers draw agents at random, so "random" is their order.
+    ties : how SR's agents rank co-runners that cost the same. The papers' agents
+        rank each other one by one, so "own" is their reading.
+    matrix : path of measured penalties, in place of the contention model.
+    form : how that file is read: a cotenant instance, or a foreign format of `cotenant convert`.
+        Without bandwidths a job counts as the more contentious the more it makes the others lose,
+        mean over co-runners.
+    gpu : which of Gavel's tables.
+    model_seed : of the contention model; another seed, another matrix.
+
+    Raises
+    ------
+    InvalidOption
+        A number out of range, or a form without a matrix.
+    InvalidFile
+        A file that cannot be read.
+
+    Notes
+    -----
+    Types that may not share with every other one are left out, the one with the most forbidden
+    partners first: a population drawn at random could otherwise have no pairing.
+    """
+
+    seed: int = 0
+    agents: int = 1000
+    draws: Annotated[int, AtLeast(1, "the number of populations")] = 10
+    order: Order = "random"
+    ties: Ties = "own"
+    matrix: str | None = None
+    form: Form = "instance"
+    gpu: Gpu = "p100"
+    model_seed: Annotated[int, AtLeast(0)] = 2017
+
+    def __post_init__(self) -> None:
+        if self.agents < 2 or self.agents % 2:
+            raise InvalidOption(
+                f"agents is {self.agents}; expected an even number, 2 or more, since everyone is "
+                "paired"
+            )
+
+    @cached_property
+    def types(self) -> Types:
+        """The types of jobs, read or made."""
+        demand = "memory bandwidth [GB/s]"
+        if self.matrix is None:
+            if self.form != "instance":
+                raise InvalidOption(f"form={self.form} describes a matrix; give matrix=PATH too")
+            return Types(_synthetic(self.model_seed), demand, SYNTHETIC)
+        base, left_out = _sharing(_read(self.matrix, self.form, self.gpu))
+        note = f"measured penalties: {base.source or base.name}"
+        if left_out:
+            note += f"; without {left_out} types that may not share with all others"
+        if base.bandwidth is None:
+            demand = "penalty inflicted on others, mean [%]"
+            base = base.replace(bandwidth=np.maximum(100 * base.penalty.mean(axis=0), 0.0))
+            note += "; without bandwidths, contentious is who makes others lose most"
+        return Types(base, demand, note)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the penalties come from the contention model."""
+        return self.matrix is None
 
     @property
     def demands(self) -> Floats:
         """(T,) of the types."""
-        assert self.base.bandwidth is not None
-        return self.base.bandwidth
+        assert self.types.base.bandwidth is not None
+        return self.types.base.bandwidth
 
     @property
     def ascending(self) -> list[int]:
@@ -84,16 +149,13 @@ class Setting:
     @property
     def ticks(self) -> tuple[str, ...]:
         """Names with demands, by increasing demand; long ones cut where they stay different."""
-        names = [(self.base.names[kind], f"{self.demands[kind]:.3g}") for kind in self.ascending]
-        short = tuple(
-            f"{name if len(name) <= _LONG else name[: _LONG - 1] + '…'} {demand}"
-            for name, demand in names
+        names = [self.types.base.names[kind] for kind in self.ascending]
+        cut = [name if len(name) <= _LONG else name[: _LONG - 1] + "…" for name in names]
+        demands = [f"{self.demands[kind]:.3g}" for kind in self.ascending]
+        full, short = (
+            tuple(map(" ".join, zip(said, demands, strict=True))) for said in (names, cut)
         )
-        return (
-            short
-            if len(set(short)) == len(short)
-            else tuple(f"{name} {demand}" for name, demand in names)
-        )
+        return short if len(set(short)) == len(short) else full
 
     def population(
         self, draw: int, *, agents: int | None = None, mix: Mix = "uniform"
@@ -101,95 +163,47 @@ class Setting:
         """The population of that number: jobs drawn with replacement by the mix."""
         number = self.agents if agents is None else agents
         rng = np.random.default_rng([self.seed, draw, number])
-        return self.base.replace(
-            count=mixed_counts(self.demands, number, mix, rng), name=f"{mix}-{number}-draw-{draw}"
-        )
+        count = mixed_counts(self.demands, number, mix, rng)
+        return self.types.base.replace(count=count, name=f"{mix}-{number}-draw-{draw}")
+
+    def populations(self, **more: Any) -> list[Colocation]:
+        """All of them, see `population`."""
+        return [self.population(draw, **more) for draw in range(self.draws)]
 
     def paired(self, name: str, population: Colocation, draw: int) -> Pairing:
         """What a policy does with a population; its own draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
-        return policy(
-            population, rng=np.random.default_rng([self.seed, draw, POLICIES.index(name)])
-        )
+        rng = np.random.default_rng([self.seed, draw, POLICIES.index(name)])
+        return policy(population, rng=rng)
 
 
-@validate_options
-def setting(
-    *,
-    seed: int,
-    agents: int,
-    draws: Annotated[int, AtLeast(1, "the number of populations")],
-    order: Order = "random",
-    ties: Ties = "own",
-    matrix: str | None = None,
-    form: Form = "instance",
-    bandwidth: str | None = None,
-    gpu: Gpu = "p100",
-    model_seed: Annotated[int, AtLeast(0)] = 2017,
-) -> Setting:
-    """What an experiment runs on.
+EVALUATION = Setting()
+"""The evaluation's own populations, ten of a thousand agents."""
 
-    Parameters
-    ----------
-    seed : of the populations and of the policies' own draws.
-    agents, draws : size and number of populations, checked here; agents is even, since everyone is
-        paired.
-    order, ties : in which order GR's tasks come, and how SR's agents rank equals.
-    matrix : path of measured penalties, in place of the contention model.
-    form : how that file is read: a cotenant instance, or a foreign format of `cotenant convert`.
-    bandwidth : path of a CSV file with the demands of the matrix's jobs: name, GB/s. Without
-        demands a job counts as the more contentious the more it makes the others lose, mean over
-        co-runners.
-    gpu : which of Gavel's tables.
-    model_seed : of the contention model; another seed, another matrix.
 
-    Raises
-    ------
-    InvalidOption
-        A number out of range, or a bandwidth or form without a matrix.
-    InvalidFile
-        A file that cannot be read.
-
-    Notes
-    -----
-    Types that may not share with every other one are left out, the one with the most forbidden
-    partners first: a population drawn at random could otherwise have no pairing.
+def penalties(**shorter: Any) -> Variations:
+    """What Cooper leaves open of its populations: other draws, and other penalties, since theirs
+    are unpublished; `shorter` are options that make such a run take less time.
     """
-    if agents < 2 or agents % 2:
-        raise InvalidOption(
-            f"agents is {agents}; expected an even number, 2 or more, since everyone is paired"
-        )
-    if matrix is None:
-        if bandwidth is not None or form != "instance":
-            raise InvalidOption("form and bandwidth describe a matrix; give matrix=PATH too")
-        return Setting(
-            _synthetic(model_seed),
-            "memory bandwidth [GB/s]",
-            SYNTHETIC,
-            True,
-            agents,
-            order,
-            ties,
-            seed,
-        )
-    base, left_out = _sharing(_read(matrix, form, bandwidth, gpu))
-    note = f"measured penalties: {base.source or base.name}"
-    if left_out:
-        note += f"; without {left_out} types that may not share with all others"
-    demand = "memory bandwidth [GB/s]"
-    if base.bandwidth is None:
-        demand = "penalty inflicted on others, mean [%]"
-        inflicted = np.maximum(100 * base.penalty.mean(axis=0), 0.0)
-        base = base.replace(bandwidth=inflicted)
-        note += "; without bandwidths, contentious is who makes others lose most"
-    return Setting(base, demand, note, False, agents, order, ties, seed)
+    measured = {
+        "Fair-CO2's": {"matrix": Copy(FAIR_CO2), "form": "fair-co2"},
+        "Gavel's": {"matrix": Copy(GAVEL), "form": "gavel"},
+    }
+    ways = {**each("model_seed", 1, 2, 3), **measured}
+    return {
+        **draws(**shorter),
+        "the penalties": {how: {**changes, **shorter} for how, changes in ways.items()},
+    }
 
 
-def on_setting(
-    *, draws: int, agents: int = 1000, fixed: Collection[str] = ()
-) -> Callable[[Yields], Figure]:
-    """Make an experiment of a function of a Setting, see `given_by`; `draws` is handed on too."""
-    return given_by(setting, {"seed": 0, "agents": agents, "draws": draws}, fixed)
+def readings(**shorter: Any) -> Variations:
+    """What Cooper does not say: the order of GR's tasks, how SR's agents rank equals."""
+    order, ties = each("order", "index", **shorter), each("ties", "index", **shorter)
+    return {"the order of GR's tasks": order, "how SR ranks equals": ties}
+
+
+MAJORITY: Variations = {"what a large majority is": {"more than half": {"majority": 0.5}}}
+AS_WELL: Variations = {"what as well is": {"5 %, as in the abstract": {"as_well": 0.05}}}
 
 
 def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[..., Pairing]]:
@@ -212,6 +226,64 @@ def unblocked(population: Colocation) -> Pairing | None:
     return cast("Pairing | None", outcome.solution)
 
 
+def all_unblocked(populations: Iterable[Colocation]) -> Rows:
+    """The populations that have an unblocked pairing, each with that of least mean penalty."""
+    found = [(entry, unblocked(entry)) for entry in populations]
+    return [(entry, answer) for entry, answer in found if answer is not None]
+
+
+def mean_bars(rows: Rows) -> Floats:
+    """(T,) mean penalty of each type over the populations it occurs in; NaN without any."""
+    table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
+    present = ~np.isnan(table)
+    total, number = np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
+    """Spearman's coefficient over the types that occur, and whether it is a link: one that chance
+    would give in fewer than 5 % of cases (one-sided). Cooper speaks of jobs whose "ranked
+    penalties are unrelated to ranked demands" and gives no test; this one is ours.
+
+    Parameters
+    ----------
+    bars, demand : (T,) penalties, NaN for a type that does not occur, and demands.
+    """
+    from scipy.stats import spearmanr
+
+    there = ~np.isnan(bars)
+    value, against = np.round(bars[there], 12), demand[there]
+    if len(value) < 3 or len(np.unique(value)) < 2 or len(np.unique(against)) < 2:
+        return 0.0, False
+    test = spearmanr(value, against, alternative="greater")
+    return float(test.statistic), bool(test.pvalue < SIGNIFICANT)
+
+
+def correlations(rows: Rows) -> Floats:
+    """One rank correlation per population; those where it is not defined are left out."""
+    found = [attribution(population, pairing) for population, pairing in rows]
+    return np.array([value for value in found if value is not None])
+
+
+def spread(values: Floats) -> str:
+    """Mean and deviation over populations, for a cell."""
+    if not len(values):
+        return "not defined"
+    return f"{values.mean():.2f} ± {values.std():.2f} over {len(values)} populations"
+
+
+def within_deviation(
+    samples: Mapping[Any, Floats],
+) -> tuple[dict[Any, float], tuple[list[float], list[float]]]:
+    """The means of samples, and the ends of an interval of one standard deviation about each."""
+    mean = {name: float(values.mean()) for name, values in samples.items()}
+    low, high = (
+        [mean[name] + sign * float(values.std()) for name, values in samples.items()]
+        for sign in (-1, 1)
+    )
+    return mean, (low, high)
+
+
 def listed(
     values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, unit: str = ""
 ) -> str:
@@ -231,7 +303,7 @@ def _synthetic(model_seed: int) -> Colocation:
     )
 
 
-def _read(path: str, form: Form, bandwidth: str | None, gpu: Gpu) -> Colocation:
+def _read(path: str, form: Form, gpu: Gpu) -> Colocation:
     """Two agents of each type: every entry is looked at; forbidden pairs come later."""
     if form == "instance":
         given = read(path)
@@ -239,26 +311,17 @@ def _read(path: str, form: Form, bandwidth: str | None, gpu: Gpu) -> Colocation:
             raise InvalidOption(
                 f"matrix={path} holds a {given.problem} instance; expected colocation"
             )
-        if bandwidth is not None:
-            raise InvalidOption("bandwidth is for foreign formats; an instance file holds its own")
         return given.replace(count=np.full(given.types, 2), machines=np.inf, unpaired=None)
     if form == "gavel":
-        if bandwidth is not None:
-            raise InvalidOption(
-                "bandwidth is not for form=gavel; its jobs share GPUs, not memory systems"
-            )
         return gavel(path, gpu=gpu, copies=2, machines=np.inf)
     reader = {"fair-co2": fair_co2, "penalty-csv": penalty_csv, "slowdown-csv": slowdown_csv}[form]
-    return reader(path, copies=2, machines=np.inf, bandwidth=bandwidth)
+    return reader(path, copies=2, machines=np.inf)
 
 
 def _sharing(given: Colocation) -> tuple[Colocation, int]:
     """The types that may all share with each other, and how many are left out."""
     kept = np.arange(given.types)
-    while True:
-        forbidden = ~given.allowed[np.ix_(kept, kept)]
-        if not forbidden.any():
-            break
+    while (forbidden := ~given.allowed[np.ix_(kept, kept)]).any():
         # On equal numbers the last type goes, so that the answer does not depend on anything else.
         worst = len(kept) - 1 - int(np.argmax(forbidden.sum(axis=1)[::-1]))
         kept = np.delete(kept, worst)
@@ -267,11 +330,12 @@ def _sharing(given: Colocation) -> tuple[Colocation, int]:
             f"only {len(kept)} types of the matrix may all share with each other; expected 3 "
             "or more"
         )
-    bandwidth = None if given.bandwidth is None else given.bandwidth[kept]
-    names = tuple(given.names[kind] for kind in kept.tolist())
     only = Colocation(
-        penalty=given.penalty[np.ix_(kept, kept)], count=np.full(len(kept), 2), bandwidth=bandwidth,
-        names=names,
-        name=given.name, source=given.source,
-    )  # fmt: skip
+        penalty=given.penalty[np.ix_(kept, kept)],
+        count=np.full(len(kept), 2),
+        bandwidth=None if given.bandwidth is None else given.bandwidth[kept],
+        names=tuple(given.names[kind] for kind in kept.tolist()),
+        name=given.name,
+        source=given.source,
+    )
     return only, given.types - len(kept)

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...analysis.colocation.metrics import attribution
-from ...analysis.colocation.prediction import Accuracy, accuracy_curve, predicted_instance
-from ...analysis.report.picture import Chart, Picture
-from ...instances.colocation.instance import Floats
+from ...analysis.colocation.prediction import accuracy_curve, predicted_instance
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import blocking_pairs
 from ..charts import chart
-from ..registry import Finding, addition, compare
-from .populations import Setting, on_setting
+from ..experiment import Finding, Parts, addition, compare
+from . import PAPER
+from .populations import Setting, penalties
 
 PRINTED = {0.25: 0.83, 0.75: 0.95}
 """Share sampled -> share of preferences predicted correctly (section VI.C)."""
@@ -25,97 +24,42 @@ QUICKLY = 2.0
 """Error falls quickly where it falls at least so many times as fast as where it falls slowly."""
 SAME = 1.5
 """Blocking pairs are as many as before up to this factor."""
+_FIVE = Setting(draws=5)
 _SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9)
 
 
-@on_setting(draws=5, fixed=("order",))
-def figure_12(given: Setting, *, repeats: int = 30, draws: int) -> Iterator[Finding | Picture]:
-    """Share of preferences predicted correctly (eq. 2) against the share of colocations sampled.
+@PAPER.experiment(
+    "figure-12", "fig. 12, thesis fig. 2.16", seconds=30, variations=penalties(), hide=("order",)
+)
+def figure_12(*, given: Setting = _FIVE, repeats: int = 30) -> Parts:
+    """Preferences predicted from a sample, and stable policies run on the prediction.
 
     Parameters
     ----------
+    given : see `Setting`; stable policies run on predicted penalties of its populations.
     repeats : samples drawn for each share; the papers do not say how many.
-    agents, draws : of the populations on which stable policies are run on predicted penalties.
-    ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    curve = accuracy_curve(
-        given.base, _SHARES, repeats=repeats, rng=np.random.default_rng(given.seed)
-    )
+    # 1. The share of preferences predicted correctly (eq. 2) against the share sampled.
+    rng = np.random.default_rng(given.seed)
+    curve = accuracy_curve(given.types.base, _SHARES, repeats=repeats, rng=rng)
     points = {point.fraction: point for point in curve.points}
     for share, paper in PRINTED.items():
-        point = points[share]
-        ours = f"{100 * point.mean:.1f} % ± {100 * point.deviation:.1f}"
-        note = (
-            f"mean and deviation over {repeats} samples of our filter (recommenderlab's "
-            "formulas are not in the text)"
-        )
-        what = f"preferences right with {100 * share:.0f} % sampled"
-        yield compare(what, f"{100 * paper:.0f} %", ours, abs(point.mean - paper) <= WITHIN,
-            f"{note}; within 3 points")  # fmt: skip
-    yield _fall(points)
-    yield from _desiderata(given, draws)
-    yield addition("what this ran on", given.note)
-    yield _accuracy_chart(points, given)
-
-
-def _fall(points: dict[float, Accuracy]) -> Finding:
-    """Section IV.A: error too high at 20 %, falls quickly with 25 %, slowly beyond 30 %."""
+        mean, deviation = points[share].mean, points[share].deviation
+        yield compare(f"preferences right with {100 * share:.0f} % sampled", f"{100 * paper:.0f} %",
+            f"{100 * mean:.1f} % ± {100 * deviation:.1f}", abs(mean - paper) <= WITHIN,
+            f"mean and deviation over {repeats} samples of our filter (recommenderlab's formulas "
+            "are not in the text); within 3 points")  # fmt: skip
+    # 2. Section IV.A: error too high at 20 %, falls quickly with 25 %, slowly beyond 30 %.
     quick = (points[0.25].mean - points[0.2].mean) / 5
     slow = (points[0.5].mean - points[0.3].mean) / 20
-    ours = (
+    yield compare("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes",
         f"{100 * quick:.2f} points of accuracy per point sampled from 20 to 25 %, "
-        f"{100 * slow:.2f} from 30 to 50 %"
-    )
-    holds = quick >= QUICKLY * slow
-    return compare("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes", ours,
-        holds, "quickly: twice as fast")  # fmt: skip
-
-
-def _desiderata(given: Setting, draws: int) -> Iterator[Finding]:
-    """Stable policies on penalties predicted from a quarter, judged on the true ones."""
+        f"{100 * slow:.2f} from 30 to 50 %", quick >= QUICKLY * slow,
+        "quickly: twice as fast")  # fmt: skip
+    # 3. Stable policies, and the curve.
     for name in ("SMR", "SR"):
-        table: dict[str, list[tuple[float, float, float]]] = {"known": [], "predicted": []}
-        for draw in range(draws):
-            truth = given.population(draw)
-            guess = predicted_instance(truth, 0.25, np.random.default_rng([given.seed, draw]))
-            for what, seen in (("known", truth), ("predicted", guess)):
-                pairing = given.paired(name, seen, draw)
-                rank = attribution(truth, pairing)
-                blocking = blocking_pairs(truth, pairing).count
-                table[what].append(
-                    (
-                        float("nan") if rank is None else rank,
-                        float(blocking),
-                        mean_penalty(truth, pairing),
-                    )
-                )
-        known, predicted = (np.array(table[what]) for what in ("known", "predicted"))
-        yield from _compared(name, known, predicted)
-
-
-def _compared(name: str, known: Floats, predicted: Floats) -> list[Finding]:
-    rank = [
-        float(np.nanmean(values[:, 0])) if np.isfinite(values[:, 0]).any() else float("nan")
-        for values in (known, predicted)
-    ]
-    blocking = [float(np.median(values[:, 1])) for values in (known, predicted)]
-    penalty = [float(values[:, 2].mean()) for values in (known, predicted)]
-    expected = "the same with oracular knowledge and with 25 % sampled"
-    fair, stable = rank[1] >= rank[0] - 0.1, blocking[1] <= SAME * max(blocking[0], 1.0)
-    return [
-        compare(f"{name}, fair attribution (rank correlation)", expected,
-            f"{rank[0]:.2f} known, {rank[1]:.2f} predicted", fair,
-            "the same: lower by at most 0.1"),
-        compare(f"{name}, stability (median blocking pairs)", expected,
-            f"{blocking[0]:.0f} known, {blocking[1]:.0f} predicted", stable,
-            "the same: at most half as many again; one wrong order counts for every agent of "
-            "a type"),
-        addition(f"{name}, mean penalty",
-            f"{100 * penalty[0]:.2f} % known, {100 * penalty[1]:.2f} % predicted"),
-    ]  # fmt: skip
-
-
-def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:
+        yield from _on_prediction(name, given)
+    yield addition("what this ran on", given.types.note)
     rows = {
         "ours": {100 * share: 100 * point.mean for share, point in points.items()},
         "printed in the paper": {100 * share: 100 * value for share, value in PRINTED.items()},
@@ -124,8 +68,41 @@ def _accuracy_chart(points: dict[float, Accuracy], given: Setting) -> Chart:
         [100 * (point.mean + sign * point.deviation) for point in points.values()]
         for sign in (-1, 1)
     )
-    return chart("colocation-figure-12",
+    yield chart("colocation-figure-12",
         "Preferences predicted correctly by share of colocations sampled", "sampled [%]",
         "preferences right [%]", rows, style="line+points",
         styles={"printed in the paper": "points"}, ends={"ours": (low, high)},
-        note=f"intervals: one standard deviation over samples; {given.note}")  # fmt: skip
+        note=f"intervals: one standard deviation over samples; {given.types.note}")  # fmt: skip
+
+
+def _on_prediction(name: str, given: Setting) -> Iterator[Finding]:
+    """A stable policy on penalties predicted from a quarter, judged on the true ones."""
+    known, predicted = np.empty((given.draws, 3)), np.empty((given.draws, 3))
+    for draw, truth in enumerate(given.populations()):
+        guess = predicted_instance(truth, 0.25, np.random.default_rng([given.seed, draw]))
+        for table, seen in ((known, truth), (predicted, guess)):
+            pairing = given.paired(name, seen, draw)
+            rank, blocking = attribution(truth, pairing), blocking_pairs(truth, pairing).count
+            rank = np.nan if rank is None else rank
+            table[draw] = rank, blocking, mean_penalty(truth, pairing)
+    ranks, blockings, means = zip(
+        *(
+            (
+                float(np.nanmean(table[:, 0])) if np.isfinite(table[:, 0]).any() else np.nan,
+                float(np.median(table[:, 1])),
+                100 * float(table[:, 2].mean()),
+            )
+            for table in (known, predicted)
+        ),
+        strict=True,
+    )
+    expected = "the same with oracular knowledge and with 25 % sampled"
+    yield compare(f"{name}, fair attribution (rank correlation)", expected,
+        f"{ranks[0]:.2f} known, {ranks[1]:.2f} predicted", ranks[1] >= ranks[0] - 0.1,
+        "the same: lower by at most 0.1")  # fmt: skip
+    yield compare(f"{name}, stability (median blocking pairs)", expected,
+        f"{blockings[0]:.0f} known, {blockings[1]:.0f} predicted",
+        blockings[1] <= SAME * max(blockings[0], 1.0),
+        "the same: at most half as many again; one wrong order counts for every agent of a "
+        "type")  # fmt: skip
+    yield addition(f"{name}, mean penalty", f"{means[0]:.2f} % known, {means[1]:.2f} % predicted")

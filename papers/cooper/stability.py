@@ -6,27 +6,30 @@ The figures are drawings; the sentences about them are what can be compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 import numpy as np
 
 from ...analysis.colocation.satisfaction import Coupling, Satisfaction, satisfaction
-from ...analysis.report.picture import Chart, Picture
 from ...baselines.colocation import Ties, roommate_lists
-from ...instances.colocation.instance import Colocation, Floats, Pairing
+from ...instances.colocation.instance import Floats
 from ...instances.colocation.stability import blocking_pairs
 from ...solvers.roommates import irving
 from ..charts import chart
-from ..registry import Finding, addition, compare
+from ..experiment import Finding, Parts, addition, compare, each
+from . import PAPER
 from .populations import (
     CONVENTIONAL,
+    EVALUATION,
+    MAJORITY,
     POLICIES,
     STABLE,
     UNBLOCKED,
     Setting,
     listed,
-    on_setting,
+    penalties,
+    readings,
     unblocked,
 )
 
@@ -37,81 +40,107 @@ _COMPARED: dict[Coupling, str] = {
     "random": "those of one type dealt their places at random",
     "sorted": "those of one type in order of penalty, -o coupling=sorted",
 }
+_FIFTY = Setting(draws=50)
 _ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
+_TIES: dict[Ties, str] = {
+    "own": "every agent ranking equals on its own",
+    "index": "all agents ranking equals alike, by index",
+}
+_CROWDED = (
+    "CO and SMP put every undemanding job beside a demanding one; any two undemanding "
+    "jobs would rather share"
+)
 
 
-@on_setting(draws=10)
+@PAPER.experiment(
+    "figure-9", "fig. 9, thesis fig. 2.12", seconds=45,
+    variations={**penalties(), **readings(),
+                "how agents of a type are compared": each("coupling", "sorted"), **MAJORITY},
+)  # fmt: skip
 def figure_9(
-    given: Setting, *, coupling: Coupling = "random", majority: float = LARGE_MAJORITY, draws: int
-) -> Iterator[Finding | Picture]:
-    """Agents improved, degraded and unchanged when stable policies replace conventional ones.
+    *,
+    given: Setting = EVALUATION,
+    coupling: Coupling = "random",
+    majority: float = LARGE_MAJORITY,
+) -> Parts:
+    """Agents served better, worse and alike when stable policies replace greedy and complementary
+    ones.
 
     Parameters
     ----------
-    agents, draws : of a population, and how many are averaged; 1000 and 10 in the paper.
+    given : see `Setting`.
     coupling : how agents of one type are compared, see `satisfaction`; the paper follows individual
         agents, which is "random" in expectation. "sorted" is what an agent cannot see: how the type
         as a whole fares.
     majority : the share from which it is a large majority; the papers give none.
-    order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
     """
-    found: dict[str, list[Satisfaction]] = {
-        f"{new}/{old}": [] for old in CONVENTIONAL for new in STABLE
-    }
-    other: dict[str, list[Satisfaction]] = {switch: [] for switch in found}
+    # 1. Every switch of policies, with agents compared either way, and to a proved pairing.
     second: Coupling = "sorted" if coupling == "random" else "random"
-    proved: dict[str, list[Satisfaction]] = {f"{UNBLOCKED}/{old}": [] for old in CONVENTIONAL}
-    for draw in range(draws):
-        population = given.population(draw)
+    switches = {
+        f"{new}/{old}": (new, old)
+        for kind in (STABLE, (UNBLOCKED,))
+        for old in CONVENTIONAL
+        for new in kind
+    }
+    found: dict[str, list[Satisfaction]] = {switch: [] for switch in switches}
+    other: dict[str, list[Satisfaction]] = {switch: [] for switch in switches}
+    for draw, population in enumerate(given.populations()):
         answer = {name: given.paired(name, population, draw) for name in POLICIES}
-        free = unblocked(population)
-        for old in CONVENTIONAL:
-            for new in STABLE:
-                found[f"{new}/{old}"].append(
-                    satisfaction(population, answer[old], answer[new], coupling=coupling)
-                )
-                other[f"{new}/{old}"].append(
-                    satisfaction(population, answer[old], answer[new], coupling=second)
-                )
-            if free is not None:
-                proved[f"{UNBLOCKED}/{old}"].append(
-                    satisfaction(population, answer[old], free, coupling=coupling)
-                )
-    shares = {switch: _shares(entries) for switch, entries in (found | proved).items() if entries}
-    yield from _satisfaction_claims(
-        given, {switch: shares[switch] for switch in found}, found, majority
-    )
-    for switch, entries in other.items():
-        yield addition(f"{switch}, agents compared otherwise", _parts(_shares(entries)),
+        if (free := unblocked(population)) is not None:
+            answer[UNBLOCKED] = free
+        for switch, (new, old) in switches.items():
+            if new in answer:
+                for way, table in ((coupling, found), (second, other)):
+                    table[switch].append(
+                        satisfaction(population, answer[old], answer[new], coupling=way)
+                    )
+    shares = {switch: _shares(entries) for switch, entries in found.items() if entries}
+    drawn = {switch: found[switch] for switch, (new, _) in switches.items() if new in STABLE}
+    # 2. The sentences, and the same with agents compared otherwise.
+    yield from _satisfaction_claims(given, shares, drawn, majority)
+    for switch in drawn:
+        yield addition(f"{switch}, agents compared otherwise", _parts(_shares(other[switch])),
             _COMPARED[second])  # fmt: skip
-    for switch, entries in proved.items():
-        if entries:
-            note = f"{len(entries)} of {draws} populations have one"
-            yield addition(f"{switch}: agents", _parts(shares[switch]), note)
+    for switch in shares:
+        if switch not in drawn:
+            yield addition(f"{switch}: agents", _parts(shares[switch]),
+                f"{len(found[switch])} of {given.draws} populations have one")  # fmt: skip
     yield addition("agents compared", _COMPARED[coupling])
-    yield addition("what this ran on", given.note)
-    yield _switch_chart(shares, given)
+    yield addition("what this ran on", given.types.note)
+    rows = {
+        part: [100 * entry[part] for entry in shares.values()]
+        for part in ("improved", "degraded", "unchanged")
+    }
+    note = "proved: a pairing without any blocking pair, in the populations that have one"
+    yield chart("colocation-figure-9",
+        "Agents served better, worse and alike when policies change", "new / old policy",
+        "agents [%]", rows, x=[switch.replace(UNBLOCKED, "proved") for switch in shares],
+        note=f"{note}; {given.types.note}")  # fmt: skip
 
 
-@on_setting(draws=50)
-def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
-    """Blocking pairs against alpha under every policy, beside what is proved possible.
+@PAPER.experiment(
+    "figure-10",
+    "fig. 10, thesis fig. 2.13",
+    seconds=120,
+    variations={**penalties(draws=10), **readings(draws=10)},
+)
+def figure_10(*, given: Setting = _FIFTY) -> Parts:
+    """Blocking pairs against alpha by policy, and in how many populations none is proved possible.
 
     Parameters
     ----------
-    agents, draws : of a population, and how many; 1000 and 50 in the paper.
-    order, ties, model_seed, matrix, form, bandwidth, gpu : see `populations.setting`.
+    given : see `Setting`; 1000 agents and 50 draws in the paper.
 
     Notes
     -----
     Alpha is an absolute drop in penalty: 0.02 is two points (both agents' performance improves by 2
     %). The text names 2 % and 5 % only; 0 to 5 % are taken.
     """
-    counts = {name: np.zeros((draws, len(_ALPHAS))) for name in POLICIES}
+    # 1. Blocking pairs by alpha, stable assignments by how equals are ranked, unblocked pairings.
+    counts = {name: np.zeros((given.draws, len(_ALPHAS))) for name in POLICIES}
     strict = {choice: 0 for choice in get_args(Ties)}
     possible = 0
-    for draw in range(draws):
-        population = given.population(draw)
+    for draw, population in enumerate(given.populations()):
         for name in POLICIES:
             pairing = given.paired(name, population, draw)
             counts[name][draw] = [
@@ -120,29 +149,41 @@ def figure_10(given: Setting, *, draws: int) -> Iterator[Finding | Picture]:
         for choice in strict:
             lists = roommate_lists(population, choice, np.random.default_rng([given.seed, draw]))
             strict[choice] += bool(irving(lists).stable)
-        possible += _proved_without(population, unblocked(population))
-    mine = given.ties
+        if (free := unblocked(population)) is not None:
+            assert blocking_pairs(population, free).count == 0
+            possible += 1
+    # 2. The sentences.
     yield from _stability_claims(counts)
-    yield compare("stable roommate assignments", "rarely exist",
-        f"in {strict[mine]} of {draws} populations, {_TIES[mine]}", strict[mine] <= draws / 4,
+    said = {choice: f"in {number} of {given.draws} populations, {_TIES[choice]}"
+            for choice, number in strict.items()}  # fmt: skip
+    yield compare("stable roommate assignments", "rarely exist", said[given.ties],
+        strict[given.ties] <= given.draws / 4,
         "rarely: in at most a quarter of the populations")  # fmt: skip
     for other in strict:
-        if other != mine:
-            ours = f"in {strict[other]} of {draws} populations, {_TIES[other]}"
-            note = f"the papers do not say how equals are ranked: -o ties={other}"
-            yield addition("stable roommate assignments, other ties", ours, note)
-    yield compare(
-        "a pairing without any blocking pair, ties kept",
-        "rarely exist",
-        f"proved to exist in {possible} of {draws} populations, proved impossible in the others",
-        None,
-        "agents of one type are alike, so a pair blocks only if both gain strictly",
+        if other != given.ties:
+            yield addition("stable roommate assignments, other ties", said[other],
+                f"the papers do not say how equals are ranked: -o ties={other}")  # fmt: skip
+    yield compare("a pairing without any blocking pair, ties kept", "rarely exist",
+        f"proved to exist in {possible} of {given.draws} populations, proved impossible in the "
+        "others", None,
+        "agents of one type are alike, so a pair blocks only if both gain strictly")  # fmt: skip
+    yield addition("what this ran on", given.types.note)
+    # 3. Medians with quartiles.
+    low, middle, high = (
+        {name: np.percentile(values, part, axis=0).tolist() for name, values in counts.items()}
+        for part in (25, 50, 75)
     )
-    yield addition("what this ran on", given.note)
-    yield _alpha_chart(counts, given, possible)
+    proved = {UNBLOCKED: [0.0] * len(_ALPHAS)} if possible else {}
+    note = f"points: medians, intervals: quartiles over {given.draws} populations"
+    yield chart("colocation-figure-10",
+        "Blocking pairs by the least gain that makes an agent leave", "alpha [points]",
+        "blocking pairs", middle | proved, x=[100 * alpha for alpha in _ALPHAS],
+        style="line+points", styles={UNBLOCKED: "line"}, strong=[UNBLOCKED],
+        ends={name: (low[name], high[name]) for name in counts}, y_scale="symlog",
+        note=f"{note}; proved in {possible} of them; {given.types.note}")  # fmt: skip
 
 
-def _shares(entries: list[Satisfaction]) -> dict[str, float]:
+def _shares(entries: Sequence[Satisfaction]) -> dict[str, float]:
     """Mean share of agents improved, degraded and unchanged."""
     totals = [entry.totals for entry in entries]
     agents = sum(totals[0].values())
@@ -159,39 +200,33 @@ def _satisfaction_claims(
     found: dict[str, list[Satisfaction]],
     majority: float,
 ) -> Iterator[Finding]:
-    improved = {switch: parts["improved"] for switch, parts in shares.items()}
-    kept = {switch: parts["improved"] + parts["unchanged"] for switch, parts in shares.items()}
-    half = improved["SR/GR"] > 0.5
+    improved = {switch: shares[switch]["improved"] for switch in found}
     why = (
         "hangs on the penalties, which were never published"
         if given.synthetic
         else "other machines and jobs than the papers'"
     )
     yield compare("SR/GR improves performance", "for more than half of the agents",
-        _parts(shares["SR/GR"]), half, why)  # fmt: skip
-    for switch, share in kept.items():
-        what = f"{switch}: agents that perform at least as well"
-        ours = f"{100 * share:.1f} %: {_parts(shares[switch])}"
-        note = f"a large majority: {100 * majority:.0f} % or more"
-        yield compare(what, "a large majority", ours, share >= majority, note)
+        _parts(shares["SR/GR"]), improved["SR/GR"] > 0.5, why)  # fmt: skip
+    for switch in found:
+        share = improved[switch] + shares[switch]["unchanged"]
+        yield compare(f"{switch}: agents that perform at least as well", "a large majority",
+            f"{100 * share:.1f} %: {_parts(shares[switch])}", share >= majority,
+            f"a large majority: {100 * majority:.0f} % or more")  # fmt: skip
     for old in CONVENTIONAL:
-        best = improved[f"SR/{old}"] >= max(improved[f"{new}/{old}"] for new in STABLE)
-        line = listed({new: improved[f"{new}/{old}"] for new in STABLE}, ".1f", 100, " %")
+        ours = {new: improved[f"{new}/{old}"] for new in STABLE}
         yield compare(f"SR improves more agents than SMR and SMP do, from {old}", "yes, slightly",
-            line, best, why)  # fmt: skip
+            _parts(ours), ours["SR"] >= max(ours.values()), why)  # fmt: skip
     for switch, entries in found.items():
-        lost = _demand(given, [entry.degraded for entry in entries])
-        won = _demand(given, [entry.improved for entry in entries])
-        what = f"{switch}: those who lose are the more contentious"
-        ours = (
-            f"{lost:.1f} on average of those who lose, {won:.1f} of those who gain; {given.demand}"
+        lost, won = (
+            _demand(given, [getattr(entry, part) for entry in entries])
+            for part in ("degraded", "improved")
         )
-        note = (
-            "SMP leaves the undemanding jobs beside demanding ones"
-            if switch.startswith("SMP") and lost <= won
-            else ""
-        )
-        yield compare(what, "yes", ours, lost > won, note)
+        beside = "SMP leaves the undemanding jobs beside demanding ones"
+        yield compare(f"{switch}: those who lose are the more contentious", "yes",
+            f"{lost:.1f} on average of those who lose, {won:.1f} of those who gain; "
+            f"{given.types.demand}", lost > won,
+            beside if switch.startswith("SMP") and lost <= won else "")  # fmt: skip
 
 
 def _demand(given: Setting, agents: list[Floats]) -> float:
@@ -200,96 +235,37 @@ def _demand(given: Setting, agents: list[Floats]) -> float:
     return float(number @ given.demands / number.sum()) if number.sum() > 0 else 0.0
 
 
-_TIES: dict[Ties, str] = {
-    "own": "every agent ranking equals on its own",
-    "index": "all agents ranking equals alike, by index",
-}
-
-
-def _proved_without(population: Colocation, pairing: Pairing | None) -> bool:
-    """Whether there is a pairing without blocking pairs, counted again."""
-    if pairing is None:
-        return False
-    assert blocking_pairs(population, pairing).count == 0
-    return True
-
-
 def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
+    # 1. The medians, and that they fall.
     median = {name: np.median(values, axis=0) for name, values in counts.items()}
-    at = {name: ", ".join(f"{value:.0f}" for value in values) for name, values in median.items()}
-    note = "medians at alpha 0, 1, 2, 3, 4 and 5 points"
-    yield from [addition(f"{name}, blocking pairs", line, note) for name, line in at.items()]
+    for name, values in median.items():
+        yield addition(f"{name}, blocking pairs", ", ".join(f"{value:.0f}" for value in values),
+            "medians at alpha 0, 1, 2, 3, 4 and 5 points")  # fmt: skip
     falling = all((np.diff(values, axis=1) <= 0).all() for values in counts.values())
-    yield compare(
-        "a larger alpha reduces blocking pairs",
-        "yes",
-        "yes, every population" if falling else "no",
-        falling,
-    )
-    fewer = [bool(median["CO"][place] < median["GR"][place]) for place in range(len(_ALPHAS))]
-    yield compare("CO produces fewer blocking pairs than GR", "yes", _against(median, "CO", "GR"),
-        all(fewer), _CROWDED)  # fmt: skip
-    last = _ALPHAS.index(0.05)
-    more = bool(
-        median["CO"][last] * max(median["GR"][0], 1) < median["GR"][last] * max(median["CO"][0], 1)
-    )
-    ours = (
-        f"CO {median['CO'][0]:.0f} to {median['CO'][last]:.0f}, GR {median['GR'][0]:.0f} "
-        f"to {median['GR'][last]:.0f}"
-    )
-    yield compare("CO, especially at alpha = 5 %", "fewer", ours, more,
+    yield compare("a larger alpha reduces blocking pairs", "yes",
+        "yes, every population" if falling else "no", falling)  # fmt: skip
+
+    # 2. CO against GR.
+    def against(one: str, other: str) -> str:
+        return f"{median[one][0]:.0f} against {median[other][0]:.0f} at alpha 0"
+
+    yield compare("CO produces fewer blocking pairs than GR", "yes", against("CO", "GR"),
+        bool((median["CO"] < median["GR"]).all()), _CROWDED)  # fmt: skip
+    (co_first, co_last), (gr_first, gr_last) = (median[name][[0, -1]] for name in ("CO", "GR"))
+    yield compare("CO, especially at alpha = 5 %", "fewer",
+        f"CO {co_first:.0f} to {co_last:.0f}, GR {gr_first:.0f} to {gr_last:.0f}",
+        bool(co_last * max(gr_first, 1) < gr_last * max(co_first, 1)),
         "CO's pairs fall by more than GR's from 0 to 5")  # fmt: skip
-    others = [name for name in POLICIES if name != "SMR"]
-    most = all((median["SMR"] <= median[name]).all() for name in others)
-    below = [name for name in others if (median[name] < median["SMR"]).any()]
-    ours = "yes" if most else f"no, {' and '.join(below)} somewhere below it"
-    lower = [
-        f"{100 * alpha:.0f}"
-        for place, alpha in enumerate(_ALPHAS)
-        if any(median[n][place] < median["SMR"][place] for n in below)
-    ]
-    why = "" if most else f"below it at alpha {', '.join(lower)} points, by medians"
-    yield compare("SMR colocations are most stable, at every alpha", "yes", ours, most, why)
+    # 3. SMR against the others.
+    below = {name: values < median["SMR"] for name, values in median.items() if name != "SMR"}
+    names = [name for name, lower in below.items() if lower.any()]
+    lower = np.any([*below.values()], axis=0)
+    at = ", ".join(f"{100 * alpha:.0f}" for alpha, less in zip(_ALPHAS, lower, strict=True) if less)
+    yield compare("SMR colocations are most stable, at every alpha", "yes",
+        f"no, {' and '.join(names)} somewhere below it" if names else "yes", not names,
+        f"below it at alpha {at} points, by medians" if names else "")  # fmt: skip
     for name in ("SMP", "SR"):
-        less = bool(median[name][0] > median["SMR"][0])
-        why = _CROWDED if name == "SMP" else "hangs on how SR's agents rank equals, -o ties="
-        yield compare(
-            f"{name} is less stable than SMR", "yes", _against(median, name, "SMR"), less, why
-        )
-
-
-_CROWDED = (
-    "CO and SMP put every undemanding job beside a demanding one; any two undemanding "
-    "jobs would rather share"
-)
-
-
-def _against(median: dict[str, Floats], one: str, other: str) -> str:
-    return f"{median[one][0]:.0f} against {median[other][0]:.0f} at alpha 0"
-
-
-def _switch_chart(shares: dict[str, dict[str, float]], given: Setting) -> Chart:
-    switches = tuple(switch.replace(UNBLOCKED, "proved") for switch in shares)
-    rows = {
-        part: [100 * entry[part] for entry in shares.values()]
-        for part in ("improved", "degraded", "unchanged")
-    }
-    note = "proved: a pairing without any blocking pair, in the populations that have one"
-    return chart("colocation-figure-9",
-        "Agents served better, worse and alike when policies change", "new / old policy",
-        "agents [%]", rows, x=switches, note=f"{note}; {given.note}")  # fmt: skip
-
-
-def _alpha_chart(counts: dict[str, Floats], given: Setting, possible: int) -> Chart:
-    quartiles = {
-        name: np.percentile(values, [25, 50, 75], axis=0).tolist()
-        for name, values in counts.items()
-    }
-    proved = {UNBLOCKED: [0.0] * len(_ALPHAS)} if possible else {}
-    note = f"points: medians, intervals: quartiles over {len(counts['GR'])} populations"
-    return chart("colocation-figure-10",
-        "Blocking pairs by the least gain that makes an agent leave", "alpha [points]",
-        "blocking pairs", {name: row[1] for name, row in quartiles.items()} | proved,
-        x=[100 * alpha for alpha in _ALPHAS], style="line+points", styles={UNBLOCKED: "line"},
-        strong=[UNBLOCKED], ends={name: (row[0], row[2]) for name, row in quartiles.items()},
-        y_scale="symlog", note=f"{note}; proved in {possible} of them; {given.note}")  # fmt: skip
+        yield compare(f"{name} is less stable than SMR", "yes", against(name, "SMR"),
+            bool(median[name][0] > median["SMR"][0]),
+            _CROWDED if name == "SMP" else "hangs on how SR's agents rank equals, -o ties=",
+        )  # fmt: skip

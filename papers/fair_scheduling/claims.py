@@ -14,7 +14,7 @@ from ...analysis.report.picture import HeatMap, Picture
 from ...analysis.scheduling.prices import prices
 from ...analysis.scheduling.strategy import KINDS, STRATEGY_RULES, changes
 from ...analysis.scheduling.windows import RAND_AS
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.feasibility import assign_machines
 from ...instances.scheduling.gadgets import (
@@ -31,16 +31,15 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling import reference, simulate
 from ..charts import chart
-from ..registry import Finding, addition, compare, equal, experiment
+from ..experiment import Finding, Parts, addition, compare, equal
+from . import PAPER
 
 Count = Annotated[int, AtLeast(1)]
 
 
-@experiment
-def figure_2_numbers(*, seed: int = 0) -> Iterator[Finding | Picture]:
-    """Figure 2: the utilities and flow times of its caption, and what its three changes of the
-    schedule do. Nothing is random.
-    """
+@PAPER.experiment("figure-2", "fig. 2")
+def figure_2_numbers() -> Parts:
+    """Utility and flow time of a schedule, and what three changes do to them."""
     two = figure_2()
     start = figure_2_schedule(two).start
     mine = two.organization == 0
@@ -73,11 +72,9 @@ def figure_2_numbers(*, seed: int = 0) -> Iterator[Finding | Picture]:
     yield schedule_map("scheduling-figure-2", "The schedule of figure 2", two, start, alt)
 
 
-@experiment
-def figure_7_numbers(*, seed: int = 0) -> Iterator[Finding | Picture]:
-    """Figure 7: two greedy schedules of the same jobs use all of the machines, and three quarters.
-    Nothing is random.
-    """
+@PAPER.experiment("figure-7", "fig. 7")
+def figure_7_numbers() -> Parts:
+    """A greedy schedule that wastes a quarter of the machines."""
     seven = figure_7()
     for part, label, paper, instance in (
         ("a", "long jobs first", "100 %", seven.replace(organization=1 - seven.organization)),
@@ -92,8 +89,9 @@ def figure_7_numbers(*, seed: int = 0) -> Iterator[Finding | Picture]:
         yield schedule_map(f"scheduling-figure-7{part}", f"Greedy, {label}", seven, start, alt)
 
 
-def proposition_5_5(*, seed: int = 0) -> list[Finding | Picture]:
-    """Proposition 5.5: the values of a game that is not supermodular. Nothing is random."""
+@PAPER.experiment("proposition-5.5", "prop. 5.5")
+def proposition_5_5() -> list[Finding | Picture]:
+    """A game of unit jobs that is not supermodular."""
     values = reference(not_supermodular()).values
     game = [int(values[coalition]) for coalition in (5, 6, 7, 4)]
     short = game[2] + game[3] < game[0] + game[1]
@@ -108,11 +106,9 @@ def proposition_5_5(*, seed: int = 0) -> list[Finding | Picture]:
     ]
 
 
-@experiment
-def theorem_5_1(*, seed: int = 0) -> Iterator[Finding | Picture]:
-    """Theorem 5.1: the Shapley value counts the orders that solve a SUBSETSUM problem, once enough
-    unit jobs give b its claim.
-    """
+@PAPER.experiment("theorem-5.1", "thm. 5.1")
+def theorem_5_1() -> Parts:
+    """The reduction from SUBSETSUM, counted."""
     right = subset_sum_count("2,3,4", 5)
     count = {
         jobs: int(
@@ -133,12 +129,11 @@ def theorem_5_1(*, seed: int = 0) -> Iterator[Finding | Picture]:
         yield equal(what, str(right), count[jobs], note, cause if count[16] == right else "")
 
 
-@validate_options
+@PAPER.experiment("theorem-6.2", "thm. 6.2")
 def theorem_6_2(
     *, seed: int = 0, instances: Count = 60, time_limit: float = 10.0
 ) -> list[Finding | Picture]:
-    """Theorem 6.2's three quarters, and the price of fairness, against optima proved by CP-SAT on
-    small instances.
+    """What greedy and fair schedules lose against proved optima.
 
     Parameters
     ----------
@@ -190,11 +185,9 @@ def theorem_6_2(
     return [first, *rows, picture]
 
 
-@validate_options
-@experiment
+@PAPER.experiment("strategy", "section 4", seconds=30)
 def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Iterator[Finding]:
-    """What organizations gain under each rule by splitting, merging, delaying or padding one job,
-    by search.
+    """What splitting, merging, delaying or padding a job gains under each rule.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...analysis.report.picture import Picture
 from ...analysis.scheduling.windows import TABLE_RULES, Floats, Study, Summary, study, summarize
 from ...instances.problem.datasets import fetch
 from ...instances.problem.errors import InvalidOption
@@ -18,14 +17,17 @@ from ...instances.scheduling.formats import read_swf
 from ...instances.scheduling.log import By, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
 from ..charts import chart
-from ..registry import Finding, Verdict, addition, compare, decided, experiment
+from ..experiment import Finding, Parts, Verdict, addition, compare, decided, runnable
+from . import PAPER
 from .printed import MACHINES, PRINTED, TABLE_1, Row
+
+LPC = (("log", "traces/LPC-EGEE-2004-1.2-cln.swf.gz"),)
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
 Start = Literal["both", "empty", "warm"]
 
 
-@experiment
+@runnable
 def table(
     number: str,
     *,
@@ -40,7 +42,7 @@ def table(
     by: By = "user",
     initial: Start = "both",
     reading: Reading = "figure",
-) -> Iterator[Finding | Picture]:
+) -> Parts:
     """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
     seconds long; with table 2 how much windows of a tenth of their length are less unfair.
 
@@ -100,11 +102,14 @@ def table(
         yield compare(what, "increasing", ours, len(grown) == len(paper), note)
 
 
-table_1 = partial(table, "1", length=50_000)
-table_2 = partial(table, "2", length=500_000)
+for _number, _length, _seconds in (("1", 50_000, 20), ("2", 500_000, 180)):
+    PAPER.experiment(
+        f"table-{_number}", f"table {_number}", data=LPC, seconds=_seconds,
+        what=f"unfairness of the rules on windows of 5e{3 + int(_number)} seconds of a trace",
+    )(partial(table, _number, length=_length))  # fmt: skip
 
 
-@experiment
+@PAPER.experiment("figure-10", "fig. 10", seconds=60, data=LPC)
 def figure_10(
     *,
     seed: int = 0,
@@ -116,10 +121,8 @@ def figure_10(
     split: str = "zipf",
     initial: Literal["empty", "warm"] = "empty",
     length: int = 50_000,
-) -> Iterator[Finding | Picture]:
-    """Figure 10: unfairness grows with the number of organizations (the figure's values are not
-    printed).
-    """
+) -> Parts:
+    """Unfairness against the number of organizations."""
     if not 2 <= least <= most <= 12:
         raise InvalidOption(
             f"least is {least}, most {most}; expected numbers of organizations from 2 to 12"

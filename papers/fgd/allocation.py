@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ...analysis.packing.metrics import metrics
-from ...analysis.report.picture import Picture
 from ...baselines.packing import (
     best_fit_cards,
     card_packing,
@@ -19,11 +18,20 @@ from ...baselines.packing import (
 from ...instances.packing.formats import alibaba_openb
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import Above, AtLeast, validate_options
+from ...instances.problem.option_types import Above, AtLeast
 from ...instances.problem.tables import CsvTable
 from ...solvers.packing.cards import max_gpus
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Finding, Parts, addition, compare
+from . import PAPER
+
+_OPENB = "gpu/fgd/openb_{}.csv.gz"
+_LISTS = "default cpu050 cpu200 gpushare40 gpushare100 gpuspec10 gpuspec33 multigpu20 multigpu50"
+OPENB = (
+    ("nodes", _OPENB.format("node_list_gpu_node")),
+    ("published", "gpu/fgd/published_allocation.csv"),
+    *((workload, _OPENB.format(f"pod_list_{workload}")) for workload in _LISTS.split()),
+)
 
 POLICIES = {
     "random": (random_card, "01-Random"),
@@ -57,8 +65,7 @@ class Allocated(NamedTuple):
     reached: float
 
 
-@validate_options
-@experiment
+@PAPER.experiment("fgd-allocation", "abstract, section 6, figs. 9 and 11 to 14", data=OPENB)
 def allocation(
     *,
     seed: int = 0,
@@ -67,8 +74,9 @@ def allocation(
     draws: Annotated[int, AtLeast(1)] = 10,
     seconds: Annotated[float, Above(0, "seconds")] = 10.0,
     **lists: str,
-) -> Iterator[Finding | Picture]:
-    """Cards allocated on 1,213 nodes once pods that want 1.3 times their cards have come.
+) -> Parts:
+    """Cards allocated on the Alibaba trace of 2023 by policy, beside the most that any placement
+    could have.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -15,9 +15,22 @@ from ...instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace, 
 from ...instances.packing.game import FairShare
 from ...instances.packing.generators import VM_TYPES, vm_types
 from ...instances.packing.instance import Integers, Packing
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Finding, Parts, Variations, addition, compare, each
+from . import PAPER
+
+_TYPES = ("Tiny,Small,Medium", "Small,Medium,Large", "Tiny,Tiny,Tiny")
+GAME: Variations = {
+    "alpha": each("alpha", 3.0, 5.0),
+    "eta": each("eta", 3, 20),
+    "the VM types": each("types", *_TYPES[:2]),
+}
+GROWING: Variations = {
+    "alpha": each("alpha", 2.0, largest=500, eta=3),
+    "eta": each("eta", 1, 2, 5, 10, largest=500),
+    "the VM types": each("types", *_TYPES, largest=500, eta=3),
+}
 
 SIZES = (50, 100, 200, 300, 400, 450, 500, 600, 700)
 """Servers of fig. 6."""
@@ -32,10 +45,11 @@ STEADY = 0.01
 """A share that stays within so much is called fixed."""
 
 
+@PAPER.experiment("figure-5", "fig. 5", seconds=5, variations=GAME)
 def figure_5(
     *, seed: int = 0, alpha: float = 2.0, eta: int = 5, types: str = "Tiny,Medium,Large"
 ) -> list[Finding | Picture]:
-    """Dominant shares on the 8-node cluster by policy; fig. 4's consumption is not printed."""
+    """Dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler."""
     instance = vm_types(types=types, rng=np.random.default_rng(seed))
     unit = FairShare.of(instance).dominant_unit
     shares, spread = {}, {}
@@ -92,8 +106,7 @@ def figure_5(
     ]  # fmt: skip
 
 
-@validate_options
-@experiment
+@PAPER.experiment("figure-6", "fig. 6", seconds=440, variations=GROWING)
 def figure_6(
     *,
     seed: int = 0,
@@ -101,9 +114,8 @@ def figure_6(
     eta: int | None = None,
     largest: Annotated[int, AtLeast(SIZES[0], "servers")] = 700,
     types: str = "Tiny,Medium,Large",
-) -> Iterator[Finding | Picture]:
-    """Allocated CPU and memory on growing clusters (alpha 5 as in section 5.3), elastic users of
-    Table 1's types.
+) -> Parts:
+    """Allocated CPU and memory on 50 to 700 servers: FUGA against first fit.
 
     The paper gives no eta here: what it says is tested on `eta`; when not given, on the 3 of its
     fig. 2, and the 5 and 10 of its figs. 5 and 7 are played too (5e9 states at 700 servers and eta
@@ -127,7 +139,7 @@ def figure_6(
     yield from claims_6(rows)
 
 
-def claims_6(rows: Sequence[SweepRow]) -> Iterator[Finding | Picture]:
+def claims_6(rows: Sequence[SweepRow]) -> Parts:
     """What the paper says of fig. 6, beside the rows of `size_sweep`, and its curves."""
     policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {
@@ -190,7 +202,13 @@ def claims_6(rows: Sequence[SweepRow]) -> Iterator[Finding | Picture]:
     yield from (_curves_6(resource, lines) for resource, lines in curves.items())
 
 
-@experiment
+@PAPER.experiment(
+    "figure-7",
+    "fig. 7",
+    seconds=10,
+    data=(("trace", "packing/azure_v1_vm_requests_dev_20k.csv"),),
+    substitute="a synthetic trace",
+)
 def figure_7(
     *,
     seed: int = 0,
@@ -203,8 +221,9 @@ def figure_7(
     slots: int = 40,
     alpha: float = 2.0,
     eta: int = 10,
-) -> Iterator[Finding | Picture]:
-    """Utilization over time slots of a trace under each policy.
+) -> Parts:
+    """Utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at
+    hand).
 
     Parameters
     ----------

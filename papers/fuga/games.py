@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from ...analysis.packing.audits import audit
 from ...analysis.packing.drawing import draw_tree
-from ...analysis.packing.metrics import metrics
 from ...analysis.report.picture import Chart, Drawing, Picture
 from ...analysis.report.table import Column, Table
 from ...instances.packing import Packing
 from ...instances.packing.game import FairShare, min_utilization
 from ...instances.packing.generators import paper_example
 from ...instances.packing.instance import Integers
-from ...instances.problem.errors import InvalidInstance
-from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.packing.fixed_servers import UNCAPPED
-from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
-from ...solvers.packing.game.play import fuga
 from ...solvers.packing.game.result import utilities
 from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
 from ...solvers.packing.game.tree import equilibrium_path, game_tree
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Finding, Parts, addition, compare
+from . import PAPER
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
 """The strategy sets that section 4.3 prints for its two servers."""
@@ -35,8 +29,9 @@ LETTERS = {0: "abc", 1: "def"}
 """How fig. 3 calls the combinations of the first and the second to move, server 2 and server 1."""
 
 
+@PAPER.experiment("figure-2", "fig. 2, section 4.3")
 def figure_2(*, seed: int = 0) -> list[Finding | Picture]:
-    """The worked example of fig. 2 and section 4.3, number by number; nothing is random."""
+    """The worked example: fair share, combinations, strategy sets, utilities."""
     instance = paper_example(rng=np.random.default_rng(seed))
     fair = FairShare.of(instance)
     table = pre_combination(instance.demand, instance.capacity[0], np.full(3, UNCAPPED))
@@ -110,11 +105,9 @@ def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list
     return worth
 
 
-@experiment
-def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
-    """The game tree of fig. 3 on the printed strategy sets: best replies, equilibrium, and the tree
-    drawn; nothing is random.
-    """
+@PAPER.experiment("figure-3", "fig. 3")
+def figure_3(*, seed: int = 0) -> Parts:
+    """The game tree of the worked example: best replies and equilibrium."""
     game = with_strategies(game_of(paper_example(rng=np.random.default_rng(seed)), eta=3), PRINTED)
     tree = game_tree(game)
     names = [
@@ -170,84 +163,6 @@ def figure_3(*, seed: int = 0) -> Iterator[Finding | Picture]:
         f"{play[0]}, then {play[1]}, with utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}.",
         numbers=Table("packing-figure-3", title, columns, tuple(rows)),
     )
-
-
-@validate_options
-def theorems(
-    *,
-    seed: int = 0,
-    games: Annotated[int, AtLeast(1)] = 100,
-    servers: Annotated[int, AtLeast(1)] = 4,
-    eta: int = 5,
-    size: Annotated[int, AtLeast(1)] = 1,
-    alpha: float = 2.0,
-) -> list[Finding | Picture]:
-    """Random games: how often the claimed properties fail at the equilibrium, and Algorithm 1 is
-    not it.
-
-    Parameters
-    ----------
-    games, servers : how many games, and the servers of each.
-    eta, alpha : of the game.
-    size : servers are so many times as large, for VMs of the same size.
-    """
-    rng, rng_2 = np.random.default_rng(seed), np.random.default_rng([seed, 2])
-    split = pooled = envy = fits = differs = differs_2 = 0
-    play_ratio, printed_ratio = [], []
-    for _ in range(games):
-        instance = _random_game(rng, servers, size)
-        right = fuga(instance, eta=eta, alpha=alpha)
-        printed = fuga_algorithm_1(instance, eta=eta, alpha=alpha)
-        found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
-        split += bool(found.below_server_split)
-        pooled += bool(found.below_pooled_split)
-        envy += bool(found.enviers)
-        fits += bool(found.still_fits)
-        differs += right.certificate["choices"] != printed.certificate["choices"]
-        two = _random_game(rng_2, 2, size)
-        pair = (
-            policy(two, eta=eta, alpha=alpha).certificate["choices"]
-            for policy in (fuga, fuga_algorithm_1)
-        )
-        differs_2 += next(pair) != next(pair)
-        least = found.least_disutility
-        if least:
-            play_ratio.append(found.disutility / least)
-            printed_metrics = metrics(instance, printed.solution, alpha=alpha)  # type: ignore[arg-type]
-            printed_ratio.append(printed_metrics["disutility"] / least)
-    note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
-    return [
-        compare("sharing incentive (Theorem 8), 1/s of every server", "always",
-            f"fails in {split / games:.0%}", split == 0, note),
-        compare("sharing incentive (Theorem 8), 1/s of the pool", "always",
-            f"fails in {pooled / games:.0%}", pooled == 0, note,
-            f"the share: of every server it fails in {split / games:.0%}" if not split else ""),
-        compare("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0,
-            f"{note}; envy by amounts held"),
-        compare("Pareto efficient (Theorem 10)", "always",
-            f"one more VM fits in {fits / games:.0%}", fits == 0, note),
-        compare("Algorithm 1 finds the SPNE", "always", f"it does not in {differs / games:.0%}",
-            differs == 0, "",
-            "for three servers or more it is not backward induction: with two it differs in "
-            f"{differs_2 / games:.0%}"),
-        addition("SPNE's disutility over the least", f"{np.mean(play_ratio):.3f}"),
-        addition("Algorithm 1's disutility over the least", f"{np.mean(printed_ratio):.3f}"),
-    ]  # fmt: skip
-
-
-def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
-    """Servers of own classes, of 4 to 12 units x `size`, and VMs of 1 to 4."""
-    while True:
-        capacity = size * rng.integers(4, 13, (servers, 3))
-        try:
-            return Packing(
-                capacity=capacity,
-                initial=capacity + rng.integers(0, 5, (servers, 3)),
-                servers=np.ones(servers),
-                demand=rng.integers(1, 5, (3, 3)),
-            )
-        except InvalidInstance:  # a VM that fits no server
-            continue
 
 
 def _played(tree: Any, node: int) -> int:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 
-from ...analysis.report.picture import Picture
 from ...baselines.accelerators.gandiva import pair_rates, random_pairs
 from ...catalog import functions
 from ...instances.accelerators import Accelerators, TimeShares
@@ -24,12 +22,16 @@ from ...instances.accelerators.measures import (
 )
 from ...instances.accelerators.measures import throughputs as rates_of
 from ...instances.problem.errors import InvalidFile, InvalidOption
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ...instances.problem.reading import parse_json, read_text
 from ...solvers.accelerators.max_min import max_min
 from ...solvers.outcome import Outcome
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Parts, addition, compare
+from . import GAVEL, POP
+
+THROUGHPUTS = ("throughputs", "gpu/pop/simulation_throughputs.json.gz")
+JOBS = ("jobs", "gpu/pop/jobs_2048.json")
 
 DEVICES = "v100:512,p100:512,k80:512"
 COLUMNS = ("exact", "POP-2", "POP-4", "POP-8", "Gandiva")
@@ -48,8 +50,11 @@ _POLICIES = ("isolated", "proportional", "FIFO", "Gandiva", "AlloX", "POP")
 _OPTIMA = ("max-min", "leximin", "max-throughput", "min-cost", "makespan", "finish-time")
 
 
-@validate_options
-@experiment
+@POP.experiment(
+    "figure-2",
+    "fig. 2",
+    data=(THROUGHPUTS, JOBS, ("log", "gpu/pop/non_trace_num_jobs_2048.out.gz")),
+)
 def figure_2(
     *,
     seed: int = 0,
@@ -57,8 +62,9 @@ def figure_2(
     jobs: str | None = None,
     log: str | None = None,
     draws: Annotated[int, AtLeast(2)] = 20,
-) -> Iterator[Finding | Picture]:
-    """2,048 jobs of 26 models on 512 GPUs of each of three kinds, two on a GPU where they fit.
+) -> Parts:
+    """2,048 jobs on three kinds of GPU, two on a GPU: the exact optimum, POP and Gandiva beside the
+    published log.
 
     Parameters
     ----------
@@ -173,13 +179,14 @@ def _gandiva(instance: Accelerators, rng: np.random.Generator) -> tuple[float, f
     return float(ratio.min()), float(ratio.mean())
 
 
-@validate_options
-@experiment
-def policies(
-    *, seed: int = 0, throughputs: str | None = None, jobs: str | None = None
-) -> Iterator[Finding | Picture]:
-    """Gavel's policies as optima with proofs, and rivals, on the jobs and GPUs of POP's figure 2;
-    every job has as many steps left as take three hours on a V100.
+@GAVEL.experiment(
+    "policies",
+    "section 4",
+    what="Gavel's policies as optima, and others, on the same jobs and GPUs",
+    data=(THROUGHPUTS, JOBS),
+)
+def policies(*, seed: int = 0, throughputs: str | None = None, jobs: str | None = None) -> Parts:
+    """Gavel's policies as optima, and others, on the same jobs and GPUs.
 
     Parameters
     ----------

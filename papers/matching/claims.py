@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 
 from ...analysis.admission.completion import best_completion
 from ...analysis.admission.frontier import frontier
+from ...analysis.admission.metrics import metrics
 from ...baselines.admission import proposed
 from ...catalog import functions
 from ...instances.admission import Admission, blocking_pairs, job_speeds
 from ...instances.admission.generators import uniform
 from ...instances.admission.instance import Floats, Integers
 from ...instances.admission.rules import SCHEMES, job_ranking, speed_on
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ...solvers.admission.partial_assignment import Draft
-from ..registry import Finding, addition, compare
+from ...solvers.outcome import Status
+from ..charts import chart
+from ..experiment import Finding, Parts, addition, compare
+from . import PAPER
 
 COMPLETION = Admission(
     cores=np.array([[1, 0], [0, 1]]),
@@ -29,7 +34,7 @@ COMPLETION = Admission(
 )
 """Two one-core VMs: the long job gets the core where the short is 100 times faster."""
 
-_APART = COMPLETION.replace(speed=np.array([[10.1, 10.0], [1.0, 100.0]]))
+APART = COMPLETION.replace(speed=np.array([[10.1, 10.0], [1.0, 100.0]]))
 """The same, but that the short job is fastest on the other core."""
 
 UTILIZATION = Admission(
@@ -51,24 +56,52 @@ STABLE_NOT_UNIQUE = Admission(
 """One VM: giving the first job its slower core blocks nothing, no other VM offering it more."""
 
 
-@validate_options
+@PAPER.experiment("claims", "section III.B.3-4")
 def claims(
     *, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300
-) -> list[Finding]:
-    """Stability, utilization, completion time and proportional fairness, as measured or as
-    counter-examples.
+) -> Parts:
+    """Stability, utilization, completion time, proportional fairness.
 
     Parameters
     ----------
     seed : of the instances drawn.
     instances : how many small ones are drawn to look for blocking pairs.
     """
-    return [
-        *_stability(seed, instances),
-        *_utilization(seed, instances),
-        *_completion(),
-        *_fairness(seed),
-    ]
+    # 1. Stability.
+    found = unstable(seed, instances)
+    other = frontier(STABLE_NOT_UNIQUE)[0]
+    ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
+    yield compare("III.B.3: the proposed matching is stable", "stable",
+        f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
+        "a theorem: every VM ranks the jobs alike")  # fmt: skip
+    text = ", ".join(f"{name} {number}" for name, number in found.items())
+    yield addition("instances with a blocking pair", f"of {instances}: {text}",
+        "1-4 VMs, 1-6 jobs")  # fmt: skip
+    yield addition("most total speed without a blocking pair",
+        f"{other.total_speed:g}, proposed {ours:g}",
+        "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
+        "assignments")  # fmt: skip
+    # 2. Utilization.
+    drawn = [uses_most(one) for one in _drawn(seed, instances)]
+    under_condition, most = (sum(column) for column in zip(*drawn, strict=True))
+    yield compare("III.B.4: utilization is maximal in every iteration under its condition",
+        "maximal", f"in {most} of {under_condition} iterations under the condition",
+        most == under_condition, "of that iteration's job")  # fmt: skip
+    used, (conditions, _) = int(proposed(UTILIZATION).cores.sum()), uses_most(UTILIZATION)
+    yield addition("the same, all iterations together", f"{used} of 7 cores, 7 are possible",
+        f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs of 3, 2, "
+        "2 threads")  # fmt: skip
+    # 3. Completion time.
+    (total, best), (apart, least) = (
+        (float(_time(one).sum()), best_completion(one).value) for one in (COMPLETION, APART)
+    )
+    cause = "both jobs are fastest on the same core, and the one with more threads chooses first"
+    cause += f": where they are not, proposed takes {apart:.4g}, best {least:.4g}"
+    yield compare("III.B.4: least total completion time when jobs with more threads take longer",
+        "least", f"proposed {total:.4f}, best {best:.4f}", total <= best * (1 + 1e-9),
+        "two one-core VMs; lengths 2000 (2 threads, speeds 10.1 and 10) and 99 (1 thread, speeds "
+        "100 and 1)", cause if apart <= least * (1 + 1e-9) else "")  # fmt: skip
+    yield from _fairness(seed)
 
 
 def unstable(seed: int, instances: int) -> dict[str, int]:
@@ -105,63 +138,6 @@ def uses_most(instance: Admission) -> tuple[int, int]:
     return under_condition, used_most
 
 
-def _stability(seed: int, instances: int) -> list[Finding]:
-    found = unstable(seed, instances)
-    text = ", ".join(f"{name} {number}" for name, number in found.items())
-    other = frontier(STABLE_NOT_UNIQUE)[0]
-    ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
-    return [
-        compare("III.B.3: the proposed matching is stable", "stable",
-            f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
-            "a theorem: every VM ranks the jobs alike"),
-        addition("instances with a blocking pair", f"of {instances}: {text}",
-            "1-4 VMs, 1-6 jobs"),
-        addition("most total speed without a blocking pair",
-            f"{other.total_speed:g}, proposed {ours:g}",
-            "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
-            "assignments"),
-    ]  # fmt: skip
-
-
-def _utilization(seed: int, instances: int) -> list[Finding]:
-    under_condition, most = np.sum(
-        [uses_most(one) for one in _drawn(seed, instances)], axis=0
-    ).tolist()
-    used = int(proposed(UTILIZATION).cores.sum())
-    conditions, _ = uses_most(UTILIZATION)
-    return [
-        compare("III.B.4: utilization is maximal in every iteration under its condition", "maximal",
-            f"in {most} of {under_condition} iterations under the condition",
-            most == under_condition,
-            "of that iteration's job"),
-        addition("the same, all iterations together", f"{used} of 7 cores, 7 are possible",
-            f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs "
-            "of 3, 2, 2 threads"),
-    ]  # fmt: skip
-
-
-def _completion() -> list[Finding]:
-    (ours, best), (apart, least) = (_times(one) for one in (COMPLETION, _APART))
-    cause = "both jobs are fastest on the same core, and the one with more threads chooses first"
-    cause += f": where they are not, proposed takes {apart:.4g}, best {least:.4g}"
-    return [
-        compare(
-            "III.B.4: least total completion time when jobs with more threads take longer",
-            "least",
-            f"proposed {ours:.4f}, best {best:.4f}",
-            ours <= best * (1 + 1e-9),
-            "two one-core VMs; lengths 2000 (2 threads, speeds 10.1 and 10) and 99 (1 thread, "
-            "speeds 100 and 1)",
-            cause if apart <= least * (1 + 1e-9) else "",
-        )
-    ]
-
-
-def _times(instance: Admission) -> tuple[float, float]:
-    """Total completion time of the proposed assignment, and the least."""
-    return float(_time(instance).sum()), best_completion(instance).value
-
-
 def _time(instance: Admission) -> Floats:
     """(J,) completion times of the proposed assignment."""
     assert instance.length is not None
@@ -169,7 +145,7 @@ def _time(instance: Admission) -> Floats:
     return times
 
 
-def _fairness(seed: int) -> list[Finding]:
+def _fairness(seed: int) -> Iterator[Finding]:
     rng = np.random.default_rng(seed)
     long, factor = rng.uniform(1, 100, 1000), rng.uniform(1.01, 10, 1000)
     short = long * rng.uniform(0.01, 0.99, 1000)
@@ -178,23 +154,21 @@ def _fairness(seed: int) -> list[Finding]:
     printed = float(np.abs(gain_long * (1 - 1 / factor) - long).max())
     length = COMPLETION.length
     assert length is not None
-    time, apart = _time(COMPLETION), _time(_APART)
+    time, apart = _time(COMPLETION), _time(APART)
     alone = length / np.array([_alone(j, COMPLETION.cores) for j in range(COMPLETION.jobs)])
-    return [
-        compare("III.B.4: the longer job gains more from a factor f", "always",
-            f"in {int((gain_long > gain_short).sum())} of 1000",
-            bool((gain_long > gain_short).all())),
-        compare("III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}",
-            printed < 1e-6, "the line after it divides, as it should",
-            f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}"),
-        compare("III.B.4: shorter jobs will not take very long",
-            "a fair amount of processing power",
-            f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one "
-            f"{time[0]:.1f}, alone {alone[0]:.1f}", float(time[1] / alone[1]) < 2,
-            "the instance of the completion time: 100 times as long as on its own",
-            "both jobs are fastest on the same core: where they are not, the short one takes "
-            f"{apart[1]:g}"),
-    ]  # fmt: skip
+    yield compare("III.B.4: the longer job gains more from a factor f", "always",
+        f"in {int((gain_long > gain_short).sum())} of 1000",
+        bool((gain_long > gain_short).all()))  # fmt: skip
+    yield compare("III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}",
+        printed < 1e-6, "the line after it divides, as it should",
+        f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}")  # fmt: skip
+    yield compare("III.B.4: shorter jobs will not take very long",
+        "a fair amount of processing power",
+        f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one {time[0]:.1f}, alone "
+        f"{alone[0]:.1f}", float(time[1] / alone[1]) < 2,
+        "the instance of the completion time: 100 times as long as on its own",
+        "both jobs are fastest on the same core: where they are not, the short one takes "
+        f"{apart[1]:g}")  # fmt: skip
 
 
 def _alone(j: int, free: Integers) -> float:
@@ -202,14 +176,41 @@ def _alone(j: int, free: Integers) -> float:
     return float(speed_on(free, COMPLETION.speed[j], order, int(COMPLETION.threads[j])).max())
 
 
-def _drawn(seed: int, instances: int) -> list[Admission]:
-    found = []
+def _drawn(seed: int, instances: int) -> Iterator[Admission]:
     for k in range(instances):
         rng = np.random.default_rng([seed, k])
         machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (4, 6, 3))
-        found.append(
-            uniform(
-                machines=machines, jobs=jobs, types=types, cores=3, threads=4, speed=10.0, rng=rng
-            )
+        yield uniform(
+            machines=machines, jobs=jobs, types=types, cores=3, threads=4, speed=10.0, rng=rng
         )
-    return found
+
+
+@PAPER.experiment("frontier", "section III.B.3")
+def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0) -> Parts:
+    """Most total speed for every number of blocking pairs.
+
+    Parameters
+    ----------
+    seed : of the instance: 8 jobs, 3 VMs, 2 core types.
+    time_limit : seconds in all.
+    """
+    one = uniform(
+        machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed)
+    )
+    schemes = {
+        name: metrics(one, policy(one)) for name, policy in functions("admission", *SCHEMES).items()
+    }
+    points = frontier(one, time_limit=time_limit)
+    for point in points:
+        what, ours = f"at most {point.blocking_pairs} blocking pairs", f"{point.total_speed:.2f}"
+        note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
+        yield addition(what, f"total speed {ours}", note)
+    best: dict[float, float] = {point.blocking_pairs: point.total_speed for point in points}
+    rows = {"most possible": best}
+    for name, row in schemes.items():
+        text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
+        yield addition(name, text)
+        rows[name] = {row["blocking_pairs"]: row["total_speed"]}
+    yield chart("admission-frontier", "Total speed against blocking pairs, 8 jobs on 3 VMs",
+        "blocking pairs at most", "total speed", rows, style="points",
+        styles={"most possible": "step"}, strong=["most possible"])  # fmt: skip

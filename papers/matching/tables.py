@@ -1,25 +1,36 @@
-"""The tables of Hines and Romano, with a column for the optimum, and its claims."""
+"""The tables of Hines and Romano, with a column for the optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ...analysis.admission.frontier import frontier
 from ...analysis.admission.metrics import metrics
-from ...analysis.report.picture import Chart, HeatMap, Picture
+from ...analysis.report.picture import HeatMap
 from ...catalog import functions
 from ...instances.admission import Admission, Assignment, job_speeds
 from ...instances.admission.generators import TABLE_I, Comparison, table_i, uniform
 from ...instances.admission.rules import SCHEMES
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ...solvers.admission.optimal import optimal
-from ...solvers.outcome import Status, Stop
+from ...solvers.outcome import Stop
 from ..charts import chart
-from ..registry import Finding, Verdict, addition, compare, experiment
+from ..experiment import (
+    Finding,
+    Parts,
+    Variations,
+    Verdict,
+    addition,
+    compare,
+    draws,
+    each,
+    runnable,
+)
+from . import PAPER
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -129,7 +140,14 @@ SAID_OF_ALL: tuple[tuple[str, str, Callable[[Figures], bool]], ...] = (
 """Section IV.D, of all three comparisons."""
 
 
-@validate_options
+OPEN: Variations = {
+    **draws(optima=0),
+    "how Table I's maxima are read": each("ranges", "simulation", "most", optima=0),
+    "what the resource score compares with": each("resource", "fastest", optima=0),
+}
+
+
+@runnable
 def table(
     comparison: Comparison,
     *,
@@ -139,7 +157,7 @@ def table(
     time_limit: float = 3.0,
     ranges: Ranges = "entries",
     resource: Resource = "empty",
-) -> list[Finding | Picture]:
+) -> Parts:
     """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum
     on the first of them.
 
@@ -163,43 +181,72 @@ def table(
     InvalidOption
         An option out of range.
     """
-    draws = [
+    # 1. The schemes' mean metrics over all simulations, beside the printed ones.
+    drawn = [
         _drawn(comparison, ranges, np.random.default_rng([seed, k])) for k in range(simulations)
     ]
     rows = {
-        scheme: [_measured(one, POLICIES[scheme](one), resource) for one in draws]
+        scheme: [_measured(one, POLICIES[scheme](one), resource) for one in drawn]
         for scheme in SCHEMES
     }
-    ours = {
-        name: [_mean(rows[scheme], name) for scheme in SCHEMES]
-        for name in WORDS
-        if name != "change"
+    printed, ours = PRINTED[comparison], _means(rows)
+    for name in WORDS:
+        yield _finding(name, printed[name], ours[name])
+    yield from words(comparison, printed, ours)
+    # 2. The optimum on the first of them.
+    if first := drawn[:optima]:
+        optimum, bounds = _optima(first, time_limit)
+        of_first = {scheme: rows[scheme][: len(first)] for scheme in SCHEMES}
+        yield from _beside_the_optimum(of_first, optimum, bounds)
+    # 3. The speed scores as bars, the shares' differences, and the distance to the optimum.
+    name = f"admission-table-{NUMBER[comparison].lower()}"
+    title, label = f"Comparison {comparison} (Table {NUMBER[comparison]})", "average speed score"
+    yield chart(f"{name}-speed", f"{title}: {label}", "scheme", label,
+        {"printed": printed["speed_score"], "here": ours["speed_score"]}, x=SCHEMES)  # fmt: skip
+    apart = {
+        metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
+        for metric in SHARES
     }
-    ours["change"] = [
-        _percent_above(value, ours["speed_score"][0]) for value in ours["speed_score"]
-    ]
-    best, shares, lines = _optima(draws[:optima], rows, time_limit)
-    printed = PRINTED[comparison]
-    findings = [_finding(name, printed[name], ours[name]) for name in WORDS]
-    return [
-        *findings,
-        *words(comparison, printed, ours),
-        *_beside_the_optimum(rows, best, len(draws[:optima])),
-        *lines,
-        *_pictures(comparison, printed, ours, shares),
-    ]
+    metric, scheme = max(
+        ((m, index) for m in SHARES for index in range(len(SCHEMES))),
+        key=lambda cell: abs(apart[cell[0]][cell[1]]),
+    )
+    yield HeatMap(
+        f"{name}-shares", f"{title}: shares, here less printed", "scheme", "share", SCHEMES,
+        tuple(WORDS[m] for m in SHARES),
+        tuple(tuple(round(value, 3) for value in apart[m]) for m in SHARES), "points", center=0.0,
+        alt="Heat map of our percentages less the printed ones; farthest apart: "
+        f"{WORDS[metric]} of {SCHEMES[scheme]}, {apart[metric][scheme]:+.1f} points.",
+    )  # fmt: skip
+    if first:
+        reached = _reached(of_first, bounds)
+        shares = {
+            "mean": [100 * float(np.mean(reached[scheme])) for scheme in SCHEMES],
+            "worst simulation": [100 * min(reached[scheme]) for scheme in SCHEMES],
+        }
+        yield chart(f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",
+            "share of the optimum's bound [%]", shares, x=SCHEMES,
+            words=f"Over {len(first)} simulations.")  # fmt: skip
 
 
-table_ii = partial(table, "I", simulations=500)
-table_iii = partial(table, "II", optima=10, time_limit=6.0)
-table_iv = partial(table, "III")
+for _number, _comparison, _what, _defaults in (
+    ("II", "I", "VMs and jobs evenly matched", {"simulations": 500}),
+    ("III", "II", "many VM resources", {"optima": 10, "time_limit": 6.0}),
+    ("IV", "III", "more jobs than resources", {}),
+):
+    PAPER.experiment(
+        f"table-{_number.lower()}", f"Table {_number}", variations=OPEN,
+        what=f"comparison {_comparison}: {_what}, with the optimum",
+        seconds=120 if _number == "II" else 90,
+    )(partial(table, _comparison, **_defaults))  # fmt: skip
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
     """One simulation's instance."""
     most = TABLE_I[comparison]
     if ranges == "simulation":
-        drawn: Any = {name: int(rng.integers(1, getattr(most, name) + 1)) for name in _RANGED}
+        names = ("machines", "jobs", "types", "cores", "threads")
+        drawn: Any = {name: int(rng.integers(1, getattr(most, name) + 1)) for name in names}
         return uniform(**drawn, speed=most.speed, rng=rng)
     one = table_i(comparison=comparison, rng=rng)
     return one.replace(cores=np.full_like(one.cores, most.cores)) if ranges == "most" else one
@@ -214,43 +261,15 @@ def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[st
     return row
 
 
-_RANGED = ("machines", "jobs", "types", "cores", "threads")
+def _means(rows: Mapping[str, Sequence[dict[str, float]]]) -> dict[str, list[float]]:
+    """Metric -> its mean by scheme, with the change of the speed score against the first one."""
+    found = {
+        name: [_mean(each, name) for each in rows.values()] for name in WORDS if name != "change"
+    }
+    speed = found["speed_score"]
+    return found | {"change": [100 * (value / speed[0] - 1) for value in speed]}
 
 
-@validate_options
-@experiment
-def frontier_table(
-    *, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0
-) -> Iterator[Finding | Picture]:
-    """The frontier of total speed against blocking pairs on a small instance, every point proved or
-    with its bound.
-
-    Parameters
-    ----------
-    seed : of the instance: 8 jobs, 3 VMs, 2 core types.
-    time_limit : seconds in all.
-    """
-    one = uniform(
-        machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed)
-    )
-    schemes = {name: metrics(one, policy(one)) for name, policy in POLICIES.items()}
-    points = frontier(one, time_limit=time_limit)
-    for point in points:
-        what, ours = f"at most {point.blocking_pairs} blocking pairs", f"{point.total_speed:.2f}"
-        note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
-        yield addition(what, f"total speed {ours}", note)
-    best: dict[float, float] = {point.blocking_pairs: point.total_speed for point in points}
-    rows = {"most possible": best}
-    for name, row in schemes.items():
-        text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        yield addition(name, text)
-        rows[name] = {row["blocking_pairs"]: row["total_speed"]}
-    yield chart("admission-frontier", "Total speed against blocking pairs, 8 jobs on 3 VMs",
-        "blocking pairs at most", "total speed", rows, style="points",
-        styles={"most possible": "step"}, strong=["most possible"])  # fmt: skip
-
-
-@experiment
 def words(
     comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
 ) -> Iterator[Finding]:
@@ -258,15 +277,14 @@ def words(
     table bears it out.
     """
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
-        here, there = holds(_by_scheme(ours)), holds(_by_scheme(printed))
+        here, there = (
+            holds({name: dict(zip(SCHEMES, values, strict=True)) for name, values in rows.items()})
+            for rows in (ours, printed)
+        )
         note = "on the figures above"
         note += "; the printed ones do not bear it out" if here and not there else ""
         cause = "" if here or there else "the printed figures do not bear it out either"
         yield compare(what, claim, "holds" if here else "does not hold", here, note, cause)
-
-
-def _by_scheme(rows: Mapping[str, Sequence[float]]) -> Figures:
-    return {name: dict(zip(SCHEMES, values, strict=True)) for name, values in rows.items()}
 
 
 def _least(row: Mapping[str, float]) -> str:
@@ -282,66 +300,14 @@ def _best(row: Mapping[str, float]) -> str:
     return max(row, key=row.__getitem__)
 
 
-def _pictures(
-    comparison: str,
-    printed: Mapping[str, Sequence[float]],
-    ours: Mapping[str, Sequence[float]],
-    optimum: Mapping[str, Sequence[float]],
-) -> list[Picture]:
-    """The speed scores as bars, the shares' differences, and the distance to the optimum."""
-    name = f"admission-table-{NUMBER[comparison].lower()}"
-    title = f"Comparison {comparison} (Table {NUMBER[comparison]})"
-    speed = {"printed": printed["speed_score"], "here": ours["speed_score"]}
-    label = "average speed score"
-    shares = [metric for metric in WORDS if metric not in ("speed_score", "change")]
-    apart = {
-        metric: [o - p for o, p in zip(ours[metric], printed[metric], strict=True)]
-        for metric in shares
-    }
-    metric, scheme = max(
-        ((m, place) for m in shares for place in range(len(SCHEMES))),
-        key=lambda cell: abs(apart[cell[0]][cell[1]]),
-    )
-    return [
-        chart(f"{name}-speed", f"{title}: {label}", "scheme", label, speed, x=SCHEMES),
-        HeatMap(
-            f"{name}-shares",
-            f"{title}: shares, here less printed",
-            "scheme",
-            "share",
-            SCHEMES,
-            tuple(WORDS[m] for m in shares),
-            tuple(tuple(round(value, 3) for value in apart[m]) for m in shares),
-            "points",
-            center=0.0,
-            alt="Heat map of our percentages less the printed ones; farthest apart: "
-            f"{WORDS[metric]} of {SCHEMES[scheme]}, {apart[metric][scheme]:+.1f} points.",
-        ),
-        *([] if not optimum else [_near_optimum(name, title, optimum)]),
-    ]
-
-
-def _near_optimum(name: str, title: str, optimum: Mapping[str, Sequence[float]]) -> Chart:
-    """Each scheme's total speed over the proved bound on the optimum, simulation by simulation."""
-    rows = {
-        "mean": [100 * float(np.mean(optimum[scheme])) for scheme in SCHEMES],
-        "worst simulation": [100 * min(optimum[scheme]) for scheme in SCHEMES],
-    }
-    title, label = f"{title}: total speed over the optimum", "share of the optimum's bound [%]"
-    words = f"Over {len(optimum['SM'])} simulations."
-    return chart(f"{name}-optimum", title, "scheme", label, rows, x=SCHEMES, words=words)
-
-
 def _optima(
-    draws: Sequence[Admission], rows: dict[str, list[dict[str, float]]], time_limit: float
-) -> tuple[dict[str, float], dict[str, list[float]], list[Finding]]:
-    """The optimum's mean metrics, and what share of its bound each scheme reaches."""
-    if not draws:
-        return {}, {}, []
+    first: Sequence[Admission], time_limit: float
+) -> tuple[list[dict[str, float]], list[float]]:
+    """The metrics of the optimum, or of the best found, and its bound, of each instance."""
     # compiles outside the clock
     optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")
-    measured, bounds, gaps = [], [], []
-    for one in draws:
+    measured, bounds = [], []
+    for one in first:
         outcome = optimal(one, time_limit=time_limit)
         if outcome.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
@@ -349,108 +315,96 @@ def _optima(
         assert outcome.bound is not None
         measured.append(metrics(one, outcome.solution))
         bounds.append(outcome.bound)
-        gaps.append(outcome.bound / measured[-1]["total_speed"] - 1)
-    best = {name: _mean(measured, name) for name in WORDS if name != "change"}
-    base = _mean(rows["SM"][: len(draws)], "speed_score")
-    best["change"] = _percent_above(best["speed_score"], base)
-    shares = {
+    return measured, bounds
+
+
+def _reached(
+    rows: Mapping[str, Sequence[dict[str, float]]], bounds: Sequence[float]
+) -> dict[str, list[float]]:
+    """Scheme -> its total speed over the bound on the optimum, simulation by simulation."""
+    return {
         scheme: [
-            row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=False)
+            row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=True)
         ]
         for scheme in SCHEMES
     }
-    text = " / ".join(f"{100 * np.mean(shares[scheme]):.1f}" for scheme in SCHEMES)
-    worst = " / ".join(f"{100 * np.min(shares[scheme]):.1f}" for scheme in SCHEMES)
-    proved = sum(gap <= 1e-9 for gap in gaps)
-    note = (
-        f"first {len(draws)} simulations; {proved} optima proved, gap of the others at "
-        f"most {100 * max(gaps):.2f} %"
-    )
-    blocking = " / ".join(
-        f"{_mean(rows[scheme][: len(draws)], 'blocking_pairs'):.1f}" for scheme in SCHEMES
-    )
-    blocking += f"; optimum {_mean(measured, 'blocking_pairs'):.1f}"
-    return (
-        best,
-        shares,
-        [
-            addition("total speed, mean share of the optimum [%]", text, note),
-            addition("the same, worst simulation [%]", worst, note),
-            addition("blocking pairs, mean", blocking, f"first {len(draws)} simulations"),
-        ],
-    )
 
 
 def _beside_the_optimum(
-    rows: Mapping[str, Sequence[dict[str, float]]], best: Mapping[str, float], number: int
+    rows: Mapping[str, Sequence[dict[str, float]]],
+    optimum: Sequence[dict[str, float]],
+    bounds: Sequence[float],
 ) -> Iterator[Finding]:
     """The schemes and the optimum over the same simulations: those whose optimum was worked out."""
-    for name, value in best.items():
-        if name == "change":
-            continue
-        means = [_mean(rows[scheme][:number], name) for scheme in SCHEMES]
-        text = _in_words((*SCHEMES, "optimum"), (*means, value), name)
-        yield addition(f"{WORDS[name]}, first {number} simulations", text)
+    count, names = len(bounds), (*SCHEMES, "optimum")
+    means = _means({**rows, "optimum": optimum})
+    for name, values in means.items():
+        if name != "change":
+            yield addition(f"{WORDS[name]}, first {count} simulations",
+                _in_words(names, values, name))  # fmt: skip
         if name == "speed_score":
-            changes = [_percent_above(each, means[0]) for each in (*means, value)]
-            text = _in_words((*SCHEMES, "optimum"), changes, "change")
-            yield addition(f"{WORDS['change']}, first {number} simulations", text)
-
-
-def _percent_above(value: float, base: float) -> float:
-    return 100 * (value / base - 1)
+            yield addition(f"{WORDS['change']}, first {count} simulations",
+                _in_words(names, means["change"], "change"))  # fmt: skip
+    shares = _reached(rows, bounds)
+    gaps = [bound / row["total_speed"] - 1 for bound, row in zip(bounds, optimum, strict=True)]
+    note = (
+        f"first {count} simulations; {sum(gap <= 1e-9 for gap in gaps)} optima proved, gap of the "
+        f"others at most {100 * max(gaps):.2f} %"
+    )
+    for what, of in (("total speed, mean share of the optimum [%]", np.mean),
+                     ("the same, worst simulation [%]", np.min)):  # fmt: skip
+        text = " / ".join(f"{100 * of(shares[scheme]):.1f}" for scheme in SCHEMES)
+        yield addition(what, text, note)
+    blocking = [f"{_mean(each, 'blocking_pairs'):.1f}" for each in (*rows.values(), optimum)]
+    yield addition("blocking pairs, mean", f"{' / '.join(blocking[:-1])}; optimum {blocking[-1]}",
+        f"first {count} simulations")  # fmt: skip
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
-    verdict, note = _judged(printed, ours, name == "speed_score")
-    paper, here = (_in_words(SCHEMES, values, name) for values in (printed, ours))
-    return compare(WORDS[name], paper, here, verdict, note)
+    """Our means of a metric beside the printed ones: whether every level and the ordering of the
+    schemes hold, and which do not.
+    """
+    speed = name == "speed_score"
+    # 1. The levels.
+    paper, here = np.array(printed), np.array(ours)
+    difference = np.abs(here / paper - 1) if speed else np.abs(here - paper)
+    levels = difference <= (LEVEL_SPEED if speed else LEVEL_POINTS)
+    # 2. The pairs that stand the other way round, by enough to tell, or too little.
+    wrong: list[str] = []
+    close: list[str] = []
+    for a, b in combinations(range(len(SCHEMES)), 2):
+        apart, expected = here[a] - here[b], paper[a] - paper[b]
+        if apart * expected >= 0:
+            continue
+        least, tolerance = (
+            EQUAL_SPEED * abs(values[b]) if speed else EQUAL_POINTS for values in (here, paper)
+        )
+        size = f"{100 * abs(apart / here[b]):.1f} %" if speed else f"{abs(apart):.1f} points"
+        text = f"{SCHEMES[a]} {'above' if apart > 0 else 'below'} {SCHEMES[b]} here by {size}"
+        (wrong if abs(apart) > least and abs(expected) > tolerance else close).append(text)
+    # 3. In words.
+    off = ", ".join(np.array(SCHEMES)[~levels])
+    said = [f"levels off: {off}" if off else "levels hold"]
+    said.append(f"ordering off: {', '.join(wrong)}" if wrong else "ordering holds")
+    if close:
+        less = f"{', '.join(close)}, too little to tell them apart"
+        said.append(f"{'and' if wrong else 'but for'} {less}")
+    right: Verdict = "undecided" if close else "reproduced"
+    verdict = "differs" if wrong or off else right
+    paper_text, ours_text = (_in_words(SCHEMES, values, name) for values in (printed, ours))
+    return compare(WORDS[name], paper_text, ours_text, verdict, "; ".join(said))
 
 
 def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str:
     """A value for each name."""
-    figures = [_figure(value, metric == "speed_score") for value in values]
-    return ", ".join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
-
-
-def _judged(printed: Sequence[float], ours: Sequence[float], speed: bool) -> tuple[Verdict, str]:
-    """Whether every level and the ordering of the schemes hold, and which do not."""
-    paper, here = np.array(printed), np.array(ours)
-    difference = np.abs(here / paper - 1) if speed else np.abs(here - paper)
-    levels = difference <= (LEVEL_SPEED if speed else LEVEL_POINTS)
-    wrong: list[str] = []
-    close: list[str] = []
-    for a in range(len(SCHEMES)):
-        for b in range(a + 1, len(SCHEMES)):
-            apart, expected = here[a] - here[b], paper[a] - paper[b]
-            least = EQUAL_SPEED * abs(here[b]) if speed else EQUAL_POINTS
-            tolerance = EQUAL_SPEED * abs(paper[b]) if speed else EQUAL_POINTS
-            if apart * expected >= 0:
-                continue
-            size = f"{100 * abs(apart / here[b]):.1f} %" if speed else f"{abs(apart):.1f} points"
-            text = f"{SCHEMES[a]} {'above' if apart > 0 else 'below'} {SCHEMES[b]} here by {size}"
-            (wrong if abs(apart) > least and abs(expected) > tolerance else close).append(text)
-    words = [
-        "levels hold" if levels.all() else f"levels off: {', '.join(np.array(SCHEMES)[~levels])}"
-    ]
-    words.append("ordering off: " + ", ".join(wrong) if wrong else "ordering holds")
-    # contradicted, but by so little, here or in the paper, that the draws do not tell the two apart
-    if close:
-        words.append(
-            f"{'and' if wrong else 'but for'} {', '.join(close)}, too little to tell them apart"
-        )
-    if wrong or not levels.all():
-        return "differs", "; ".join(words)
-    return ("undecided" if close else "reproduced"), "; ".join(words)
+    digits = 0 if metric == "speed_score" else 1
+    return ", ".join(
+        f"{name} {value:.{digits}f}" for name, value in zip(names, values, strict=True)
+    )
 
 
 def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
     """Mean over the simulations where it is defined, shares in percent."""
     values = [row[name] for row in rows if name in row]
-    return float(np.mean(values)) * (
-        1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0
-    )
-
-
-def _figure(value: float, speed: bool) -> str:
-    return f"{value:.0f}" if speed else f"{value:.1f}"
+    scale = 1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0
+    return float(np.mean(values)) * scale

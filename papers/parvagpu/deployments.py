@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from ...analysis.report.picture import Picture
 from ...instances.packing import Placement
 from ...instances.packing.mig import card_named, layout, mig
 from ...instances.problem.tables import CsvRow, CsvTable
 from ...solvers.outcome import Outcome
 from ...solvers.packing.minimum import min_servers
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Parts, addition, compare
+from . import PAPER
 
 CARD, LOADS = "a100-80gb", 6
 
@@ -21,10 +20,13 @@ MOST_PROCESSES = 5
 """In one slice of the deployments of loads 3 and 5; the text allows three."""
 
 
-@experiment
-def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Iterator[Finding | Picture]:
-    """The cards of each deployment beside the fewest; whether it gives the rates that its load asks
-    for, by its own profiles; and whether its slices fit where they start.
+@PAPER.experiment(
+    "mig-deployments",
+    "the six deployments of its repository",
+    data=(("rates", "gpu/parva/SLO_req_rate.txt"),),
+)
+def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Parts:
+    """Cards of the published deployments beside the fewest, and whether they give their rates.
 
     Parameters
     ----------

@@ -8,14 +8,14 @@ users on n servers with 10 jobs each are taken, n up to `largest`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import numpy as np
 
-from ...analysis.market.audits import NASH_ENVY_FREENESS, envy_audit, work_conserving
-from ...analysis.report.picture import Picture
+from ...analysis.market.audits import NASH_ENVY_FREENESS, EnvyAudit, envy_audit
+from ...analysis.report.picture import Chart, HeatMap
 from ...catalog import functions
 from ...instances.market.envy import user_envy
 from ...instances.market.generators import population
@@ -23,13 +23,14 @@ from ...instances.market.instance import Allocation, Market, total_by
 from ...instances.market.sharing import Share, sharing_index
 from ...instances.market.utility import user_utilities
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.option_types import AtLeast
 from ...solvers.market import fisher, round_cores, utilitarian
 from ...solvers.outcome import Outcome
-from ..registry import Finding, compare, equal, experiment
-from .charts import envy_bars, envy_map, shares_chart, users_chart
+from ..charts import chart
+from ..experiment import Finding, Parts, Variations, claim, compare, each
+from ..experiment import draws as other_draws
+from . import PAPER
 
-Value = TypeVar("Value")
 Mechanisms = Mapping[str, Callable[..., Allocation | Outcome]]
 
 MECHANISMS: dict[str, Callable[..., Allocation | Outcome]] = {
@@ -39,30 +40,24 @@ MECHANISMS: dict[str, Callable[..., Allocation | Outcome]] = {
 MOST_WORK = "most work, proved"
 """The fractional optimum of total utility."""
 
+HILL_CLIMBING: Variations = {
+    **other_draws(), "XC's first step": each("step", 0.01, 0.5),
+    "XC's rounds": each("rounds", 1, 3),
+}  # fmt: skip
 _DRAWN_FROM = "fractions uniform on (.55, .99), 10 jobs a user"
 _POPULATIONS = (10, 20, 50, 100, 200, 500, 1000)
+_EQUAL = 1e-9
+_ENVY_FREE = 1 - 1e-6
+
+Largest = Annotated[int, AtLeast(_POPULATIONS[0], "users")]
+Draws = Annotated[int, AtLeast(1)]
+Table = Mapping[int, Mapping[str, float]]
+"""Number of users -> mechanism -> value."""
 
 
-def section_3_1_2(*, seed: int = 0) -> list[Finding | Picture]:
-    """Alice and Bob under a work-conserving policy; `seed` is not looked at."""
-    cores = work_conserving(
-        np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
-    )
-    rows = (
-        ("Alice's cores, entitled to 10", "7", cores[:2].sum()),
-        ("Bob's cores, entitled to 10", "13", cores[2:].sum()),
-        ("Alice's cores on the first server", "2", cores[0]),
-        ("Alice's cores on the second server", "5", cores[1]),
-    )
-    findings = [equal(what, paper, f"{ours:g}") for what, paper, ours in rows]
-    return [*findings, shares_chart(cores, 10.0)]
-
-
-@experiment
-def figure_3_11(
-    *, seed: int = 0, largest: int = 200, draws: int = 3
-) -> Iterator[Finding | Picture]:
-    """Total utility, relative to G-I's.
+@PAPER.experiment("figure-3.11", "fig. 3.11")
+def figure_3_11(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> Parts:
+    """Total utility of seven mechanisms, by number of users.
 
     Parameters
     ----------
@@ -70,57 +65,47 @@ def figure_3_11(
     draws : populations of each size; means are compared.
     """
     everyone = MECHANISMS | {MOST_WORK: utilitarian}
-
-    def total(market: Market, allocation: Allocation) -> float:
-        return float(user_utilities(market, allocation.cores).sum())
-
-    table = {n: _means(n, draws, seed, total, everyone) for n in _sizes(largest, draws)}
+    table: dict[int, dict[str, float]] = {}
+    for n, markets in _markets(seed, largest, draws):
+        table[n] = {
+            name: float(np.mean([
+                float(user_utilities(market, _answer(name, market, seed, everyone).cores).sum())
+                for market in markets
+            ]))
+            for name in everyone
+        }  # fmt: skip
     relative = {n: {name: row[name] / row["G-I"] for name in everyone} for n, row in table.items()}
     for name in everyone:
-        line = ", ".join(f"{n}: {row[name]:.3f}" for n, row in relative.items())
         drawn = "" if name == MOST_WORK else "a drawing"
+        line = _by_users(relative, name)
         yield compare(f"{name}, total utility over G-I's, by users", drawn, line, None)
-    worst = min(row["FM"] / row["G-II"] for row in table.values())
-    yield compare(
-        "FM against G-II",
-        "FM performs comparably to G-II",
-        f"at least {worst:.3f} of it",
-        worst > 0.95,
-    )
-    above = sorted(
-        {
-            name
-            for row in table.values()
-            for name in MECHANISMS
-            if row[name] > row["G-II"] * (1 + 1e-9)
-        }
-    )
-    note = "exact in whole cores, which is what G-II gives; fractions of cores do more work"
-    ours = f"above it: {', '.join(above) or 'none'}"
-    yield compare("G-II is an upper bound of total utility", "yes", ours, not above, note)
-    others = [name for name in MECHANISMS if name not in ("FM", "G-II")]
-    beaten = {name for row in table.values() for name in others if row[name] > row["FM"]}
-    ours = "yes" if not beaten else f"not {', '.join(sorted(beaten))}"
-    yield compare("FM outperforms all others, every population", "yes", ours, not beaten,
+    rows = table.values()
+    worst = min(row["FM"] / row["G-II"] for row in rows)
+    yield compare("FM against G-II", "FM performs comparably to G-II",
+        f"at least {worst:.3f} of it", worst > 0.95)  # fmt: skip
+    above = {n for row in rows for n in MECHANISMS if row[n] > row["G-II"] * (1 + _EQUAL)}
+    yield compare("G-II is an upper bound of total utility", "yes",
+        f"above it: {', '.join(sorted(above)) or 'none'}", not above,
+        "exact in whole cores, which is what G-II gives; fractions of cores do more work",
+    )  # fmt: skip
+    others = MECHANISMS.keys() - {"FM", "G-II"}
+    beaten = {name for row in rows for name in others if row[name] > row["FM"]}
+    yield compare("FM outperforms all others, every population", "yes",
+        f"not {', '.join(sorted(beaten))}" if beaten else "yes", not beaten,
         "G-I's profiles are exact")  # fmt: skip
-    order = all(row["ES"] < row["PF"] < row["FM"] for row in table.values())
-    yield compare("ES and PF below FM", "yes", "yes" if order else "no", order)
-    climbing = all(row["XC"] <= row["XC-M"] * (1 + 1e-9) for row in table.values())
-    yield compare(
-        "XC below XC-M (hill climbing ends early)", "yes", "yes" if climbing else "no", climbing
-    )
-    title = "Total utility over that of G-I"
-    note = f"means over {draws} populations of each size; {_DRAWN_FROM}"
-    yield users_chart(
-        "market-figure-3.11", title, "total utility / G-I's", relative, MOST_WORK, note
-    )
+    yield claim("ES and PF below FM", all(row["ES"] < row["PF"] < row["FM"] for row in rows))
+    yield claim("XC below XC-M (hill climbing ends early)",
+        all(row["XC"] <= row["XC-M"] * (1 + _EQUAL) for row in rows))  # fmt: skip
+    yield _users_chart("11", "Total utility over that of G-I", "total utility / G-I's", relative,
+        MOST_WORK, note=f"means over {draws} populations of each size; {_DRAWN_FROM}",
+    )  # fmt: skip
 
 
-@experiment
+@PAPER.experiment("figure-3.12", "fig. 3.12", seconds=5, variations=HILL_CLIMBING)
 def figure_3_12(
     *, seed: int = 0, users: int = 100, groups: int = 10, step: float = 0.1, rounds: int = 50
-) -> Iterator[Finding | Picture]:
-    """The worst pair's envy index and its group, in whole cores and in fractions.
+) -> Parts:
+    """Envy among 100 users in 10 groups.
 
     Parameters
     ----------
@@ -130,166 +115,127 @@ def figure_3_12(
     """
     if not 1 <= groups <= users:
         raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
+    # 1. The worst pair of every mechanism.
     market = population(users=users, servers=users, groups=groups, rng=np.random.default_rng(seed))
-    index: dict[str, float] = {}
-    maps: list[Picture] = []
-    mechanisms: Mechanisms = MECHANISMS | {
-        "XC": partial(MECHANISMS["XC"], step=step, rounds=rounds)
+    mechanisms = MECHANISMS | {"XC": partial(MECHANISMS["XC"], step=step, rounds=rounds)}
+    audits = {
+        name: envy_audit(market, _answer(name, market, seed, mechanisms)) for name in mechanisms
     }
-    for name in mechanisms:
-        answer = _answer(name, market, seed, mechanisms)
-        audit = envy_audit(market, answer)
-        index[name] = audit.index
-        maps.append(envy_map(name, audit.matrix, audit.group, audit.index))
-        what = f"{name}, envy index of the worst pair"
-        place = (
+    index = {name: audit.index for name, audit in audits.items()}
+    for name, audit in audits.items():
+        pair = (
             f"users {audit.envious} and {audit.envied} in the group "
             f"{audit.group.min()}-{audit.group.max()}"
         )
-        note = place if audit.index < 1 - 1e-6 else ""
-        yield compare(what, "a drawing", f"{audit.index:.3f}", None, note)
+        yield compare(f"{name}, envy index of the worst pair", "a drawing", f"{audit.index:.3f}",
+            None, pair if audit.index < _ENVY_FREE else "")  # fmt: skip
+    # 2. The equilibrium in whole cores.
     equilibrium = _answer("FM", market, seed)
     for rule in ("largest-remainder", "user-deficit"):
         envy, _ = user_envy(market, round_cores(market, equilibrium, rule))
-        envious = total_by(np.arange(users) * groups // users, envy < 1 - 1e-6, groups)
-        ours = (
-            f"{envious.sum():g} of {users}, up to {envious.max():g} in a group, worst "
-            f"index {envy.min():.3f}"
-        )
-        expected = "occasionally one or two users in a group with slight envy"
-        slight = bool(envious.max() <= 2 and envy.min() > 0.9)
-        what = f"FM in whole cores, {rule}: envious users"
-        yield compare(what, expected, ours, slight, "how to round is not in the text")
-    free = {name: value > 1 - 1e-6 for name, value in index.items()}
-    climb = (
-        "XChange's first step and when it stops are not in the text; ours climbs nearly "
-        "to a best reply"
-    )
-    claims = (
-        ("ES is envy-free", free["ES"], f"{index['ES']:.6f}", ""),
-        ("FM is envy-free (in fractions)", free["FM"], f"{index['FM']:.9f}", ""),
-        (
-            "G-I and G-II have the most envy",
-            max(index["G-I"], index["G-II"]) <= min(_rest(index)),
-            _listed(index),
-            "",
-        ),
-        ("XC reports significant envy", index["XC"] < 0.9, f"{index['XC']:.3f}", climb),
-        (
-            "XC has more envy than XC-M",
-            index["XC"] < index["XC-M"],
-            f"{index['XC']:.3f} against {index['XC-M']:.3f}",
-            "",
-        ),
-        (
-            "XC-M is 0.828-approximately envy-free",
-            index["XC-M"] >= NASH_ENVY_FREENESS,
-            f"{index['XC-M']:.3f}",
-            "",
-        ),
-    )
-    yield from [compare(what, "yes", ours, bool(holds), note) for what, holds, ours, note in claims]
-    yield envy_bars(index, NASH_ENVY_FREENESS)
-    yield from maps
+        envious = total_by(np.arange(users) * groups // users, envy < _ENVY_FREE, groups)
+        yield compare(f"FM in whole cores, {rule}: envious users",
+            "occasionally one or two users in a group with slight envy",
+            f"{envious.sum():g} of {users}, up to {envious.max():g} in a group, worst index "
+            f"{envy.min():.3f}", bool(envious.max() <= 2 and envy.min() > 0.9),
+            "how to round is not in the text")  # fmt: skip
+    # 3. The sentences.
+    rest = min(value for name, value in index.items() if name not in ("G-I", "G-II"))
+    ranked = sorted(index.items(), key=lambda entry: entry[1])
+    xc, xc_m = index["XC"], index["XC-M"]
+    climb = "XChange's first step and when it stops are not in the text; ours climbs nearly to a "
+    for what, holds, ours, note in (
+        ("ES is envy-free", index["ES"] > _ENVY_FREE, f"{index['ES']:.6f}", ""),
+        ("FM is envy-free (in fractions)", index["FM"] > _ENVY_FREE, f"{index['FM']:.9f}", ""),
+        ("G-I and G-II have the most envy", max(index["G-I"], index["G-II"]) <= rest,
+         ", ".join(f"{name} {value:.3f}" for name, value in ranked), ""),
+        ("XC reports significant envy", xc < 0.9, f"{xc:.3f}", f"{climb}best reply"),
+        ("XC has more envy than XC-M", xc < xc_m, f"{xc:.3f} against {xc_m:.3f}", ""),
+        ("XC-M is 0.828-approximately envy-free", xc_m >= NASH_ENVY_FREENESS, f"{xc_m:.3f}", ""),
+    ):  # fmt: skip
+        yield compare(what, "yes", ours, bool(holds), note)
+    yield chart("market-figure-3.12-worst", "Envy index of the worst pair by mechanism",
+        "mechanism", "envy index, 1 is no envy", {"worst pair": index},
+        levels={f"{NASH_ENVY_FREENESS:g}": NASH_ENVY_FREENESS})  # fmt: skip
+    yield from (_envy_map(name, audit) for name, audit in audits.items())
 
 
-@experiment
-def figure_3_13(
-    *, seed: int = 0, largest: int = 200, draws: int = 3
-) -> Iterator[Finding | Picture]:
-    """The sharing index of every mechanism, against three static shares.
+@PAPER.experiment("figure-3.13", "fig. 3.13", seconds=10, variations=other_draws())
+def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> Parts:
+    """Sharing index of seven mechanisms, by number of users.
 
     Parameters
     ----------
     largest : most users (and servers).
     draws : populations of each size; the least index over them counts.
     """
-    sizes = _sizes(largest, draws)
-    shares: tuple[Share, ...] = ("endowment", "tenants", "jobs")
-    least_of = {n: _least(n, draws, seed, shares) for n in sizes}
-    table: dict[Share, dict[int, dict[str, float]]] = {
-        share: {n: {name: row[name][place] for name in MECHANISMS} for n, row in least_of.items()}
-        for place, share in enumerate(shares)
+    # 1. The least index over the draws against three static shares.
+    notes: dict[Share, str] = {
+        "endowment": "proven: a user can buy its endowment",
+        "tenants": "an equal split of the servers in use is worth more than an equal part of all",
+        "jobs": "the text's ES",
     }
-    for share in shares:
+    tables: dict[Share, dict[int, dict[str, float]]] = {share: {} for share in notes}
+    for n, markets in _markets(seed, largest, draws):
+        answers = {
+            name: [(market, _answer(name, market, seed)) for market in markets]
+            for name in MECHANISMS
+        }
+        for share, table in tables.items():
+            table[n] = {
+                name: float(min(sharing_index(*pair, share) for pair in pairs))
+                for name, pairs in answers.items()
+            }
+    for share, table in tables.items():
         for name in MECHANISMS:
-            line = ", ".join(f"{n}: {row[name]:.3f}" for n, row in table[share].items())
-            yield compare(
-                f"{name}, sharing index against {share}, by users", "a drawing", line, None
-            )
-    least_of_fm = {share: min(row["FM"] for row in table[share].values()) for share in shares}
-    sound = least_of_fm["endowment"] >= 1 - 1e-6
-    cause = (
-        f"the static share: against the endowment it is {least_of_fm['endowment']:.4f}"
-        if sound
-        else ""
-    )
-    for share, least in least_of_fm.items():
-        note = {
-            "endowment": "proven: a user can buy its endowment",
-            "tenants": "an equal split of the servers in use is worth more than an equal part "
-            "of all",
-            "jobs": "the text's ES",
-        }[share]
+            yield compare(f"{name}, sharing index against {share}, by users", "a drawing",
+                _by_users(table, name), None)  # fmt: skip
+    # 2. The sentences.
+    least_of = {share: min(row["FM"] for row in table.values()) for share, table in tables.items()}
+    sound = f"the static share: against the endowment it is {least_of['endowment']:.4f}"
+    for share, least in least_of.items():
         yield compare(f"FM above 1, against {share}", "always", f"least {least:.4f}",
-            least >= 1 - 1e-6, note, cause)  # fmt: skip
+            least >= _ENVY_FREE, notes[share],
+            sound if least_of["endowment"] >= _ENVY_FREE else "")  # fmt: skip
+    yield from _sharing_claims(tables["endowment"])
     against: dict[Share, str] = {
         "endowment": "an equal part of every server",
         "jobs": "the equal split among a server's jobs (ES)",
     }
-    charts = [
-        users_chart(
-            f"market-figure-3.13-{share}",
-            f"Sharing index against {words}",
-            "sharing index",
-            table[share],
-            "FM",
-            f"least over {draws} populations of each size; {_DRAWN_FROM}",
-            1.0,
-        )
-        for share, words in against.items()
-    ]
-    yield from _sharing_claims(table["endowment"])
-    yield from charts
+    for share, words in against.items():
+        yield _users_chart(f"13-{share}", f"Sharing index against {words}", "sharing index",
+            tables[share], "FM", levels={"1": 1.0},
+            note=f"least over {draws} populations of each size; {_DRAWN_FROM}")  # fmt: skip
 
 
-def _sharing_claims(table: dict[int, dict[str, float]]) -> Iterator[Finding]:
+def _sharing_claims(table: Table) -> Iterator[Finding]:
     """The thesis's other sentences about the sharing index, against the endowment."""
     leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
-    ours = ", ".join(f"{n}: {name}" for n, name in leaders.items())
-    top = set(leaders.values()) == {"FM"}
-    yield compare(
-        "FM's index is the largest, every population", "yes", ours, top, "against endowment"
-    )
+    yield compare("FM's index is the largest, every population", "yes",
+        ", ".join(f"{n}: {name}" for n, name in leaders.items()),
+        set(leaders.values()) == {"FM"}, "against endowment")  # fmt: skip
     smallest, first = next(iter(leaders.items()))
     yield compare(f"FM's index is the largest at {smallest} users", "yes", first, first == "FM")
     for name in ("G-I", "G-II"):
-        below = {n: row[name] for n, row in table.items() if row[name] < 1}
-        what = f"{name} does not satisfy sharing incentives"
-        note = "a sparse market pays for everybody"
-        ours = f"below 1 at {', '.join(map(str, below)) or 'no size'} users, against endowment"
-        yield compare(what, "yes", ours, bool(below), note)
+        below = [str(n) for n, row in table.items() if row[name] < 1]
+        yield compare(f"{name} does not satisfy sharing incentives", "yes",
+            f"below 1 at {', '.join(below) or 'no size'} users, against endowment", bool(below),
+            "a sparse market pays for everybody")  # fmt: skip
     last, row = max(table), table[max(table)]
-    short = [name for name in ("XC", "XC-M", "PF", "ES") if row[name] <= 1]
-    ours = f"at {last} users: " + ", ".join(
-        f"{name} {row[name]:.2f}" for name in ("XC", "XC-M", "PF", "ES")
-    )
-    yield compare("XC, XC-M, PF and ES incentivize sharing in big systems", "yes", ours, not short)
+    rivals = ("XC", "XC-M", "PF", "ES")
+    yield compare("XC, XC-M, PF and ES incentivize sharing in big systems", "yes",
+        f"at {last} users: " + ", ".join(f"{name} {row[name]:.2f}" for name in rivals),
+        all(row[name] > 1 for name in rivals))  # fmt: skip
     growing = [name for name in MECHANISMS if len(table) < 2 or row[name] > table[min(table)][name]]
-    rises = {"XC", "XC-M", "PF", "ES"} <= set(growing)
-    yield compare(
-        "the index rises with the number of servers",
-        "XC, XC-M, PF, ES",
-        ", ".join(growing),
-        rises,
-    )
+    yield compare("the index rises with the number of servers", "XC, XC-M, PF, ES",
+        ", ".join(growing), set(rivals) <= set(growing))  # fmt: skip
 
 
-@validate_options
-def _sizes(
-    largest: Annotated[int, AtLeast(_POPULATIONS[0], "users")], draws: Annotated[int, AtLeast(1)]
-) -> list[int]:
-    return [n for n in _POPULATIONS if n <= largest]
+def _markets(seed: int, largest: int, draws: int) -> Iterator[tuple[int, list[Market]]]:
+    """Numbers of users with populations of so many users on as many servers."""
+    for n in (n for n in _POPULATIONS if n <= largest):
+        generators = [np.random.default_rng([seed, n, draw]) for draw in range(draws)]
+        yield n, [population(users=n, servers=n, rng=rng) for rng in generators]
 
 
 def _answer(
@@ -301,51 +247,32 @@ def _answer(
     return found
 
 
-def _values(
-    n: int,
-    draws: int,
-    seed: int,
-    measure: Callable[[Market, Allocation], Value],
-    mechanisms: Mechanisms = MECHANISMS,
-) -> dict[str, list[Value]]:
-    """Mechanism -> its value on each of the populations of n users on n servers."""
-    found: dict[str, list[Value]] = {name: [] for name in mechanisms}
-    for draw in range(draws):
-        market = population(users=n, servers=n, rng=np.random.default_rng([seed, n, draw]))
-        for name in mechanisms:
-            found[name].append(measure(market, _answer(name, market, seed, mechanisms)))
-    return found
+def _by_users(table: Table, name: str) -> str:
+    return ", ".join(f"{n}: {row[name]:.3f}" for n, row in table.items())
 
 
-def _means(
-    n: int,
-    draws: int,
-    seed: int,
-    measure: Callable[[Market, Allocation], float],
-    mechanisms: Mechanisms,
-) -> dict[str, float]:
-    return {
-        name: float(np.mean(values))
-        for name, values in _values(n, draws, seed, measure, mechanisms).items()
-    }
+def _users_chart(
+    number: str, title: str, label: str, table: Table, strong: str, **more: object
+) -> Chart:
+    """A value of every mechanism by number of users; `strong` is what is proved."""
+    rows = {name: {n: row[name] for n, row in table.items()} for name in next(iter(table.values()))}
+    return chart(f"market-figure-3.{number}", title, "users (and servers)", label, rows,
+        style="line+points", strong=[strong], x_scale="log", **more)  # type: ignore[arg-type]  # fmt: skip
 
 
-def _least(n: int, draws: int, seed: int, shares: Sequence[Share]) -> dict[str, list[float]]:
-    """Mechanism -> its least sharing index over the draws, against each of the static shares."""
-    found = _values(
-        n,
-        draws,
-        seed,
-        lambda market, answer: [sharing_index(market, answer, share) for share in shares],
-    )
-    return {name: np.min(values, axis=0).tolist() for name, values in found.items()}
-
-
-def _rest(index: dict[str, float]) -> list[float]:
-    return [value for name, value in index.items() if name not in ("G-I", "G-II")]
-
-
-def _listed(index: dict[str, float]) -> str:
-    return ", ".join(
-        f"{name} {value:.3f}" for name, value in sorted(index.items(), key=lambda entry: entry[1])
-    )
+def _envy_map(mechanism: str, audit: EnvyAudit) -> HeatMap:
+    """The pairwise envy index in the group of the worst pair."""
+    matrix, users = audit.matrix, tuple(str(user) for user in audit.group.tolist())
+    envious, envied = np.unravel_index(int(np.argmin(matrix)), matrix.shape)
+    words = "Nobody envies anybody"
+    if audit.index < _ENVY_FREE:
+        words = f"User {users[envious]} envies user {users[envied]} most, with an index of "
+        words += f"{matrix.min():.3f}"
+    slug = "".join(letter if letter.isalnum() else "-" for letter in mechanism.lower())
+    return HeatMap(
+        f"market-figure-3.12-{slug}",
+        f"Envy index under {mechanism}, in the group with the most envy", "envied", "envious",
+        users, users, tuple(tuple(row) for row in matrix.tolist()), "envy index, 1 is no envy",
+        f"Matrix of the pairwise envy index among {len(users)} users. {words}; "
+        f"{int((matrix < _ENVY_FREE).sum())} of {matrix.size} entries are below 1.", worse="low",
+    )  # fmt: skip

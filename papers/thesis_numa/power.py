@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ...analysis.numa.metrics import link_power, metrics
-from ...analysis.report.picture import Picture
 from ...instances.numa.answer import POLICIES, Simulation
 from ...instances.numa.generators import blade_server
 from ...instances.numa.instance import Numa
 from ..charts import chart
-from ..registry import Finding, compare, experiment
+from ..experiment import Finding, Parts, Variations, compare, draws
+from . import PAPER
 from .throughput import simulated
 
+NEAR_SATURATION: Variations = {
+    **draws(),
+    "the load": {f"{rate:g}/s": {"high": rate} for rate in (4800.0, 4900.0, 5000.0)},
+}
 INTENSIVE = "S1,S2,S3,S4,S5,S6"
 """The memory-intensive Spark benchmarks, whose power section 4.5.4 prints."""
 
 
-@experiment
-def figure_4_13(
-    *, seed: int = 0, tasks: int = 200_000, high: float = 5300.0
-) -> Iterator[Finding | Picture]:
-    """Link power of S1 to S6 under each policy; the ranking and its reason; 13 W and the use of the
-    links.
+@PAPER.experiment("figure-4.13", "fig. 4.13", seconds=5)
+def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) -> Parts:
+    """Link power by policy, the ranking and its reason, 13 W.
 
     Parameters
     ----------
@@ -71,11 +72,9 @@ def figure_4_13(
     yield chart("numa-figure-4.13", title, "policy", "power [W]", bars)
 
 
-@experiment
-def figure_4_14(
-    *, seed: int = 0, tasks: int = 200_000, high: float = 5300.0
-) -> Iterator[Finding | Picture]:
-    """Where tasks of S1 to S6 run under each policy, by distance from their data."""
+@PAPER.experiment("figure-4.14", "fig. 4.14", seconds=10, variations=NEAR_SATURATION)
+def figure_4_14(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) -> Parts:
+    """Where tasks run, by distance from their data."""
     runs = _runs(INTENSIVE, high, tasks, seed, 100.0)
     bars: dict[str, dict[str, float]] = {}
     claims = {

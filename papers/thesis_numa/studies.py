@@ -9,7 +9,6 @@ import numpy as np
 
 from ...analysis.numa.metrics import link_power
 from ...analysis.numa.sustained import MIXES, sustained_pair
-from ...analysis.report.picture import Picture
 from ...instances.numa.answer import POLICIES
 from ...instances.numa.feasible import reach
 from ...instances.numa.generators import Data, blade_server
@@ -20,8 +19,14 @@ from ...solvers.numa.fluid import fluid, fluid_power
 from ...solvers.numa.random_inputs import draw
 from ...solvers.numa.simulation import tenth
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Finding, Parts, Variations, addition, compare, draws, each
+from . import BEYOND, PAPER
 from .throughput import simulated
+
+QUEUES: Variations = {
+    **draws(), "the benchmark": each("benchmark", "S6", "P12"),
+    "the refusal limit": each("refusal_limit", 10.0, 1000.0, None),
+}  # fmt: skip
 
 DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
 """Where the data is, and the share of the tasks with data there."""
@@ -31,34 +36,7 @@ IDLE = 1e-5
 """A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
 
 
-@experiment
-def hot_data(
-    *,
-    seed: int = 0,
-    tasks: int = 500_000,
-    runs: int = 1,
-    tolerance: float = 0.005,
-    benchmark: str = "S6",
-    refusal_limit: float | None = 100.0,
-) -> Iterator[Finding]:
-    """What each policy sustains with a hot memory and a hot blade, beside the most any placement
-    could; link power too.
-
-    Parameters
-    ----------
-    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
-    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
-    refusal_limit : offers a task declines at most; None for no limit.
-    """
-    for data, hot in DATA:
-        instance = blade_server(
-            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
-        )
-        where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
-        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
-        yield from _least_power(instance, where, tasks, seed)
-
-
+@BEYOND.experiment("policies", seconds=10)
 def policies(
     *,
     seed: int = 0,
@@ -67,8 +45,7 @@ def policies(
     runs: int = 1,
     tolerance: float = 0.005,
 ) -> list[Finding]:
-    """Of any instance: what each policy sustains from empty and saturated, its p95, and the most of
-    any placement.
+    """Of any instance (-o file=): what policies sustain, their p95, and the most of any placement.
 
     Parameters
     ----------
@@ -92,6 +69,33 @@ def policies(
         addition(rate, ", ".join(words), "- where the queue grows"),
         *_least_power(instance, instance.name or file, tasks, seed),
     ]
+
+
+@BEYOND.experiment("hot-data", seconds=30)
+def hot_data(
+    *,
+    seed: int = 0,
+    tasks: int = 500_000,
+    runs: int = 1,
+    tolerance: float = 0.005,
+    benchmark: str = "S6",
+    refusal_limit: float | None = 100.0,
+) -> Iterator[Finding]:
+    """What policies sustain with a hot memory or blade, beside the most any placement could.
+
+    Parameters
+    ----------
+    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
+    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
+    refusal_limit : offers a task declines at most; None for no limit.
+    """
+    for data, hot in DATA:
+        instance = blade_server(
+            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
+        )
+        where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
+        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
+        yield from _least_power(instance, where, tasks, seed)
 
 
 def _beside_the_bound(
@@ -141,16 +145,15 @@ def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Find
     ]
 
 
-@experiment
+@PAPER.experiment("queues", "section 4.3.2", seconds=60, variations=QUEUES)
 def queues(
     *,
     seed: int = 0,
     tasks: int = 300_000,
     benchmark: str = "M10",
     refusal_limit: float | None = 100.0,
-) -> Iterator[Finding | Picture]:
-    """Section 4.3.2: one queue per processor against one in all, "same mean queueing time, larger
-    variance".
+) -> Parts:
+    """One queue against one per processor: mean and variance of the wait.
 
     Parameters
     ----------

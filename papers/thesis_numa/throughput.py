@@ -19,13 +19,22 @@ from ...instances.numa.generators import blade_server, chosen_benchmarks
 from ...instances.numa.instance import Law, Numa
 from ...instances.numa.workloads import Benchmark
 from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import Between, validate_options
+from ...instances.problem.option_types import Between
 from ..charts import chart
-from ..registry import Finding, addition, compare, experiment
+from ..experiment import Finding, Parts, Variations, addition, compare, draws
+from . import PAPER
+
+HIGH_LOAD: Variations = {
+    **draws(benchmarks="MI"),
+    "the load": {
+        f"{rate:g}/s": {"high": rate, "near": rate, "benchmarks": "MI"}
+        for rate in (4500.0, 4800.0, 5400.0)
+    },
+}
+"""Of figure 4.9, memory-intensive benchmarks but the extreme: no arrivals printed."""
 
 
-@validate_options
-@experiment
+@PAPER.experiment("figure-4.7", "fig. 4.7", seconds=360)
 def figure_4_7(
     *,
     seed: int = 0,
@@ -33,9 +42,8 @@ def figure_4_7(
     runs: int = 3,
     tolerance: float = 0.005,
     points: Annotated[int, Between(2, 200, "a number of arrival rates")] = 12,
-) -> Iterator[Finding | Picture]:
-    """Sustained throughput of K-means, facesim and string match under each policy, from empty and
-    from saturated.
+) -> Parts:
+    """Throughput sustained by K-means, facesim and string match, and the metastable band.
 
     Parameters
     ----------
@@ -81,7 +89,7 @@ def figure_4_7(
     yield from _bursts(seed, tasks)
 
 
-@experiment
+@PAPER.experiment("figure-4.8", "fig. 4.8", seconds=30)
 def figure_4_8(
     *,
     seed: int = 0,
@@ -89,8 +97,8 @@ def figure_4_8(
     runs: int = 1,
     tolerance: float = 0.01,
     benchmarks: str = "all",
-) -> Iterator[Finding | Picture]:
-    """Sustained throughput, from empty and from saturated, of every benchmark under each policy.
+) -> Parts:
+    """Throughput sustained by every benchmark.
 
     Parameters
     ----------
@@ -132,7 +140,7 @@ def figure_4_8(
     yield chart("numa-figure-4.8", title, "benchmark", "tasks/s", bars)
 
 
-@experiment
+@PAPER.experiment("figure-4.9", "fig. 4.9", seconds=240, variations=HIGH_LOAD)
 def figure_4_9(
     *,
     seed: int = 0,
@@ -143,9 +151,8 @@ def figure_4_9(
     law: Law = "exponential",
     scv: float | None = None,
     benchmarks: str = "all",
-) -> Iterator[Finding | Picture]:
-    """95th percentile of the response time against IB's, at high and at low load; refusal limits
-    10, 100 and 1000.
+) -> Parts:
+    """95th percentile at high and low load, refusal limits 10, 100 and 1000.
 
     Parameters
     ----------

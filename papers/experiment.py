@@ -1,0 +1,272 @@
+"""A paper, its experiments, and what an experiment finds: the paper's number beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial, wraps
+from inspect import getdoc, signature
+from pathlib import Path
+from typing import Any, Literal
+
+from ..analysis.report.picture import Picture
+from ..instances.problem.option_types import validate_options
+from ..instances.problem.options import accepts
+from ..instances.problem.settings import with_settings
+from ..solvers.outcome import Clock
+
+Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of an experiment.
+
+    Attributes
+    ----------
+    what : the quantity or claim.
+    paper : what the paper prints or says, "" when it says nothing.
+    ours : what came out.
+    verdict : "reproduced", "differs", "undecided" (what was drawn is too little to tell), or "not
+        in the paper".
+    note : how it was measured.
+    cause : of a difference, why: found by working it out or by a run in which the cause was taken
+        away, or what runs ruled out; "" where nothing was tested.
+    """
+
+    what: str
+    paper: str
+    ours: str
+    verdict: Verdict
+    note: str = ""
+    cause: str = ""
+
+    @property
+    def why(self) -> str:
+        """The note, and of a difference its cause, or that none was tested."""
+        cause = f"cause: {self.cause}" if self.cause else ""
+        if self.verdict == "differs":
+            cause = cause or "no cause was tested"
+        return "; ".join(filter(None, (self.note, cause)))
+
+
+Parts = Iterator[Finding | Picture]
+"""What an experiment yields."""
+
+
+def compare(
+    what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
+) -> Finding:
+    """What the paper says beside what came out: reproduced when it holds, else it differs, for
+    `cause` where one was found; `holds` is None for what the paper says of data that cannot judge
+    it, see `addition` for what it does not say.
+    """
+    if holds is None:
+        return Finding(what, paper, ours, "not in the paper", note)
+    verdict = holds if isinstance(holds, str) else _judged(holds)
+    return Finding(what, paper, ours, verdict, note, cause if verdict == "differs" else "")
+
+
+def claim(what: str, holds: bool, note: str = "") -> Finding:
+    """A sentence of the paper that is true here or not."""
+    return compare(what, "yes", "yes" if holds else "no", holds, note)
+
+
+def addition(what: str, ours: str, note: str = "") -> Finding:
+    """A number of ours that the paper does not print."""
+    return compare(what, "", ours, None, note)
+
+
+def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
+    """A number of the paper, reproduced when ours reads the same."""
+    return compare(what, paper, str(ours), str(ours) == paper, note, cause)
+
+
+def decided(holds: bool, low: float, high: float) -> Verdict:
+    """The verdict on a mean's sign: undecided while 0 lies from `low` to `high`."""
+    return "undecided" if low <= 0 <= high else _judged(holds)
+
+
+def _judged(holds: bool) -> Verdict:
+    return "reproduced" if holds else "differs"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A file in a folder of users' copies: an option whose value is its path there."""
+
+    file: str
+
+    def under(self, folder: Path | None) -> str | None:
+        """Its path; None where the folder does not hold it."""
+        path = None if folder is None else folder / self.file
+        return str(path) if path is not None and path.is_file() else None
+
+
+Variations = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""What the paper leaves open -> another choice of it -> its options, first the one changed."""
+
+
+def draws(**shorter: Any) -> Variations:
+    """Seeds 1 to 3; `shorter` are options that make such a run take less time."""
+    return {"the draw": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
+
+
+def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, Any]]:
+    """A run for each value of an option, called OPTION=VALUE, with the same further options."""
+
+    def shown(value: Any) -> str:
+        return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+    return {f"{option}={shown(value)}": {option: value, **also} for value in values}
+
+
+Function = Callable[..., list[Finding | Picture]]
+
+
+def runnable(
+    function: Callable[..., Iterable[Finding | Picture]], hide: Collection[str] = ()
+) -> Function:
+    """An experiment's function with checked options that returns the list of what it yields; the
+    fields of its settings are options of its own, but for `hide`.
+    """
+    if any(is_dataclass(entry.default) for entry in signature(function).parameters.values()):
+        function = with_settings(hide=hide)(function)
+
+    @wraps(function)
+    def run(*arguments: Any, **options: Any) -> list[Finding | Picture]:
+        return list(function(*arguments, **options))
+
+    return validate_options(run)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper of which tables and figures are computed again.
+
+    Attributes
+    ----------
+    name : short: of its page, and on the command line.
+    title : in full.
+    cited : how the source of its experiments begins.
+    problem : which its experiments belong to.
+    guide : what else to read, in Markdown.
+    not_determined : (figure or table, why its text does not determine it).
+    experiments : in the order in which they were declared.
+    """
+
+    name: str
+    title: str
+    cited: str
+    problem: str
+    guide: str = ""
+    not_determined: tuple[tuple[str, str], ...] = ()
+    experiments: list[Experiment] = field(default_factory=list, repr=False, compare=False)
+
+    def experiment(
+        self, name: str, place: str = "", *, hide: Collection[str] = (), **more: Any
+    ) -> Callable[[Callable[..., Iterable[Finding | Picture]]], Function]:
+        """Declare a function an experiment of this paper; `more` are fields of `Experiment`.
+
+        Its one line for people, `what`, is the first sentence of its docstring if not given.
+        """
+
+        def declare(function: Callable[..., Iterable[Finding | Picture]]) -> Function:
+            run: Any = function if isinstance(function, partial) else runnable(function, hide)
+            sentence = " ".join((getdoc(function) or "").partition("\n\n")[0].split()).rstrip(".")
+            said = {"what": sentence[:1].lower() + sentence[1:], **more}
+            full = f"{self.problem}-{name}"
+            self.experiments.append(Experiment(self, full, place, run, **said))
+            return run  # type: ignore[no-any-return]
+
+        return declare
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Attributes
+    ----------
+    paper : which.
+    name : what `cotenant reproduce` calls it, such as "market-figure-3.12".
+    place : where in the paper; "" when it is in none.
+    function : `function(*, seed=0, **options)`; one without randomness takes no seed.
+    what : one line for people.
+    data : (option, file) of each measured file of others that it reads: the option that takes its
+        path, and its place in a folder of users' copies (the layout of CONTRIBUTING.md).
+    substitute : what it runs on without them; "" when it cannot.
+    seconds : about how long it takes with the defaults on two cores.
+    variations : what the paper leaves open, and other choices of it: where a finding differs
+        without a cause of its own, they are tried (see `causes.explained`).
+    """
+
+    paper: Paper
+    name: str
+    place: str
+    function: Function = field(repr=False)
+    what: str
+    data: tuple[tuple[str, str], ...] = ()
+    substitute: str = ""
+    seconds: float = 3.0
+    variations: Variations = field(default_factory=dict, hash=False)
+
+    @property
+    def source(self) -> str:
+        """Paper and place."""
+        return f"{self.paper.cited} {self.place}".strip()
+
+    def files(self, folder: Path | None, given: Collection[str] = ()) -> dict[str, str]:
+        """Option -> place of each measured file that a folder of users' copies holds, without the
+        options that are `given`.
+        """
+        return {
+            option: file
+            for option, file in self.data
+            if option not in given and Copy(file).under(folder)
+        }
+
+    @property
+    def also_read(self) -> tuple[str, ...]:
+        """The measured files that its variations read."""
+        runs = [changes for ways in self.variations.values() for changes in ways.values()]
+        values = [value for changes in runs for value in changes.values()]
+        return tuple(dict.fromkeys(one.file for one in values if isinstance(one, Copy)))
+
+    def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
+        """Run it, with the measured files that `data`, a folder, holds."""
+        found = {name: Copy(file).under(data) for name, file in self.files(data, options).items()}
+        drawn = {"seed": seed} if accepts(self.function, "seed") else {}
+        clock = Clock()
+        parts = self.function(**drawn, **found, **options)
+        command = self.command(seed=seed, data=bool(found), **options)
+        return Reproduction(
+            self, command, clock.seconds, tuple(one for one in parts if isinstance(one, Finding)),
+            tuple(replace(one, command=one.command or command)
+                  for one in parts if not isinstance(one, Finding)),
+        )  # fmt: skip
+
+    def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
+        """What a person types to run it; DATA stands for their folder of measured files."""
+        words = ["cotenant reproduce", self.name, *([f"--seed {seed}"] if seed else [])]
+        words += [f"-o {key}={'none' if one is None else one}" for key, one in options.items()]
+        return " ".join([*words, *(["--data DATA"] if data else [])])
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An experiment that was run.
+
+    Attributes
+    ----------
+    experiment, command : what, and what a person types to get it again.
+    seconds : wall time.
+    findings : the paper's numbers beside ours.
+    pictures : its figures redrawn.
+    """
+
+    experiment: Experiment
+    command: str
+    seconds: float
+    findings: tuple[Finding, ...]
+    pictures: tuple[Picture, ...] = ()

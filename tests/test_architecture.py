@@ -21,7 +21,6 @@ from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
-from cotenant.papers.registry import EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -482,11 +481,6 @@ def test_every_problem_has_its_file_in_every_layer(name: str) -> None:
     assert problem.generators
     for path in [*problem.generators.values(), *problem.formats.values()]:
         assert callable(resolve(path))
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
-def test_every_experiment_is_real(experiment: object) -> None:
-    assert callable(experiment.resolve())  # type: ignore[attr-defined]
 
 
 def test_public_functions_and_classes_have_a_docstring() -> None:

@@ -96,12 +96,15 @@ def reproduce(
     if not chosen:
         if as_json:
             fields = ("name", "place", "what", "data", "substitute", "seconds")
-            told = [
+            listed_fields = [
                 {"paper": one.paper.title, **{name: getattr(one, name) for name in fields}}
                 for one in EXPERIMENTS
             ]
             print_json(
-                {"experiments": told, "not_determined": [list(row) for row in NOT_DETERMINED]}
+                {
+                    "experiments": listed_fields,
+                    "not_determined": [list(row) for row in NOT_DETERMINED],
+                }
             )
         else:
             print_tables(pages.list_tables(), form)

@@ -222,8 +222,8 @@ def _write_files(
 def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> list[Path]:
     """Files that a finished experiment has left if they were asked for when it was run."""
     drawn = [(name, form) for name in row["pictures"] for form in ("pdf", "png")]
-    told = [(row["experiment"], form) for form in ("csv", "tex")]
-    asked = ((figures, drawn), (tables, told))
+    written = [(row["experiment"], form) for form in ("csv", "tex")]
+    asked = ((figures, drawn), (tables, written))
     return [to / f"{name}.{form}" for to, names in asked if to for name, form in names]
 
 

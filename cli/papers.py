@@ -79,7 +79,7 @@ def reproduce(
     from ..papers import page as pages
     from ..papers import run as work
     from ..papers.documents import ExperimentRow
-    from ..papers.registry import EXPERIMENTS, NOT_DETERMINED, experiments_named
+    from ..papers.registry import experiments_named
 
     if (
         not listed
@@ -95,17 +95,7 @@ def reproduce(
         return
     if not chosen:
         if as_json:
-            fields = ("name", "place", "what", "data", "substitute", "seconds")
-            listed_fields = [
-                {"paper": one.paper.title, **{name: getattr(one, name) for name in fields}}
-                for one in EXPERIMENTS
-            ]
-            print_json(
-                {
-                    "experiments": listed_fields,
-                    "not_determined": [list(row) for row in NOT_DETERMINED],
-                }
-            )
+            print_json(pages.listing())
         else:
             print_tables(pages.list_tables(), form)
         return

@@ -141,6 +141,14 @@ def list_tables() -> Iterator[Table]:
     yield left_open(registry.NOT_DETERMINED, "not determined by the papers' text")
 
 
+def listing() -> dict[str, Any]:
+    """What `list_tables` shows, as JSON values."""
+    names = ("name", "place", "what", "data", "substitute", "seconds")
+    facts = [{name: getattr(one, name) for name in names} | {"paper": one.paper.title}
+             for one in registry.EXPERIMENTS]  # fmt: skip
+    return {"experiments": facts, "not_determined": [*map(list, registry.NOT_DETERMINED)]}
+
+
 def about(seconds: float) -> str:
     """A time in words: seconds below two minutes, else minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -182,7 +182,7 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
     # 3. The largest penalties that are no outliers.
     share = {}
     for name in POLICIES:
-        whisker = {mix: rows[name].whisker for mix, rows in boxes.items()}
+        whisker: dict[str, float] = {mix: rows[name].whisker for mix, rows in boxes.items()}
         share[name] = max(whisker.values())
         fitting = [mix for mix, value in whisker.items() if value <= TOLERATED]
         what = f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 import numpy as np
@@ -44,48 +45,47 @@ def theorems(
     eta, alpha : of the game.
     size : servers are so many times as large, for VMs of the same size.
     """
+    # 1. How often each property fails.
     rng, rng_2 = np.random.default_rng(seed), np.random.default_rng([seed, 2])
-    split = pooled = envy = fits = differs = differs_2 = 0
-    play_ratio, printed_ratio = [], []
+    failed: Counter[str] = Counter()
+    ratios: dict[str, list[float]] = {"SPNE": [], "Algorithm 1": []}
     for _ in range(games):
         instance = _random_game(rng, servers, size)
         right = fuga(instance, eta=eta, alpha=alpha)
         printed = fuga_algorithm_1(instance, eta=eta, alpha=alpha)
         found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
-        split += bool(found.below_server_split)
-        pooled += bool(found.below_pooled_split)
-        envy += bool(found.enviers)
-        fits += bool(found.still_fits)
-        differs += right.certificate["choices"] != printed.certificate["choices"]
         two = _random_game(rng_2, 2, size)
-        pair = (
+        pair = [
             policy(two, eta=eta, alpha=alpha).certificate["choices"]
             for policy in (fuga, fuga_algorithm_1)
-        )
-        differs_2 += next(pair) != next(pair)
-        least = found.least_disutility
-        if least:
-            play_ratio.append(found.disutility / least)
-            printed_metrics = metrics(instance, printed.solution, alpha=alpha)  # type: ignore[arg-type]
-            printed_ratio.append(printed_metrics["disutility"] / least)
+        ]
+        failed += Counter({
+            "split": bool(found.below_server_split), "pooled": bool(found.below_pooled_split),
+            "envy": bool(found.enviers), "fits": bool(found.still_fits),
+            "SPNE": right.certificate["choices"] != printed.certificate["choices"],
+            "SPNE of two": pair[0] != pair[1],
+        })  # fmt: skip
+        if least := found.least_disutility:
+            ratios["SPNE"].append(found.disutility / least)
+            row = metrics(instance, printed.solution, alpha=alpha)  # type: ignore[arg-type]
+            ratios["Algorithm 1"].append(row["disutility"] / least)
+    # 2. The theorems.
+    names = ("split", "pooled", "envy", "fits", "SPNE", "SPNE of two")
+    share = {name: f"{failed[name] / games:.0%}" for name in names}
     note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
-    return [
-        compare("sharing incentive (Theorem 8), 1/s of every server", "always",
-            f"fails in {split / games:.0%}", split == 0, note),
-        compare("sharing incentive (Theorem 8), 1/s of the pool", "always",
-            f"fails in {pooled / games:.0%}", pooled == 0, note,
-            f"the share: of every server it fails in {split / games:.0%}" if not split else ""),
-        compare("no envy (Theorem 9)", "always", f"fails in {envy / games:.0%}", envy == 0,
-            f"{note}; envy by amounts held"),
-        compare("Pareto efficient (Theorem 10)", "always",
-            f"one more VM fits in {fits / games:.0%}", fits == 0, note),
-        compare("Algorithm 1 finds the SPNE", "always", f"it does not in {differs / games:.0%}",
-            differs == 0, "",
-            "for three servers or more it is not backward induction: with two it differs in "
-            f"{differs_2 / games:.0%}"),
-        addition("SPNE's disutility over the least", f"{np.mean(play_ratio):.3f}"),
-        addition("Algorithm 1's disutility over the least", f"{np.mean(printed_ratio):.3f}"),
-    ]  # fmt: skip
+    split = "" if failed["split"] else f"the share: of every server it fails in {share['split']}"
+    backward = "for three servers or more it is not backward induction: with two it differs in "
+    for name, what, ours, beside, cause in (
+        ("split", "sharing incentive (Theorem 8), 1/s of every server", "fails in", note, ""),
+        ("pooled", "sharing incentive (Theorem 8), 1/s of the pool", "fails in", note, split),
+        ("envy", "no envy (Theorem 9)", "fails in", f"{note}; envy by amounts held", ""),
+        ("fits", "Pareto efficient (Theorem 10)", "one more VM fits in", note, ""),
+        ("SPNE", "Algorithm 1 finds the SPNE", "it does not in", "",
+         f"{backward}{share['SPNE of two']}"),
+    ):  # fmt: skip
+        yield compare(what, "always", f"{ours} {share[name]}", not failed[name], beside, cause)
+    for name, values in ratios.items():
+        yield addition(f"{name}'s disutility over the least", f"{np.mean(values):.3f}")
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:

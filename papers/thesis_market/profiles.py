@@ -156,8 +156,8 @@ def figure_3_3(*, given: Times = TIMES) -> Parts:
     which = "" if few else "the five that vary least and the five that vary most; "
     least, most = ordered[0], ordered[-1]
     series = tuple(
-        Series(name, *(tuple(part.tolist()) for part in curves[name]), "line+points")
-        for name in drawn
+        Series(name, tuple(cores.tolist()), tuple(curve.tolist()), "line+points")
+        for name, (cores, curve) in ((name, curves[name]) for name in drawn)
     )
     yield Chart("market-figure-3.3", "Parallel fraction calculated from each core count", "cores",
         "parallel fraction F", series,
@@ -250,12 +250,12 @@ def figure_3_10(*, given: Times = TIMES, holdout: Holdout = "every-other-count")
             "among the worse half by mean error")  # fmt: skip
     yield given.origin
     # 2. Quartiles and the largest errors.
-    low, middle, high = (
+    below, middle, above = (
         [float(np.percentile(values, q)) for values in errors.values()] for q in (25, 50, 75)
     )
     drawn = {"median, quartiles": middle, "largest": [*largest.values()]}
     yield chart("market-figure-3.10", "Errors of predicted run times by workload", "workload",
-        "relative error [%]", drawn, x=list(errors), ends={"median, quartiles": (low, high)},
+        "relative error [%]", drawn, x=list(errors), ends={"median, quartiles": (below, above)},
         styles={"largest": "points"}, note=note)  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from ..instances.problem.answer_table import AnswerTable
 from ..instances.problem.base import Instance
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import problem_named, resolve
-from .claim_checks import ClaimChecks
 from .frontier import PriceFrontier
 from .metric import Metric
+from .stated import Facts, Stated
 
 Function = Callable[..., Any]
 
@@ -29,7 +29,8 @@ class Analysis:
     ----------
     metric_table_at : the metrics of the problem, in the order of its tables.
     metrics_at : f(instance, solution, **options) -> name: value.
-    claims_at : f(instance, checks): notes in a `ClaimChecks` what of a stored result is borne out.
+    facts_at : f(stated) -> what of a stored certificate follows from instance, answer and options:
+        entries by name, `...` for one that must be there; see `stated.Stated`.
     record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures_at : f(records) -> the report's pictures.
     answer_picture_at : f(instance, solution) -> the picture of the answer itself.
@@ -42,7 +43,7 @@ class Analysis:
 
     metric_table_at: str
     metrics_at: str
-    claims_at: str | None = None
+    facts_at: str | None = None
     record_at: str | None = None
     pictures_at: str | None = None
     answer_picture_at: str | None = None
@@ -57,7 +58,7 @@ class Analysis:
         return cls(
             metric_table_at=f"analysis.{problem}.metrics:METRICS",
             metrics_at=f"analysis.{problem}.metrics:metrics",
-            claims_at=f"analysis.{problem}.claims:claims",
+            facts_at=f"analysis.{problem}.metrics:facts",
             record_at=f"analysis.{problem}.pictures:record",
             pictures_at=f"analysis.{problem}.pictures:pictures",
             answer_picture_at=f"analysis.{problem}.pictures:answer_picture",
@@ -89,9 +90,9 @@ class Analysis:
         return function
 
     @property
-    def claims(self) -> Callable[[Instance, ClaimChecks], None] | None:
-        """What looks a stored result's certificate over; None where nothing of it is looked at."""
-        return _named(self.claims_at)
+    def facts(self) -> Callable[[Stated], Facts] | None:
+        """What computes the entries of a certificate again; None where none are known."""
+        return _named(self.facts_at)
 
     @property
     def record(self) -> Function | None:

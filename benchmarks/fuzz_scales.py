@@ -463,7 +463,7 @@ def _worse(
             result, outcome=outcome, objective=value, metrics=answer.metrics, stored=None
         )
         found = recheck(instance, forged)
-        held = bool(found.broken) or found.bound != "re-proved"
+        held = bool(found.broken or found.claimed)
         yield f"{name}: a worse answer is not borne out", held, (result.objective, value)
         if method.proof_producer and rng.random() < PROVED:
             standing = _standing(instance, forged)

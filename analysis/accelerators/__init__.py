@@ -1,4 +1,4 @@
-"""Accelerators: metrics, claims, the price of fairness, pictures, and whole rounds."""
+"""Accelerators: metrics, the price of fairness, pictures, and whole rounds."""
 
 from __future__ import annotations
 

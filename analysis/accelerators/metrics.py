@@ -22,6 +22,7 @@ from ...instances.accelerators.measures import (
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 from .rounds import Rounds, whole_rounds
 
 MOST_ENVIED = 10**7
@@ -105,3 +106,18 @@ class _Reports(Reports):
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """The value of each level by the types that stopped there."""
+    instance, shares = stated.instance, stated.answer
+    if stated.method not in ("leximin", "hierarchical") or shares is None:
+        return {}
+    unit = entitlements(instance)
+    if stated.method == "hierarchical":
+        unit = unit / instance.weight * hierarchical_weights(instance)
+    ratio = (throughputs(instance, shares) / unit).tolist()
+    left, own = dict(zip(instance.names, ratio, strict=True)), []
+    for level in stated.certificate["levels"]:  # each type is of one level
+        own.append({"value": min(left.pop(name) for name in level["types"])})
+    return {"levels": own}

@@ -23,6 +23,7 @@ from ...instances.admission.rules import speeds_on
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("total_speed", "total speed", "max", digits=1, short="speed"),
@@ -102,3 +103,8 @@ class _Reports(Reports):
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """What of a certificate follows from the result; see `Analysis.facts`."""
+    return stated.together("prices", "price_bound")

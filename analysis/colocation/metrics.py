@@ -25,6 +25,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Floats, Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 from ..statistics import quantile, rank_correlation
 
 TOLERATED = 0.10
@@ -240,3 +241,16 @@ class _Reports(Reports):
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """Which pairs block; the slack allowed."""
+    from ...solvers.colocation.common import Blocking
+
+    if stated.method == "fair" and stated.options["slack"] is not None and stated.answer:
+        return {"slack_allowed": stated.options["slack"]}
+    hints = stated.together("stable_partition", "odd_parties")
+    if stated.method != "stable" or stated.answer is None:
+        return hints
+    blocking = Blocking(*(stated.options[it] for it in ("alpha", "alpha_mode", "uncertainty")))
+    return hints | blocking.facts_of(stated.instance, stated.answer)

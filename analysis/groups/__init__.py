@@ -1,4 +1,4 @@
-"""Groups: metrics, claims, the price of stability, pictures, and residuals of the models."""
+"""Groups: metrics, the price of stability, pictures, and residuals of the models."""
 
 from ..registry import Analysis
 

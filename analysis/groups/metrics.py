@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from math import comb
 from typing import Any
 
@@ -18,9 +19,11 @@ from ...instances.groups.stability import (
     swap_blocking_pairs,
     type_penalties,
 )
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 from ..statistics import quantile, rank_correlation
 
 MOST_KINDS = 10**6
@@ -138,3 +141,20 @@ class _Reports(Reports):
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """The alpha that was asked for, and that the least one stated is not above the answer's."""
+    facts, certificate = (
+        stated.together("groups_listed", "prices", "price_bound"),
+        stated.certificate,
+    )
+    if stated.method == "core" and "levels" in certificate:
+        facts |= stated.echoed("alpha")
+    if stated.method == "core" and "empty_at" in certificate and stated.answer is not None:
+        facts["least_alpha"] = ...
+        with suppress(InvalidOption):  # too many groups to list
+            least = least_alpha_of(stated.instance, stated.answer) / UNIT
+            if not certificate.get("least_alpha", {"value": 0})["value"] <= least:
+                facts["least_alpha"] = {"value": least}
+    return facts

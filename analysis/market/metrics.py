@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 from math import e
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
+from ...instances.market.exact import WholeRatios
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import least_ratio
@@ -18,6 +20,7 @@ from ...instances.market.welfare import nash_welfare
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("total_utility", "total utility", "max", digits=3, short="total utility"),
@@ -167,3 +170,30 @@ def _linear(market: Market, utility: Family) -> bool:
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """How far from an equilibrium; leximin's levels as the answer's own ratios, exactly."""
+    from ...solvers.market.leximin import LEVEL
+
+    options, market, allocation = stated.options, stated.instance, stated.answer
+    if allocation is None:
+        return {}
+    if stated.method == "utilitarian":
+        return {"cores": "whole" if options["whole"] else "fractional"}
+    if stated.method == "leximin":
+        ratios = sorted(WholeRatios(market).all(np.round(allocation.cores)))
+        own = [(float(ratio), len(list(users))) for ratio, users in groupby(ratios)]
+        reached = len(stated.certificate["levels"])
+        levels = [
+            {"objective": LEVEL, "value": at, "users": users, "bound": at, "status": "optimal"}
+            for at, users in own[:reached]
+        ]
+        return {"leximin": reached == len(own), "levels": levels}
+    facts = stated.echoed("tolerance") if stated.method in ("fisher", "fisher-convex") else {}
+    family = family_named(options.get("utility", "amdahl"), options.get("rho", 0.5))
+    error = (residuals if family is None else family.residuals)(market, allocation)
+    needed = family is not None or facts or stated.method == "PRD"
+    if error is None or not needed or options.get("rounding", "none") != "none":
+        return facts
+    return facts | error.document()

@@ -11,6 +11,7 @@ from ...instances.numa.instance import Floats, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("mean_response", "mean response", unit="s", short="mean"),
@@ -114,3 +115,14 @@ def _shares(rate: Floats) -> dict[str, float]:
         "share_2hop": float(hops[2:].sum()),
         "share_blade": float(share[-1]),
     }
+
+
+def facts(stated: Stated) -> Facts:
+    """The mix of policies that a flow is."""
+    from ...solvers.numa.fluid import mix_table
+
+    if stated.method not in ("fluid", "fluid-power"):
+        return {}
+    two = {"levels": [{}, {}]} if stated.method == "fluid" else {}
+    flow = {} if stated.answer is None else {"mix": mix_table(stated.instance, stated.answer)} | two
+    return {"prices": ...} | flow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,15 @@ from ...instances.packing.placement_constraints import stays
 from ...instances.packing.services import rates_given
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
-from ...solvers.outcome import AGREE
+from ...solvers.outcome import AGREE, Stop
+from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ...solvers.packing.game.joint import joint_optimum
+from ...solvers.packing.game.play import NOT_REACHED, PERFECT
+from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Eta, Overload, game_of
 from ..manipulation import Floats, Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("servers", "servers used", digits=0, whole=True, short="servers"),
@@ -210,3 +216,85 @@ def _vms(instance: Packing, room: Any) -> Any:
 
 
 REPORTS = _Reports()
+
+
+def facts(stated: Stated) -> Facts:
+    """Servers there are, moves, the play of a game, and the levels of shares."""
+    hints, certificate = stated.together("prices", "scale", "rent"), stated.certificate
+    if stated.method in ("min-servers", "min-cost"):
+        return hints | _servers(stated)
+    if stated.answer is None:
+        names = ("servers", "cost") if stated.method == "fewest-moves" else ()
+        return {it: stated.options[it] for it in names if stated.options[it] is not None}
+    if stated.method == "fewest-moves":
+        return _moves(stated)
+    if stated.method in ("FUGA", "FUGA-tree", "FUGA-algorithm-1"):
+        return _play(stated)
+    if stated.method == "joint-optimum" and {"choices", "order"} & certificate.keys():
+        return {name: _play(stated)[name] for name in ("choices", "order")}
+    if stated.method == "max-min-share":
+        return _shares(stated)
+    if stated.method == "max-gpus" and "fillings" in certificate:
+        from ...solvers.packing.cards import card_packing
+
+        return {"fillings": len(card_packing(stated.instance)[0].fillings)}
+    return hints
+
+
+def _servers(stated: Stated) -> Facts:
+    from ...solvers.packing.constrained import reduce_ruled
+    from ...solvers.packing.presolve import presolve
+
+    instance = stated.instance
+    if "servers_there_are" not in stated.certificate and (stated.answer or instance.services):
+        return {}
+    reduce = reduce_ruled if instance.has_constraints else presolve
+    problem = reduce(instance, costs=stated.method == "min-cost")
+    return {"servers_there_are": int(problem.limit.sum())}
+
+
+def _moves(stated: Stated) -> Facts:
+    """Where VMs stay, what may be in use, and that a bound on that is no more than what is."""
+    instance, placement = stated.instance, stated.answer
+    cost = int(instance.server_cost[placement.server_class].sum())
+    used = {"servers": placement.servers, "cost": cost}
+    asked = {it: stated.options[it] for it in used if stated.options[it] is not None}
+    on, _ = stays(instance, placement.count, placement.server_class)
+    facts = {"on": on.tolist()} | (asked or {"servers": placement.servers})
+    for name, bound in (("servers", "fewest_servers"), ("cost", "least_cost")):
+        if name in facts:
+            least = stated.certificate.get(bound, 0)
+            facts[bound] = ... if 0 <= least <= used[name] else used[name]
+    return facts
+
+
+def _play(stated: Stated) -> Facts:
+    """What the choices are worth. That they are a subgame-perfect play is for a proof."""
+    given = stated.echoed("alpha", "eta", "overload")
+    game = game_of(stated.instance, **given)
+    choice = np.array(stated.certificate["choices"])
+    whole = choice.dtype.kind == "i" and choice.min(initial=0) == 0
+    if not whole or Placement(choice, game.kind) != stated.answer:
+        raise ValueError("choices are not what the answer's servers hold")
+    facts = played(game, choice, Stop.FINISHED, {}).certificate | {"equilibrium": PERFECT}
+    if stated.method == "FUGA-algorithm-1" or stated.certificate.get("equilibrium") == NOT_REACHED:
+        again = fuga_algorithm_1(stated.instance, **given).certificate
+        kind = NOT_REACHED if stated.method == "FUGA" else again["equilibrium"]
+        return facts | {"equilibrium": kind, "choices": again["choices"]}
+    if stated.method == "FUGA-tree" and not game.capped:  # requests cut branches off
+        widths = [len(game.moves(place).combination) for place in range(game.players)]
+        facts["nodes"] = 1 + sum(accumulate(widths, operator.mul))
+    return facts
+
+
+def _shares(stated: Stated) -> Facts:
+    """The levels as sums of the answer's own least shares."""
+    instance, levels = stated.instance, stated.certificate["levels"]
+    worth = stated.answer.totals(instance.types) * FairShare.of(instance).dominant_unit
+    shares = sorted(worth[instance.requested > 0].tolist())
+    own = [
+        {"objective": f"sum of the {n} least dominant shares", "value": sum(shares[:n])}
+        for n in range(1, min(len(levels), len(shares)) + 1)
+    ]
+    settled = all(level["status"] == "optimal" for level in levels)
+    return {"levels": own, "leximin": settled and len(levels) == len(shares)}

@@ -5,7 +5,7 @@ from ..registry import Analysis
 ANALYSIS = Analysis(
     metric_table_at="analysis.quanta.metrics:METRICS",
     metrics_at="analysis.quanta.metrics:metrics",
-    claims_at="analysis.quanta.metrics:claims",
+    facts_at="analysis.quanta.metrics:facts",
     answer_picture_at="analysis.quanta.drawing:answer_picture",
     reports_at="analysis.quanta.metrics:REPORTS",
 )

@@ -1,4 +1,4 @@
-"""The metrics of slices over time, and what of a stored answer is worked out again."""
+"""The metrics of slices over time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from ...instances.problem.option_types import validate_options
 from ...instances.quanta import Floats, Quanta, Slices
 from ...solvers.quanta import most_welfare, slice_prices, values
-from ..claim_checks import ClaimChecks
 from ..manipulation import Misreport, Reports
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("nash_welfare", "geometric mean of the users' slices", "max", short="Nash"),
@@ -69,11 +69,8 @@ class _Reports(Reports):
 REPORTS = _Reports()
 
 
-def claims(instance: Quanta, checks: ClaimChecks) -> None:
-    """The prices, and the bounds that the answer itself proves."""
-    checks.limits |= {"utilization": 1.0, "fairness": 1.0, "price_of_no_foresight": 1.0}
-    if isinstance(checks.solution, Slices):
-        bounds = values(instance, checks.solution)
-        checks.limits |= {name: bound for name, (_, bound) in bounds.items()}
-        if "prices" in checks.certificate:
-            checks.compare({"prices": slice_prices(instance, checks.solution)})
+def facts(stated: Stated) -> Facts:
+    """What of a certificate follows from the result; see `Analysis.facts`."""
+    if stated.answer is None or "prices" not in stated.certificate:
+        return {}
+    return {"prices": slice_prices(stated.instance, stated.answer)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
@@ -15,7 +14,7 @@ from ...instances.problem.tables import CsvTable
 from ...instances.problem.text import shortened
 from ..registry import analysis_of
 from .result import Result
-from .verify_result import Recheck, recheck
+from .verify_result import LIMIT, Recheck, recheck
 
 
 def read_answer(instance: Instance, path: str) -> Result | Solution | None:
@@ -41,27 +40,25 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
     return Result.read(path)
 
 
-def judge_answer(instance: Instance, given: Result | Solution) -> tuple[Recheck, str]:
-    """What became of an answer's claims, and the lines that say so; "" for a solution that is not
-    feasible.
+def judge_answer(
+    instance: Instance, given: Result | Solution, time_limit: float | None = LIMIT
+) -> tuple[Recheck, str]:
+    """The verdict on an answer, and the lines that say so; "" for a solution that is not feasible.
+    The time limit is that of `recheck`.
     """
     if isinstance(given, Solution):
         try:
             check(instance, given)
         except InfeasibleSolution as error:
-            return Recheck((str(error),), (), "none"), ""
+            return Recheck((str(error),)), ""
         values = analysis_of(instance.problem).metrics(instance, given)
         worth = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
-        return Recheck((), (), "none"), f"feasible; nothing else is claimed: {worth}"
-    found = recheck(instance, given)
-    places = (re.sub(r"levels\[(\d\d+|[2-9])\]", "levels[2+]", it) for it in found.not_looked_at)
-    unseen = ", ".join(dict.fromkeys(places)) or "nothing"
+        return Recheck(()), f"feasible; nothing else is claimed: {worth}"
+    found = recheck(instance, given, time_limit=time_limit)
     said = "feasible; objective, metrics and levels are as claimed"
     if given.solution is None:
-        again = found.bound == "none" and "status" not in found.not_looked_at
         said = f"claims {given.status.value}: there is no answer to check"
-        said += "; that there is none is proved again" * again
-    return found, f"{said}\n{found.sentence}\nnot looked at: {unseen}"
+    return found, f"{said}\n{found.sentence}\nnot looked at: {', '.join(found.not_looked_at)}"
 
 
 def solution_in(instance: Instance, content: Mapping[str, Any], where: str) -> Solution:

@@ -1,8 +1,8 @@
-"""A stored result judged again: what is not borne out, and what was not looked at."""
+"""A stored result judged again: what of it is refuted, and what is claimed without a proof."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from ...catalog import Method, find
-from ...instances.problem.answer_table import KEPT
 from ...instances.problem.base import Instance
 from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import (
@@ -23,69 +22,76 @@ from ...instances.problem.errors import (
 from ...instances.problem.files import write
 from ...instances.problem.option_types import option_types_of
 from ...instances.problem.options import accepted, check_options
-from ...instances.problem.registry import check, scale
-from ...solvers.outcome import Status, implies
-from ...verify import Refused
-from ..claim_checks import ClaimChecks, alike, covered, places, short
+from ...instances.problem.reading import parse_json, read_text
+from ...instances.problem.registry import check, resolve, scale
+from ...solvers.outcome import Status
+from ...verify import Refused, methods_of
 from ..registry import Analysis, analysis_of
-from .proving import prove_file
+from ..stated import Stated
+from .proving import Proved, claimed, prove_file
 from .result import Result, fingerprint, proves
 from .solve import solve
 
 REPEATED = 1e-12
-"""Sums worked out again on another machine may differ by this fraction of them, or of their scale.
+"""Sums computed again on another machine may differ by this fraction of them, or of their scale.
 """
 
-LIMIT = 20.0
-"""Seconds to make a proof, to judge it, and to look for an answer where none is claimed."""
+SAME = 1e-9
+"""How far a number of a certificate that is computed again may differ, as a fraction."""
 
-Bound = Literal["re-proved", "not re-proved", "none"]
+FROM_0 = frozenset({"equilibrium_error", "least_alpha", "slack", "unfairness"})
+"""Metrics that are never below 0, besides counts."""
+
+LIMIT = 10.0
+"""Seconds to make a proof, to verify it, and to look for an answer where none is claimed."""
+
+
+NOT_LOOKED_AT = ("instance", "method", "seed", "stop", "seconds", "versions", "proof", "trace")
+"""What a result says of how it was made."""
 
 
 @dataclass(frozen=True)
 class Recheck:
-    """What became of a stored result's claims.
+    """The verdict on a stored result.
 
     Attributes
     ----------
-    broken : what is not borne out, in sentences; empty when all that was looked at is.
-    not_looked_at : the claims that nothing here confirms, by their place in the file (of `result`
-        without its name).
-    bound : whether the bound on the objective was proved again: in closed form, or by a proof that
-        the verifier accepts.
-    weaker : the bound that is claimed and that which such a proof reaches, where it is weaker.
+    broken : what is refuted, in sentences; empty when nothing is.
+    claimed : the bounds and statuses that no accepted proof shows, in sentences with the reason;
+        empty when there are none, or something is refuted.
+    not_looked_at : the entries of the file that were not computed again, by name; a certificate's
+        are hints and notes of the search, on which no verdict rests.
+    bound : what became of the bounds: "proved", "claimed", or "none" where none is stated.
     """
 
     broken: tuple[str, ...]
-    not_looked_at: tuple[str, ...]
-    bound: Bound
-    weaker: str = ""
+    claimed: tuple[str, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
+    bound: Literal["proved", "claimed", "none"] = "none"
 
     @property
     def sentence(self) -> str:
-        """For people: what became of the bound."""
-        if self.weaker:
-            return f"NOT PROVED: {self.weaker}"
-        return {
-            "re-proved": "bound: proved again from the certificate and the instance",
-            "not re-proved": "bound: not proved again; it is what the solver said",
-            "none": "bound: the result claims none",
-        }[self.bound]
+        """For people: what became of the bounds."""
+        if self.claimed:
+            return "\n".join(f"claimed, not proved: {claim}" for claim in self.claimed)
+        return "bound: proved again" if self.bound == "proved" else "bound: none is claimed"
 
 
-def recheck(instance: Instance, result: Result, *, time_limit: float = LIMIT) -> Recheck:
-    """Check and measure a stored answer again, and compare every claim of its document with that.
+def recheck(instance: Instance, result: Result, *, time_limit: float | None = LIMIT) -> Recheck:
+    """Check and measure a stored answer again, and prove its bounds again.
 
-    Feasibility, every metric, the objective, the levels' values, that bounds and statuses fit the
-    values, and all that follows from them are recomputed from the instance and the solution alone.
-    A bound is confirmed where no answer passes it in closed form, or where a proof of it is made
-    and accepted. Every other claim of the document is in `not_looked_at`: what is confirmed has to
-    be named by some code, so nothing is confirmed by accident.
+    1. The document must be what its own fields make: gaps, levels, the answer with names.
+    2. The answer must be feasible, and an answer to the method's question (`Method.asks`).
+    3. Metrics, objective and scale are computed again, and what of the certificate follows from
+       instance, answer and options (`Analysis.facts`).
+    4. Statuses, bounds, tolerance and levels must fit these values.
+    5. A bound is proved again by the method's own producer, and the proof verified, or the bound
+       is listed in `claimed`; that a count is not below 0 needs no proof.
 
     Parameters
     ----------
-    time_limit : seconds to make a proof, as many to judge it, and as many to look for an answer
-        where there is said to be none; 0 for neither.
+    time_limit : seconds to make a proof, as many to verify it, and as many to look for an answer
+        where there is said to be none; 0 for neither, None for as long as it takes.
 
     Raises
     ------
@@ -99,184 +105,138 @@ def recheck(instance: Instance, result: Result, *, time_limit: float = LIMIT) ->
             f"the result answers a {result.problem} instance; this is a {instance.problem} instance"
         )
     if result.fingerprint and result.fingerprint != fingerprint(instance):
-        return Recheck(
-            (
-                f"the result is of another instance: {result.instance!r} with content "
-                f"{result.fingerprint}",
-            ),
-            (),
-            "none",
-        )
+        other = f"{result.instance!r} with content {result.fingerprint}"
+        return Recheck((f"the result is of another instance: {other}",))
     try:
-        return _ResultVerifier(instance, result, time_limit).verdict()
+        return _Judge(instance, result).verdict(time_limit)
     except CotenantError:
         raise
     except (
-        TypeError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        ArithmeticError,
-    ) as error:  # something is not of its type
+        TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
+    ) as error:  # something is not of its type  # fmt: skip
         raise InvalidFile(f"the result cannot be read: {type(error).__name__}: {error}") from None
 
 
-class _ResultVerifier:
-    """The claims of one result, and which of them were looked at."""
+class _Judge:
+    """One result, what of it is refuted so far, and what was computed again."""
 
-    def __init__(self, instance: Instance, result: Result, time_limit: float) -> None:
-        self.instance, self.result, self.time_limit = instance, result, time_limit
+    def __init__(self, instance: Instance, result: Result) -> None:
+        self.instance, self.result = instance, result
         self.analysis: Analysis = analysis_of(instance.problem)
-        self.senses = {metric.name: str(metric.sense) for metric in self.analysis.metric_table}
-        self.whole = self.analysis.whole
         self.method = _catalogued(result)
         self.kind = None if self.method is None else self.method.kind
-        functions = [self.analysis.metrics]
-        if self.method is not None:
-            functions.append(self.method.resolve())
-            check_options(tuple(functions), result.options, f"method {result.method!r}")
-        for function in functions:
-            rules = option_types_of(function)
-            for name, value in result.options.items():
-                if name in rules:
-                    rules[name].check(name, value)
-        self.defaults = {
-            name: entry.default
-            for function in functions
-            for name, entry in signature(function).parameters.items()
-            if entry.default is not entry.empty
-        }
+        self.options = _options(self.analysis, self.method, result)
+        self.senses: dict[str, str] = {it.name: it.sense for it in self.analysis.metric_table}
+        if self.method is not None:  # a metric that has no sense of its own may be optimized
+            _, goals, _ = methods_of(instance.problem).get(self.method.name, ("", "", None))
+            self.senses |= dict(goal.split() for goal in goals.split(",") if goal)
         self.broken: list[str] = []
-        self.checked: set[str] = set()
+        self.computed: set[str] = set()
         self.measured: dict[str, float] = {}
-        self.bound: Bound = "none" if result.bound is None else "not re-proved"
-        self.weaker = ""
 
-    def verdict(self) -> Recheck:
+    def verdict(self, time_limit: float | None) -> Recheck:
         """Everything that is looked at, one after the other."""
-        self._as_written()
         if self.result.solution is not None:
             try:
                 check(self.instance, self.result.solution)
             except InfeasibleSolution as error:
-                return self._finished(str(error))
-        self._names()
-        self._described()
+                return Recheck((str(error),))
+        self._written()
         self._measure()
-        self._problem()
+        self._facts()
         if self.result.solution is None:
             self._without_answer()
         else:
             self._first_level()
             self._levels()
         self._tolerance()
-        self._bounds()
-        return self._finished()
+        unproved, has_bound = self._unproved() if not self.broken else ([], False)
+        claims = self._claims(unproved, time_limit) if unproved else []
+        kept = {"levels"} | self.computed
+        hints = (f"certificate.{name}" for name in self.result.certificate if name not in kept)
+        return Recheck(
+            tuple(self.broken),
+            () if self.broken else tuple(claims),
+            (*NOT_LOOKED_AT, *hints),
+            "none" if not has_bound else "claimed" if claims else "proved",
+        )
 
-    def _finished(self, *more: str) -> Recheck:
-        document = self.result.stored or self.result.document()
-        row = dict(document["result"])
-        del row["levels"], row["versions"]
-        parts = {name: document[name] for name in ("solution", "certificate") if document[name]}
-        claims = [*places(row), "versions", "trace", *places(parts)]
-        unseen = tuple(place for place in dict.fromkeys(claims) if not covered(place, self.checked))
-        weaker = self.weaker if self.bound == "not re-proved" else ""
-        return Recheck((*self.broken, *more), unseen, self.bound, weaker)
-
-    def _as_written(self) -> None:
-        """The document must be the one that its own fields make: gaps, levels, what follows."""
-        if self.result.stored is None:
+    def _written(self) -> None:
+        """The document must be the one that its own fields and the instance make."""
+        result, entry = self.result, self.method
+        if entry is not None and result.objective_name != (
+            right := entry.objective_of(result.options)
+        ):
+            self.broken.append(
+                f"objective_name is {result.objective_name!r}; {result.method} has {right!r}"
+            )
+        if result.stored is None:
             return
-        written, made = _by_field(self.result.stored), _by_field(self.result.document())
+        written = _by_field(result.stored)
+        made = _by_field(replace(result, given=self.instance).document())
         for name in dict.fromkeys([*made, *written]):
+            exact = name.startswith("named.")
             if name not in written:
                 self.broken.append(f"{name} is missing; a result of this version has it")
             elif name not in made:
                 self.broken.append(f"{name} is not a field of a result")
-            elif not alike(made[name], written[name]):
-                stated, given = short(written[name]), short(made[name])
+            elif made[name] != written[name] and (exact or not alike(made[name], written[name])):
+                stated, given = _short(written[name]), _short(made[name])
                 self.broken.append(f"{name} is {stated}, but what it follows from gives {given}")
-
-    def _names(self) -> None:
-        """Names that have one right value each; of a user's function only the instance's."""
-        result, entry = self.result, self.method
-        self.checked |= {"problem", "fingerprint"} if result.fingerprint else {"problem"}
-        self.checked |= {"instance"} if result.instance == self.instance.name else set()
-        if entry is None:
-            return
-        self.checked.add("objective_name")
-        name, right = result.objective_name, entry.objective_of(result.options)
-        if name != right:
-            self.broken.append(f"objective_name is {name!r}; {result.method} has {right!r}")
-
-    def _described(self) -> None:
-        """The answer with names must be the solution's."""
-        written = (self.result.stored or {}).get("named")
-        made = replace(self.result, given=self.instance).described(KEPT)
-        if self.result.stored is None or made is None:
-            return
-        if written is None:
-            self.broken.append("named is missing; a result of this version has it")
-            return
-        for name, value in made.document().items():
-            if written.get(name) != value:
-                stated, given = short(written.get(name)), short(value)
-                self.broken.append(f"named.{name} is {stated}, but the solution gives {given}")
 
     def _measure(self) -> None:
         """Every metric again, and the objective, which is one of them."""
-        result = self.result
-        options = accepted(self.analysis.metrics, result.options)
+        result, name = self.result, self.result.objective_name or ""
         if result.solution is not None:
-            self.measured = self.analysis.metrics(self.instance, result.solution, **options)
+            metrics = self.analysis.metrics
+            options = accepted(metrics, result.options)
+            self.measured = metrics(self.instance, result.solution, **options)
             # interrupted: it claims no values
             if "unmeasured" in result.certificate and not result.metrics:
-                objective = self.measured.get(result.objective_name or "")
+                objective = self.measured.get(name)
                 self.result = result = replace(result, metrics=self.measured, objective=objective)
-        self.checked |= {"metrics", "objective", "scale", "gap", "gap_absolute"}
-        for name in dict.fromkeys([*self.measured, *result.metrics]):
-            if not self._same(name, self.measured.get(name), result.metrics.get(name)):
-                self.broken.append(
-                    f"{name} is {self.measured.get(name)}, not {result.metrics.get(name)} as "
-                    "claimed"
-                )
-        name = result.objective_name or ""
-        if not self._same(name, objective := self.measured.get(name), result.objective):
-            self.broken.append(f"objective is {objective}, not {result.objective} as claimed")
+        for metric in dict.fromkeys([*self.measured, *result.metrics]):
+            own, stated = self.measured.get(metric), result.metrics.get(metric)
+            if not self._same(metric, own, stated):
+                self.broken.append(f"{metric} is {own}, not {stated} as claimed")
+        if not self._same(name, own := self.measured.get(name), result.objective):
+            self.broken.append(f"objective is {own}, not {result.objective} as claimed")
         unit = self._unit(name) if name else 1.0
         if not abs(unit - result.scale) <= REPEATED * unit:
             self.broken.append(
                 f"the scale of the objective is {unit}, not {result.scale} as claimed"
             )
 
-    def _problem(self) -> None:
-        """What the problem's own claims are worth."""
-        result = self.result
-        self.checks = checks = ClaimChecks(
-            "" if self.method is None else self.method.name,
-            result.solution,
-            to_json_value(dict(result.certificate)),
-            self.defaults | dict(result.options),
-            result.objective_name,
-            result.bound,
-        )
-        if self.analysis.claims is not None:
-            self.analysis.claims(self.instance, checks)
-        self.broken += checks.broken
-        self.senses |= checks.senses
-        self.checked |= {f"certificate.{place}" for place in checks.checked}
-        if result.solution is not None:
-            fields = result.solution.document()
-            self.checked |= {f"solution.{name}" for name in fields if name not in checks.unseen}
+    def _facts(self) -> None:
+        """What of the certificate follows from instance, answer and options; and that this is an
+        answer to the method's question.
+        """
+        method, solution, stated = self.method, self.result.solution, self.result.certificate
+        if method is not None and method.asks and solution is not None:
+            asks = resolve(method.asks)
+            if asks(self.instance, solution, **accepted(asks, self.options)) is None:
+                self.broken.append(f"the answer is none to what {method.name} asks for")
+        facts = self.analysis.facts
+        if method is None or facts is None:
+            return
+        policy = getattr(solution, "policy", method.name)  # of a simulation
+        if policy != method.name:
+            self.broken.append(f"policy is {policy!r}, but the method is {method.name!r}")
+        document = to_json_value(dict(stated))
+        given = Stated(method.name, self.instance, solution, document, self.options)
+        for name, value in facts(given).items():
+            self.computed |= set() if value is ... else {name}
+            if name in document:
+                self.broken += [] if value is ... else _differences(name, value, document[name])
+            elif "answer_by" not in document:  # a policy gave the answer, not the search
+                self.broken.append(f"certificate: {name} is missing")
 
     def _without_answer(self) -> None:
         """A result that has no answer says that there is none, or that it knows of none."""
         status, bound = self.result.status, self.result.bound
         if status not in (Status.INFEASIBLE, Status.UNKNOWN):
             self.broken.append(f"status {status.value} without a solution")
-        elif status is Status.UNKNOWN:
-            self.checked.add("status")
-        elif bound is not None:
+        elif status is Status.INFEASIBLE and bound is not None:
             self.broken.append(f"a bound of {bound} on answers that there are none of")
 
     def _first_level(self) -> None:
@@ -291,127 +251,146 @@ class _ResultVerifier:
                 f"{result.method} is a {kind}: it proves no bound and nothing optimal"
             )
         name, stated = result.objective_name, "unmeasured" not in certificate
-        claim = (bound, status, self.senses, result.scale, result.outcome.tolerance)
-        self.broken += _contradictions(name, self.measured.get(name or ""), *claim, stated=stated)
+        self.broken += self._contradictions(
+            name, self.measured.get(name or ""), bound, status, result.scale,
+            result.outcome.tolerance, stated=stated,
+        )  # fmt: skip
 
     def _tolerance(self) -> None:
-        """Only an equilibrium counts within a tolerance, that of its certificate and options."""
-        result, kind = self.result, self.kind
-        tolerance, stated = result.outcome.tolerance, result.certificate.get("tolerance")
-        if kind is None:  # a user's function
-            return
-        self.checked.add("tolerance")
-        if tolerance is not None and (kind != "equilibrium" or tolerance != stated):
-            self.broken.append(f"tolerance is {tolerance}; " + (
-                f"the certificate's is {stated}" if kind == "equilibrium"
-                else f"{result.method} is not a method of equilibria and has none"
-            ))  # fmt: skip
-        elif tolerance is None and kind == "equilibrium" and result.bound is not None:
-            self.broken.append(
-                "a bound on an equilibrium's error without the tolerance that it was met at"
-            )
-        elif tolerance is not None and result.bound != 0:
-            self.broken.append(
-                f"the bound on an equilibrium's error is {result.bound}; it is 0, or there is none"
-            )
+        """Only an equilibrium counts within a tolerance, that of its certificate; its error's bound
+        is 0, or there is none.
+        """
+        bound, stated = self.result.bound, self.result.outcome.tolerance
+        error = self.kind == "equilibrium" and bound is not None
+        right = self.result.certificate.get("tolerance") if error else None
+        if self.kind is not None and stated != right:  # None: a user's function
+            self.broken.append(f"tolerance is {stated}; expected {right}")
+        if error and bound != 0:
+            self.broken.append(f"the bound on an equilibrium's error is {bound}; expected 0")
 
     def _levels(self) -> None:
         """The levels of a lexicographic method: values that are metrics, and bounds."""
         result, levels, first = self.result, self.result.certificate.get("levels", []), True
+        told_apart = "withdrawn" in result.certificate or result.status is Status.UNKNOWN
         for number, level in enumerate(levels):
             name, value, bound = level["objective"], level["value"], level["bound"]
-            status = level["status"]
-            told_apart = "withdrawn" in result.certificate or result.status is Status.UNKNOWN
-            if (
-                (number, name) == (0, result.objective_name)
-                and not told_apart
-                and not self._same(name, bound, result.bound)
-            ):
+            status = Status(level["status"])
+            same_level = (number, name) == (0, result.objective_name) and not told_apart
+            if same_level and not self._same(name, bound, result.bound):
                 self.broken.append(
                     f"level {name} has the bound {bound}; the result has {result.bound}"
                 )
-            if name not in self.measured:  # only the problem's own code knows what it is
-                continue
-            own = self.measured[name]
-            if not self._same(name, own, value):
-                self.broken.append(f"level {name} is {own}, not {value} as claimed")
-            elif bound is not None or status == Status.OPTIMAL:
-                claim = (bound, Status(status), self.senses, self._unit(name), None)
-                self.broken += _contradictions(name, own, *claim, stated=first)
             if status not in (Status.OPTIMAL, Status.FEASIBLE):
-                self.broken.append(f"level {name} is {status}, with an answer")
-            first = first and status == Status.OPTIMAL
-            self.checked |= {f"certificate.levels[{number}].{it}" for it in ("objective", "value")}
-        self.checked |= set() if levels else {"certificate.levels"}
+                self.broken.append(f"level {name} is {status.value}, with an answer")
+            own = self.measured.get(name)
+            if own is not None and not self._same(name, own, value):
+                self.broken.append(f"level {name} is {own}, not {value} as claimed")
+            elif own is None and value is None and status is Status.OPTIMAL:
+                self.broken.append(f"level {name} is optimal without a value")
+            elif value is not None and (bound is not None or status is Status.OPTIMAL):
+                known = value if own is None else own
+                unit = self._unit(name) if own is not None else max(abs(value), result.scale)
+                self.broken += self._contradictions(
+                    name, known, bound, status, unit, None, stated=first and own is not None
+                )
+            first = first and status is Status.OPTIMAL
 
-    def _bounds(self) -> None:
-        """Which bounds are proved again: in closed form, and by a proof where that leaves some."""
-        result = self.result
-        levels = [] if result.solution is None else result.certificate.get("levels", [])
-        claims = {"": (0, result.objective_name, result.bound)} | {
-            f"certificate.levels[{number}].": (number, level["objective"], level["bound"])
-            for number, level in enumerate(levels)
-        }
-        infeasible = result.status is Status.INFEASIBLE
-        proved = {
-            place
-            for place, (_, name, bound) in claims.items()
-            if not infeasible and self._within_limits(name, bound)
-        }
-        if len(proved) < len(claims) and not self.broken:
-            covered_levels = self._covered_by_proof()
-            proved |= {
-                place
-                for place, (number, _, bound) in claims.items()
-                if covered_levels[number : number + 1] == (True,)
-                and (number > 0 or alike(result.bound, bound))
-            }
-            if infeasible and "" not in proved:
-                self._look_for_answer()
-        if result.bound is None:
-            self.checked.add("bound")
-        elif "" in proved:
-            self.bound = "re-proved"
-        for place in proved:
-            self.checked |= {f"{place}bound", f"{place}status"}
-
-    def _within_limits(self, name: str | None, bound: float | None) -> bool:
-        """Whether there is no bound, or no answer passes it in closed form."""
+    def _contradictions(
+        self,
+        name: str | None,
+        value: float | None,
+        bound: float | None,
+        status: Status,
+        unit: float,
+        tolerance: float | None,
+        *,
+        stated: bool = True,
+    ) -> list[str]:
+        """Where bound and status do not fit their value; `stated`: agreement had to be said."""
+        optimal = status is Status.OPTIMAL
+        if name is None:
+            return ["claimed optimal without an objective"] if optimal else []
         if bound is None:
-            return name == self.result.objective_name or name in self.measured
-        limit, sense = self.checks.limits.get(name or ""), self.senses.get(name or "")
-        if limit is None or sense not in ("min", "max"):
-            return False
-        looked_at = self.result.solution is None or name in self.measured
-        return looked_at and implies(limit, bound, sense, exact=name in self.analysis.exact)
+            return [f"claimed optimal in {name} without a bound"] if optimal else []
+        if value is None:  # not measured with these options, or too dear: nothing to compare with
+            return []
+        met = proves(value, bound, unit, tolerance)
+        passed = {"min": bound - value, "max": value - bound}.get(self.senses.get(name, ""), 0.0)
+        if passed > 0 and not met:
+            return [f"the bound {bound} on {name} contradicts the value {value}"]
+        if optimal and not met:
+            return [
+                f"claimed optimal in {name}, but the bound is {bound} and the answer is worth "
+                f"{value}"
+            ]
+        if met and not optimal and stated:
+            return [f"claimed {status.value} in {name}, but value and bound agree: that is optimal"]
+        return []
 
-    def _covered_by_proof(self) -> tuple[bool, ...]:
-        """For each level, whether a proof made now leaves nothing of it on trust."""
-        if self.method is None or not self.time_limit or self.checks.other_question:
-            return ()
+    def _unproved(self) -> tuple[list[int], bool]:
+        """The numbers of the levels that need a proof, and whether there is any bound."""
+        result, found, some = self.result, list[int](), False
+        if result.solution is None and result.status is Status.INFEASIBLE:
+            return [0], True
+        further = result.certificate.get("levels", [])[1:] if result.solution is not None else []
+        claims = [(result.objective_name, result.bound)]
+        claims += [(level["objective"], level["bound"]) for level in further]
+        for number, (name, bound) in enumerate(claims):
+            some |= bound is not None
+            least = name in self.analysis.whole | FROM_0 and self.senses[name or ""] == "min"
+            if bound is not None and not (least and bound <= 0 and name in self.measured):
+                found.append(number)
+        game = self.kind == "equilibrium" and result.certificate.get("equilibrium")
+        found += [0] if game and not game.startswith("not reached") else []  # claimed without bound
+        return found, some or bool(found)
+
+    def _claims(self, numbers: list[int], time_limit: float | None) -> list[str]:
+        """Of the levels that need a proof, those that none made now shows, in sentences."""
+        result, infeasible = self.result, self.result.status is Status.INFEASIBLE
+        proved = self._proof(time_limit)
+        if proved.covered:
+            numbers = [n for n in numbers if proved.covered[n : n + 1] != (True,)]
+        if numbers and infeasible and self.method is not None and time_limit != 0:
+            given = {"seed": result.seed, "time_limit": time_limit, **result.options}
+            if solve(self.instance, self.method.name, **given).solution is not None:
+                self.broken.append("status infeasible, but there is an answer")
+        if numbers and proved.weaker:
+            return [proved.weaker]
+        levels = [{"objective": result.objective_name, "bound": result.bound}]
+        levels += result.certificate.get("levels", [])[1:]
+        return [f"{_claim(levels[n], result)} ({proved.says})" for n in numbers]
+
+    def _proof(self, time_limit: float | None) -> Proved:
+        """What a proof made now shows."""
+        if self.method is None:
+            return Proved("claimed", f"{self.result.method} is no method of the catalogue")
+        if not self.method.proof_producer:
+            return Proved("claimed", claimed(self.method))
+        if time_limit == 0:
+            return Proved("claimed", "no proof was made")
         with TemporaryDirectory() as folder:
-            path, limit = Path(folder) / "instance.json", self.time_limit
-            write(self.instance, path)
+            path = write(self.instance, Path(folder) / "instance.json")
             out = Path(folder) / "proof.json"
             try:
-                made = prove_file(self.instance, path, self.result, out, limit, limit)
-                self.weaker = made.weaker
-                return made.covered
-            except (Refused, TypeError, ValueError, LookupError, ArithmeticError):
-                return ()  # what the producer reads of the certificate is missing, or of no use
+                proved = prove_file(self.instance, path, self.result, out, time_limit, time_limit)
+                if proved.file and (asked := self._only(out)):
+                    return Proved("claimed", f"the proof is of answers with {asked} alone")
+                return proved
+            except (
+                Refused, AssertionError, TypeError, ValueError, LookupError, ArithmeticError,
+            ):  # fmt: skip
+                # what the producer reads of the certificate is missing, or of no use
+                return Proved("claimed", "its certificate is of no use to make a proof")
 
-    def _look_for_answer(self) -> None:
-        """Solve again what is said to have no answer."""
-        result = self.result
-        if self.method is None or not self.time_limit:
-            return
-        given = {"seed": result.seed, "time_limit": self.time_limit, **result.options}
-        if solve(self.instance, self.method.name, **given).solution is not None:
-            self.broken.append("status infeasible, but there is an answer")
+    def _only(self, proof: Path) -> str:
+        """The options of a proof that the result was not given: it is about fewer answers."""
+        options = parse_json(read_text(proof), proof)["options"]
+        more = [name for name in options if self.options.get(name) is None]
+        return ", ".join(f"{name}={options[name]}" for name in more)
 
     def _same(self, name: str, one: float | None, other: float | None) -> bool:
-        """Whether a value worked out again is the one that was claimed."""
-        if one is None or other is None or name in self.whole:
+        """Whether a value computed again is the one that was claimed."""
+        if one is None or other is None or name in self.analysis.whole:
             return one == other
         return abs(one - other) <= REPEATED * max(abs(one), self._unit(name))
 
@@ -419,16 +398,12 @@ class _ResultVerifier:
         return scale(self.instance, name, **self.result.options)
 
 
-def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a document by their place: those of the result without its name."""
-    parts: dict[str, Any] = {}
-    for name, value in document.items():
-        inside = name in ("result", "solution", "certificate") and isinstance(value, dict)
-        head = "" if name == "result" else f"{name}."
-        parts |= (
-            {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}
-        )
-    return parts
+def _claim(level: Mapping[str, Any], result: Result) -> str:
+    if result.status is Status.INFEASIBLE:
+        return "that there is no answer"
+    if level["bound"] is None:
+        return f"{result.certificate.get('equilibrium')} equilibrium"
+    return f"bound {level['bound']:.10g} on {level['objective']}"
 
 
 def _catalogued(result: Result) -> Method | None:
@@ -441,33 +416,68 @@ def _catalogued(result: Result) -> Method | None:
         return None
 
 
-def _contradictions(
-    name: str | None,
-    value: float | None,
-    bound: float | None,
-    status: Status,
-    senses: Mapping[str, str],
-    unit: float,
-    tolerance: float | None,
-    *,
-    stated: bool = True,
-) -> list[str]:
-    """Where bound and status do not fit their value; `stated`: agreement had to be said."""
-    optimal = status is Status.OPTIMAL
-    if name is None:
-        return ["claimed optimal without an objective"] if optimal else []
-    if bound is None:
-        return [f"claimed optimal in {name} without a bound"] if optimal else []
-    if value is None:  # not measured with these options, or too dear: nothing to hold it against
-        return []
-    met = proves(value, bound, unit, tolerance)
-    passed = {"min": bound - value, "max": value - bound}.get(senses.get(name, ""), 0.0)
-    if passed > 0 and not met:
-        return [f"the bound {bound} on {name} contradicts the value {value}"]
-    if optimal and not met:
-        return [
-            f"claimed optimal in {name}, but the bound is {bound} and the answer is worth {value}"
-        ]
-    if met and not optimal and stated:
-        return [f"claimed {status.value} in {name}, but value and bound agree: that is optimal"]
-    return []
+def _options(analysis: Analysis, method: Method | None, result: Result) -> dict[str, Any]:
+    """The options of a result with the usual values of those not given; refuses wrong ones."""
+    functions = [analysis.metrics]
+    if method is not None:
+        functions.append(method.resolve())
+        check_options(tuple(functions), result.options, f"method {result.method!r}")
+    usual = dict[str, Any]()
+    for function in functions:
+        rules = option_types_of(function)
+        for name, value in result.options.items():
+            if name in rules:
+                rules[name].check(name, value)
+        for name, entry in signature(function).parameters.items():
+            if entry.default is not entry.empty:
+                usual[name] = entry.default
+    return usual | dict(result.options)
+
+
+def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a document by their place: those of the result without its name."""
+    parts: dict[str, Any] = {}
+    for name, value in document.items():
+        opened = ("result", "solution", "certificate", "named")
+        inside = name in opened and isinstance(value, dict)
+        head = "" if name == "result" else f"{name}."
+        parts |= (
+            {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}
+        )
+    return parts
+
+
+def _differences(name: str, expected: Any, stated: Any) -> Iterator[str]:
+    """Where an entry of a certificate is not what it follows from; of levels, what is expected of
+    each.
+    """
+    if name == "levels" and isinstance(stated, list) and len(stated) == len(expected):
+        for number, (level, known) in enumerate(zip(stated, expected, strict=True)):
+            for key, value in known.items():
+                yield from _differences(f"levels[{number}].{key}", value, level.get(key))
+    elif not alike(expected, stated):
+        yield f"certificate: {name} is {_short(expected)}, not {_short(stated)} as claimed"
+
+
+def alike(expected: Any, claimed: Any) -> bool:
+    """Whether a stored JSON value is the one computed again; integers must be equal."""
+    if isinstance(expected, bool) or isinstance(claimed, bool):
+        return expected is claimed
+    if isinstance(expected, int) and isinstance(claimed, int | float):
+        return expected == claimed
+    if isinstance(expected, float) and isinstance(claimed, int | float):
+        near = abs(expected - claimed) <= SAME * abs(expected) + REPEATED
+        return bool(expected == claimed or near)
+    if isinstance(expected, list | tuple) and isinstance(claimed, list):
+        return len(expected) == len(claimed) and all(map(alike, expected, claimed))
+    if isinstance(expected, dict) and isinstance(claimed, dict):
+        return expected.keys() == claimed.keys() and all(
+            alike(value, claimed[name]) for name, value in expected.items()
+        )
+    return type(expected) is type(claimed) and bool(expected == claimed)
+
+
+def _short(value: Any) -> str:
+    """A value as a message shows it."""
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -14,13 +14,14 @@ from typing import Literal
 import numpy as np
 
 from ...instances.problem.option_types import validate_options
-from ...instances.scheduling import Schedule, Scheduling, utilities
+from ...instances.scheduling import Schedule, Scheduling, is_greedy, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import durations, job_units
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
 from ..metric import Metric
+from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3, short="unfairness"),
@@ -108,3 +109,51 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
         instance.horizon,
     )
     return float((end - instance.release)[released].mean())
+
+
+def facts(stated: Stated) -> Facts:
+    """Utilities, REF's shares and debts, and the fluid bound."""
+    from ...baselines.scheduling.sampled import guarantee
+    from ...models.scheduling import fluid_bound
+
+    instance, schedule, options = stated.instance, stated.answer, stated.options
+    if schedule is None:
+        return {}
+    if stated.method == "REF":
+        return _ref(stated, utilities(instance, schedule).tolist())
+    if stated.method == "RAND":
+        chance = options["orderings"], options["confidence"]
+        return stated.echoed("orderings", "reading") | {
+            "psi": utilities(instance, schedule).tolist(),
+            "guarantee": guarantee(instance.organizations, *chance),
+        }
+    if stated.method not in ("max-utilization", "max-utility"):
+        return {}
+    objective = stated.method.removeprefix("max-")
+    unit = 1.0 if objective == "utility" else 1.0 / (instance.capacity * instance.horizon)
+    facts: Facts = {"fluid_bound": fluid_bound(instance, objective) * unit}
+    if {"greedy", "engine_message"} & stated.certificate.keys():
+        facts["greedy"] = is_greedy(instance, schedule)
+    return facts
+
+
+def _ref(stated: Stated, psi: list[int]) -> Facts:
+    from ...solvers.scheduling.event_loop import memory_needed
+
+    instance, options = stated.instance, stated.options
+    if options["utility"] != "throughput":  # psi and phi are of the other utility
+        return stated.echoed("reading", "utility") | {"psi_sp": psi}
+    masks = np.arange(1, 1 << instance.organizations)
+    memory = round(memory_needed(instance, masks) / 1e6, 3)
+    facts = {"psi": psi, "coalitions": len(masks), "memory_mb": memory} | stated.echoed("reading")
+    asked = options["reference"]
+    again = asked == "REF" or (asked == "auto" and affordable(instance))
+    if not again or "decided_until" in stated.certificate:
+        return facts
+    ref = shapley_reference(instance, options["reading"])
+    phi = ref.phi(psi)
+    return facts | {
+        "contended decisions": ref.contended,
+        "phi": [float(share) for share in phi],
+        "owed": [float(share - mine) for share, mine in zip(phi, psi, strict=True)],
+    }

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import (
@@ -100,6 +101,19 @@ class Blocking:
             {"types": [names[a], names[c]], "willing": [left, right]}
             for a, c, left, right in zip(*(side.tolist() for side in sides), strict=True)
         ]
+
+    def facts_of(self, instance: Colocation, pairing: Pairing) -> dict[str, Any]:
+        """What a certificate says of an answer: which pairs block, and with intervals which gains
+        count, with what confidence, and what to measure again.
+        """
+        blocking = self.listed(instance, pairing)
+        facts = {**self.facts, "blocking_pairs": blocking}
+        if self.uncertainty == "none":
+            return facts
+        facts |= {"uncertainty": self.uncertainty, "intervals": instance.certainty}
+        if self.uncertainty == "possible" and blocking:
+            facts["measure_again"] = undecided_pairs(instance, pairing, self.alpha, self.mode)
+        return facts
 
     @property
     def options(self) -> dict[str, Any]:

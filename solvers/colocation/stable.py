@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing
-from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import Alpha, AlphaMode, Uncertainty, compared
 from ...instances.problem.base import Solution
@@ -583,14 +582,9 @@ class _Search(Incumbent[Pairing, int]):
         """
         if self.value == 0:
             self.certificate.setdefault("proof", self._own_proof)
-        found = {
-            "blocking_pairs": self.counted.listed(self.instance, self.best),
-            "levels": self._levels(),
-        }
-        self.certificate = {
-            **self.counted.facts, **self._about_intervals(), **self.certificate
-        }  # fmt: skip
-        return self.finish(found)
+        facts = self.counted.facts_of(self.instance, self.best)
+        self.certificate = facts | self.certificate
+        return self.finish({"blocking_pairs": facts["blocking_pairs"], "levels": self._levels()})
 
     @property
     def _own_proof(self) -> str:
@@ -598,19 +592,6 @@ class _Search(Incumbent[Pairing, int]):
         if self.counted.uncertainty == "possible":
             proof += ": it is stable for every matrix within the intervals"
         return proof
-
-    def _about_intervals(self) -> dict[str, Any]:
-        """Which gains count, with what confidence, and what to measure again."""
-        if self.certain:
-            return {}
-        counted, instance = self.counted, self.instance
-        facts: dict[str, Any] = {
-            "uncertainty": counted.uncertainty, "intervals": instance.certainty
-        }  # fmt: skip
-        if counted.uncertainty == "certain" or self.value == 0:
-            return facts
-        again = undecided_pairs(instance, self.best, counted.alpha, counted.mode)
-        return {**facts, "measure_again": again}
 
     @property
     def _cheapest(self) -> bool:

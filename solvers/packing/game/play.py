@@ -20,6 +20,9 @@ from .strategies import Eta, Game, Overload, game_of
 MOST_STATES = 400_000_000
 """States kept at a time: 8 bytes each in boxes, about 12 in lists."""
 
+PERFECT = "subgame perfect"
+NOT_REACHED = "not reached: these are the choices of Algorithm 1"
+
 
 @dataclass(frozen=True)
 class PlayLimits(Routed):
@@ -95,9 +98,9 @@ def fuga(
         choice, states = equilibrium(game, clock, most_states, limits)
     except (OutOfTime, KeyboardInterrupt) as reason:
         stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
-        facts = {"equilibrium": "not reached: these are the choices of Algorithm 1"}
+        facts = {"equilibrium": NOT_REACHED}
         return played(game, algorithm_1_choice(game), stop, facts)
-    return played(game, choice, Stop.FINISHED, {"equilibrium": "subgame perfect", "states": states})
+    return played(game, choice, Stop.FINISHED, {"equilibrium": PERFECT, "states": states})
 
 
 @validate_options

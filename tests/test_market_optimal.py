@@ -242,27 +242,20 @@ def test_exact_ratios_are_those_in_floats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "claim"),
+    ("field", "value"),
     [
-        ("value", 99.0, "level 1: value is 0.9, not 99.0"),
-        ("value", 0.9 * (1 + 5e-8), "level 1: value is 0.9"),
-        ("users", 2, "level 1: users is 3, not 2"),
-        ("users", 0, "level 1: users is 3, not 0"),
-        ("users", True, "level 1: users is 3, not True"),
-        ("bound", 0.8, "level 1: bound is 0.9, not 0.8"),
-        ("status", "feasible", "level 1: status is optimal"),
-        ("objective", "slack", "level 1: objective is sharing ratio"),
+        ("value", 99.0), ("value", 0.9 * (1 + 5e-8)), ("users", 2), ("users", 0), ("users", True),
+        ("bound", 0.8), ("status", "feasible"), ("objective", "slack"),
     ],
-)
-def test_a_forged_level_is_seen(field: str, value: float, claim: str) -> None:
+)  # fmt: skip
+def test_a_forged_level_is_seen(field: str, value: float) -> None:
     market = LEXIMIN[1][1]
     document = cotenant.solve(market, "leximin").document()
     assert recheck(market, cotenant.Result.from_document(document)).broken == ()
     document["certificate"]["levels"][0][field] = value
     document["result"]["levels"] = document["certificate"]["levels"]
-    assert any(
-        claim in said for said in recheck(market, cotenant.Result.from_document(document)).broken
-    )
+    broken = recheck(market, cotenant.Result.from_document(document)).broken
+    assert any(f"levels[0].{field}" in said for said in broken)
 
 
 def test_a_level_that_is_left_out_is_seen() -> None:

@@ -175,12 +175,13 @@ class _Judge:
         written = _by_field(result.stored)
         made = _by_field(replace(result, given=self.instance).document())
         for name in dict.fromkeys([*made, *written]):
-            exact = name.startswith("named.")
             if name not in written:
                 self.broken.append(f"{name} is missing; a result of this version has it")
             elif name not in made:
                 self.broken.append(f"{name} is not a field of a result")
-            elif made[name] != written[name] and (exact or not alike(made[name], written[name])):
+            elif made[name] != written[name] and (
+                name == "named" or not alike(made[name], written[name])
+            ):
                 stated, given = _short(written[name]), _short(made[name])
                 self.broken.append(f"{name} is {stated}, but what it follows from gives {given}")
 
@@ -438,8 +439,7 @@ def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a document by their place: those of the result without its name."""
     parts: dict[str, Any] = {}
     for name, value in document.items():
-        opened = ("result", "solution", "certificate", "named")
-        inside = name in opened and isinstance(value, dict)
+        inside = name in ("result", "solution", "certificate") and isinstance(value, dict)
         head = "" if name == "result" else f"{name}."
         parts |= (
             {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}

@@ -180,7 +180,7 @@ class _Judge:
             elif name not in made:
                 self.broken.append(f"{name} is not a field of a result")
             elif made[name] != written[name] and (
-                name == "named" or not alike(made[name], written[name])
+                name.startswith("named.") or not alike(made[name], written[name])
             ):
                 stated, given = _short(written[name]), _short(made[name])
                 self.broken.append(f"{name} is {stated}, but what it follows from gives {given}")
@@ -439,7 +439,8 @@ def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a document by their place: those of the result without its name."""
     parts: dict[str, Any] = {}
     for name, value in document.items():
-        inside = name in ("result", "solution", "certificate") and isinstance(value, dict)
+        opened = ("result", "solution", "certificate", "named")
+        inside = name in opened and isinstance(value, dict)
         head = "" if name == "result" else f"{name}."
         parts |= (
             {f"{head}{key}": entry for key, entry in value.items()} if inside else {name: value}

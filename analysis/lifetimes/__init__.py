@@ -5,7 +5,6 @@ from ..registry import Analysis
 ANALYSIS = Analysis(
     metric_table_at="analysis.lifetimes.metrics:METRICS",
     metrics_at="analysis.lifetimes.metrics:metrics",
-    claims_at="analysis.lifetimes.metrics:claims",
     record_at="analysis.lifetimes.drawing:record",
     pictures_at="analysis.lifetimes.drawing:pictures",
     answer_picture_at="analysis.lifetimes.drawing:answer_picture",

@@ -1,4 +1,4 @@
-"""The metrics of VMs on servers over time, and what of a stored answer is worked out again."""
+"""The metrics of VMs on servers over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from ...instances.lifetimes import Hosts, Lifetimes
 from ...instances.problem.option_types import validate_options
-from ..claim_checks import ClaimChecks
 from ..metric import Metric
 
 METRICS: tuple[Metric, ...] = (
@@ -41,12 +40,4 @@ def metrics(
         "mean_servers": total / span,
         "mean_empty": float(use.max()) - total / span,
         "fire_ups": float(len(begin)),
-    }
-
-
-def claims(instance: Lifetimes, checks: ClaimChecks) -> None:
-    """What volume alone says that every answer needs."""
-    checks.limits |= {
-        "peak": float(instance.volume.max()),
-        "server_time": float(instance.volume @ instance.length),
     }

@@ -123,6 +123,8 @@ def facts(stated: Stated) -> Facts:
 
     if stated.method not in ("fluid", "fluid-power"):
         return {}
-    two = {"levels": [{}, {}]} if stated.method == "fluid" else {}
-    flow = {} if stated.answer is None else {"mix": mix_table(stated.instance, stated.answer)} | two
-    return {"prices": ...} | flow
+    found: Facts = {"prices": ...}
+    if stated.answer is not None:
+        found["mix"] = mix_table(stated.instance, stated.answer)
+        found |= {"levels": [{}, {}]} if stated.method == "fluid" else {}
+    return found

@@ -276,7 +276,8 @@ def _play(stated: Stated) -> Facts:
     whole = choice.dtype.kind == "i" and choice.min(initial=0) == 0
     if not whole or Placement(choice, game.kind) != stated.answer:
         raise ValueError("choices are not what the answer's servers hold")
-    facts = played(game, choice, Stop.FINISHED, {}).certificate | {"equilibrium": PERFECT}
+    worth = played(game, choice, Stop.FINISHED, {"equilibrium": PERFECT})
+    facts: Facts = dict(worth.certificate)
     if stated.method == "FUGA-algorithm-1" or stated.certificate.get("equilibrium") == NOT_REACHED:
         again = fuga_algorithm_1(stated.instance, **given).certificate
         kind = NOT_REACHED if stated.method == "FUGA" else again["equilibrium"]

@@ -129,9 +129,10 @@ def facts(stated: Stated) -> Facts:
         }
     if stated.method not in ("max-utilization", "max-utility"):
         return {}
-    objective = stated.method.removeprefix("max-")
-    unit = 1.0 if objective == "utility" else 1.0 / (instance.capacity * instance.horizon)
-    facts: Facts = {"fluid_bound": fluid_bound(instance, objective) * unit}
+    utility = stated.method == "max-utility"
+    unit = 1.0 if utility else 1.0 / (instance.capacity * instance.horizon)
+    fluid = fluid_bound(instance, "utility" if utility else "utilization") * unit
+    facts: Facts = {"fluid_bound": fluid}
     if {"greedy", "engine_message"} & stated.certificate.keys():
         facts["greedy"] = is_greedy(instance, schedule)
     return facts

@@ -1,4 +1,4 @@
-"""Advice on Kubernetes states of the shape that packing's `cluster` draws.
+"""Answer on Kubernetes states of the shape that packing's `cluster` draws.
 
     python benchmarks/bench_advice.py [--nodes 500] [--time-limit 60] [--seeds 3] [--pinned 0.02]
     python benchmarks/bench_advice.py --write state.json    # for `cotenant advise nodes`
@@ -29,11 +29,11 @@ from form import Rows, parser
 from made_clusters import MIXES, gpu_state
 
 from cotenant.cluster.judge.default_scheduler import SCORINGS, left_pending
-from cotenant.cluster.plan.buying import buy
-from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.buy import buy
+from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.gpus import gpus
-from cotenant.cluster.plan.plan import advise
-from cotenant.cluster.plan.safety import safe
+from cotenant.cluster.plan.losses import losses as losses_of
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.state.kubernetes import kubernetes_state
 from cotenant.cluster.state.new_pods import with_shape
 from cotenant.cluster.state.node_types import NodeType
@@ -160,9 +160,10 @@ def capacity(rows: Rows, nodes: int, seed: int) -> None:
         begin = time.process_time()
         found = fit(with_shape(read, shape, 300), time_limit=10)
         rows.add(
-            "fit", nodes=nodes, seed=seed, shape=shape, pods=len(found.pods), fits=found.fits,
-            now=len(found.fitting.arrivals), most_now=found.fitting.upper_bound,
-            most=found.most_after, moves=len(found.advice.targets) if found.advice else None,
+            "fit", nodes=nodes, seed=seed, shape=shape, pods=len(found.pods), fits=found.status,
+            now=len(found.arrivals), most_now=found.fits.bound,
+            most=len(found.pods) - found.waits.bound,
+            moves=len(found.plan.targets) if found.plan else None,
             processor=time.process_time() - begin,
         )  # fmt: skip
     rng = np.random.default_rng(seed)
@@ -192,10 +193,12 @@ def capacity(rows: Rows, nodes: int, seed: int) -> None:
     ]
     begin = time.process_time()
     bought = buy(ClusterState("kubernetes", "state", (), pods), types, time_limit=60)
-    gap = float(bought.cost / bought.cost_lower_bound - 1)
+    assert bought.cost is not None
+    gap = float(bought.cost.value / bought.cost.bound - 1)
     rows.add(
         "buy", seed=seed, pods=10_000, types=20, waiting=len(bought.waiting),
-        cost=float(bought.cost), gap=gap, processor=time.process_time() - begin, mark=gap <= 0.01,
+        cost=float(bought.cost.value), gap=gap, processor=time.process_time() - begin,
+        mark=gap <= 0.01,
     )  # fmt: skip
 
 
@@ -210,20 +213,20 @@ def room_for_gangs(rows: Rows, nodes: int, seeds: range, seconds: float) -> None
                 begin, wall = time.process_time(), time.perf_counter()
                 found = gpus(read, topology=topology, time_limit=seconds)
                 wall = time.perf_counter() - wall
-                [gang], [use] = found.admissions, found.cards
-                plan = gang.advice
+                [gang], [use, *slots] = found.steps, found.room
+                plan = gang.plan
                 moves = None if plan is None else len(plan.targets)
                 waves = None if plan is None else len(plan.order.waves)
                 rows.add(
                     "gpus", nodes=nodes, seed=seed, mix=mix, topology=topology,
                     pods=len(read.pods), free=use.free, moves=moves,
-                    fewest=None if plan is None else plan.moves_lower_bound,
-                    fewest_pinned=None if plan is None else plan.moves_lower_bound_pinned,
+                    fewest=None if plan is None else plan.moves.bound,
+                    fewest_pinned=None if plan is None else plan.moves.pinned,
                     impossible=gang.impossible, waves=waves,
-                    slots=[(s.now, s.after, s.most_after, s.most) for s in found.slots],
+                    slots=[(s.now, s.after.value, s.after.bound, s.most) for s in slots],
                     wall=wall, processor=time.process_time() - begin, in_time=wall <= seconds,
                     mark=bool(gang.impossible) or (
-                        plan is not None and moves == plan.moves_lower_bound_pinned
+                        plan is not None and moves == plan.moves.pinned
                     ),
                     memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
                 )  # fmt: skip
@@ -264,17 +267,17 @@ def main() -> None:
             read = time.perf_counter()
             found = advise(given, time_limit=seconds)
             wall = time.perf_counter() - read
-            over = found.nodes_found - found.nodes_lower_bound_pinned
+            over = found.nodes.value - found.nodes.pinned
             rows.add(
                 "advice", nodes=asked.nodes, seed=seed, pods=len(given.pods),
                 pinned=len(found.pinned), read=read - begin, wall=wall,
                 processor=time.process_time() - processor,
-                in_use=len(found.in_use), enough=found.nodes_found, needed=found.nodes_lower_bound,
-                needed_pinned=found.nodes_lower_bound_pinned, moves=len(found.targets),
-                fewest=found.moves_lower_bound,
-                fewest_pinned=found.moves_lower_bound_pinned, waves=len(found.order.waves),
+                in_use=len(found.in_use), enough=found.nodes.value, needed=found.nodes.bound,
+                needed_pinned=found.nodes.pinned, moves=len(found.targets),
+                fewest=found.moves.bound,
+                fewest_pinned=found.moves.pinned, waves=len(found.order.waves),
                 stuck=len(found.order.stuck), in_time=wall <= seconds,
-                mark=over <= (1 if few else 0.02 * found.nodes_lower_bound_pinned), over=over,
+                mark=over <= (1 if few else 0.02 * found.nodes.pinned), over=over,
                 memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             )  # fmt: skip
             processor = time.process_time()
@@ -285,12 +288,12 @@ def main() -> None:
                 waves=len(found.order.waves), processor=time.process_time() - processor,
             )  # fmt: skip
             begin = time.perf_counter()
-            losses = safe(given, time_limit=seconds)
+            losses = losses_of(given, time_limit=seconds)
             wall = time.perf_counter() - begin
             rows.add(
                 "safe", nodes=asked.nodes, seed=seed, losses=len(losses), wall=wall,
-                safe=sum(loss.safe is True for loss in losses),
-                unknown=sum(loss.safe is None for loss in losses), in_time=wall <= seconds,
+                safe=sum(loss.status is True for loss in losses),
+                unknown=sum(loss.status is None for loss in losses), in_time=wall <= seconds,
             )  # fmt: skip
 
 

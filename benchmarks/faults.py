@@ -117,7 +117,7 @@ FAULTS = r"""
 - SHARES if resource in (CARD, CARDS) else ""
 + ""
 
-@ cluster/plan/gang_admission.py: a pod of a gang may wait
+@ cluster/plan/gangs.py: a pod of a gang may wait
 ? advice_gpus::test_a_gang_is_admitted_whole_or_not_at_all
 - return with_waiting(plan, 0)
 + return with_waiting(plan, 1)
@@ -517,7 +517,7 @@ FAULTS = r"""
 - {value / 1000:.4g}
 + {value / 1024:.4g}
 
-@ cluster/plan/disruption.py: the bound between two limits takes the moves of the tighter one
+@ cluster/plan/nodes.py: the bound between two limits takes the moves of the tighter one
 ? advice::test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements
 - bounds.append(costs.money(low[0] + 1) + price * high[1].bound)
 + bounds.append(costs.money(low[0] + 1) + price * low[1].bound)

@@ -19,7 +19,7 @@ from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
-    from ..cluster.plan.plan import Advice
+    from ..cluster.plan.answer import Answer
     from ..cluster.state.state import ClusterState
 
 
@@ -48,7 +48,7 @@ class NodesOptions(StateOptions):
 
     def read(self, states: list[str]) -> ClusterState:
         """The state, with what is to be kept of each node taken off."""
-        from ..cluster.plan.safety import with_reserve
+        from ..cluster.plan.keep import with_reserve
 
         state = super().read(states)
         if self.keep in (None, "node"):
@@ -58,16 +58,17 @@ class NodesOptions(StateOptions):
             raise InvalidOption("keep is 100%, which leaves nothing; expected less, or node")
         return with_reserve(state, share)
 
-    def added(self, advice: Advice, say: Any, asked: dict[str, Any]) -> Advice:
+    def added(self, answer: Answer, say: Any, asked: dict[str, Any]) -> Answer:
         """The plan with the nodes that stay as spares, and with what pins cost."""
+        from ..cluster.plan.keep import surviving
         from ..cluster.plan.pins import dearest_pins
-        from ..cluster.plan.safety import surviving
 
-        if self.why_not and not advice.interrupted:
-            advice = replace(advice, why_not=dearest_pins(advice, say=say, **asked))
+        if self.why_not:
+            pins = () if answer.interrupted else dearest_pins(answer, say=say, **asked)
+            answer = replace(answer, pins=pins)
         if self.keep != "node":
-            return advice
-        return surviving(advice, asked["time_limit"], self.released)
+            return answer
+        return surviving(answer, asked["time_limit"], self.released)
 
 
 @options_of(NodesOptions)
@@ -77,8 +78,7 @@ def nodes(states: States, source: NodesOptions, shown: PlanOptions) -> None:
 
     Prints the moves too, and what is proved of each answer.
     """
-    from ..cluster.plan.plan import advise
-    from ..cluster.report.text_report import nodes_answer
+    from ..cluster.plan.nodes import advise
 
     state, rare = shown.read(states, source), source.rare
     asked: dict[str, Any] = source.limits | {
@@ -88,10 +88,10 @@ def nodes(states: States, source: NodesOptions, shown: PlanOptions) -> None:
         "disruption": None if rare.disruption is None else Fraction(repr(rare.disruption)),
     }
     with waiting("finding the fewest nodes and moves") as say:
-        advice = advise(state, frontier=source.frontier, say=say, **asked)
-        advice = source.added(advice, say, asked)
-    shown.show(nodes_answer(advice, source.why_not), advice.document)
-    if rare.fail_above is not None and advice.waste > rare.fail_above:
+        answer = advise(state, frontier=source.frontier, say=say, **asked)
+        answer = source.added(answer, say, asked)
+    shown.show(answer)
+    if rare.fail_above is not None and answer.waste > rare.fail_above:
         raise typer.Exit(NO_ANSWER)
 
 
@@ -123,14 +123,8 @@ def drain(
     Where nothing does, the fewest moves that empty them together. Where that cannot be, or with
     --surge, an order of nodes. Exit 1 when it is blocked.
     """
-    from ..cluster.plan.draining import drain as draining
-    from ..cluster.plan.draining import roll
-    from ..cluster.report.resilience_report import (
-        drain_answer,
-        drain_document,
-        rolling_answer,
-        rolling_document,
-    )
+    from ..cluster.plan.drain import drain as emptied
+    from ..cluster.plan.drain import roll
 
     if surge is not None and (shown.emit or shown.plan):
         raise InvalidOption(
@@ -140,17 +134,14 @@ def drain(
     files, nodes = _states_and_nodes(states, pool)
     state = shown.read(files, source)
     nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
-    several, rolling = surge is not None or len(nodes) > 1, None
+    several = surge is not None or len(nodes) > 1
     limits = source.limits | {"time_limit": source.time_limit / (1 + several)}
     with waiting(f"looking for places for the pods of {', '.join(nodes)}") as say:
-        found = draining(state, *nodes, say=say, **limits)
-        if several and (surge is not None or not found.empties):
-            rolling = roll(state, nodes, surge or 0, say=say, **limits)
-    if rolling is None:
-        shown.show(drain_answer(state, found), lambda: drain_document(state, found))
-    else:
-        together, order = drain_document(state, found), rolling_document(rolling)
-        shown.show(rolling_answer(state, rolling), lambda: together | {"rolling": order})
+        found = emptied(state, *nodes, say=say, **limits)
+        if several and (surge is not None or not found.status):
+            together, found = found, roll(state, nodes, surge or 0, say=say, **limits)
+            found = replace(found, impossible=together.impossible, why_not=together.why_not)
+    shown.show(found)
 
 
 def _in_pool(state: ClusterState, pool: str) -> list[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +17,9 @@ from .codes import NO_ANSWER, NOT_KNOWN
 from .state_options import StateOptions
 
 if TYPE_CHECKING:
+    from ..cluster.plan.answer import Answer
     from ..cluster.report.answer_page import AnswerPage
-    from ..cluster.report.text_report import Answer
+    from ..cluster.report.text_report import Shown
     from ..cluster.state.state import ClusterState
 
 
@@ -55,7 +55,7 @@ class ShowOptions:
         states : names of the files, of bundled states, or "-".
         source : how they are read.
         """
-        from ..cluster.plan.plan import require_kinds
+        from ..cluster.plan.answer import require_kinds
         from ..cluster.report.emit import require_form
         from ..cluster.report.text_report import warning_lines
         from ..solvers.outcome import validate_time_limit
@@ -83,34 +83,36 @@ class ShowOptions:
                 say(line)
         return state
 
-    def show(self, answer: Answer, document: Callable[[], Any]) -> None:
+    def show(self, answer: Answer) -> None:
         """Print an answer in the form that is asked for, after its plan and page are written.
 
         Exits where the answer is not what was hoped for, or an interrupt cut its plan short.
         """
+        from ..cluster.report.answers import shown
         from ..cluster.report.text_report import answer_lines
         from ..solvers.interrupts import exit_code
 
-        text = self.write_plan(answer)
+        found = shown(answer)
+        text = self.write_plan(found)
         if self.report is not None:
             from ..cluster.report.nodes_page import answer_page
 
-            write_report(answer_page(answer), self.report)
+            write_report(answer_page(found), self.report)
         if text is not None:
             typer.echo(text, nl=False)
         elif self.as_json:
-            print_json(document())
+            print_json(answer.document())
         else:
             screen = console()
-            for line in answer_lines(answer, self.details):
+            for line in answer_lines(found, self.details):
                 screen.print(line, highlight=False, soft_wrap=True)
-        if answer.advice is not None and answer.advice.interrupted:
+        if found.advice is not None and found.advice.interrupted:
             say("interrupted: the best plan so far is kept, checked")
             raise typer.Exit(exit_code())
-        if not answer.complete:
-            raise typer.Exit(NOT_KNOWN if answer.complete is None else NO_ANSWER)
+        if not found.complete:
+            raise typer.Exit(NOT_KNOWN if found.complete is None else NO_ANSWER)
 
-    def write_plan(self, answer: Answer) -> str | None:
+    def write_plan(self, found: Shown) -> str | None:
         """What to run for the answer, where it is asked for."""
         return None
 
@@ -139,7 +141,7 @@ class PlanOptions(ShowOptions):
         """The form of what to run, where it is asked for."""
         return self.emit
 
-    def write_plan(self, answer: Answer) -> str | None:
+    def write_plan(self, found: Shown) -> str | None:
         """What to run for the answer, where it is asked for, once its plan is written.
 
         Raises
@@ -152,11 +154,11 @@ class PlanOptions(ShowOptions):
 
         if self.plan is None and self.emit is None:
             return None
-        if answer.advice is None or answer.no_plan:
-            raise NoSolution(f"{answer.no_plan}; leave out --emit and --plan")
-        text = None if self.emit is None else emit(answer.advice, self.emit)
+        if found.advice is None or found.no_plan:
+            raise NoSolution(f"{found.no_plan}; leave out --emit and --plan")
+        text = None if self.emit is None else emit(found.advice, self.emit)
         if self.plan is not None:
-            words = json.dumps(answer.advice.document(), allow_nan=False, indent=2)
+            words = json.dumps(found.advice.document(), allow_nan=False, indent=2)
             write_text(self.plan, words + "\n")
         return text
 

@@ -89,8 +89,7 @@ def fit(
     Or with how many new nodes. Pending pods of the state are counted with them. Exit 1 when they
     do not all fit, even after the moves that were found; 3 when that is not known.
     """
-    from ..cluster.plan.capacity import fit as fitting
-    from ..cluster.report.capacity_report import fit_answer
+    from ..cluster.plan.fit import fit as fitting
     from ..cluster.state.node_types import read_types, type_like
 
     state = shown.read(states, source)
@@ -100,7 +99,7 @@ def fit(
         buys = read_types(state, types) if table else (type_like(state, types),)
     with waiting("looking for places") as say:
         found = fitting(state, types=buys, say=say, **source.limits)
-    shown.show(fit_answer(found), found.document)
+    shown.show(found)
 
 
 @options_of(NewOptions, types=None, instead=None)
@@ -134,8 +133,7 @@ def buy(
     Exit 1 when some pods fit nowhere, or some moves have no order; 3 when it is not known whether
     some have to wait.
     """
-    from ..cluster.plan.buying import buy as buying
-    from ..cluster.report.capacity_report import buy_answer, buy_document
+    from ..cluster.plan.buy import buy as buying
     from ..cluster.state.node_types import read_types
 
     if types is None or (not states and source.add is None):
@@ -144,7 +142,7 @@ def buy(
     state = shown.read(states or [], source)
     with waiting("looking for the cheapest nodes") as say:
         found = buying(state, read_types(state, types), instead=instead, say=say, **source.limits)
-    shown.show(buy_answer(found), lambda: buy_document(found))
+    shown.show(found)
 
 
 @options_of(StateOptions)
@@ -168,18 +166,12 @@ def safe(
     would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.
     Exit 1 when some of it is not known to be safe.
     """
-    from ..cluster.plan.peaks import peaks
-    from ..cluster.plan.safety import safe as losses
-    from ..cluster.report.resilience_report import safe_answer, safe_document
+    from ..cluster.plan.safe import safe as cases
 
     state = shown.read(states, source)
     with waiting("looking for places") as say:
-        limits = source.limits
-        if state.growths and source.time_limit is not None:
-            limits["time_limit"] = source.time_limit / 2
-        found = losses(state, by=by or (), say=say, **limits)
-        grown = peaks(state, say=say, **limits) if state.platform == "kubernetes" else None
-    shown.show(safe_answer(state, found, grown), lambda: safe_document(state, found, grown))
+        found = cases(state, by=by or (), say=say, **source.limits)
+    shown.show(found)
 
 
 @options_of(StateOptions)
@@ -190,10 +182,9 @@ def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
     The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
     broken.
     """
-    from ..cluster.plan.repairing import repair as repairing
-    from ..cluster.report.resilience_report import repair_answer, repair_document
+    from ..cluster.plan.repair import repair as repairing
 
     state = shown.read(states, source)
     with waiting("looking for what is broken") as say:
         found = repairing(state, say=say, **source.limits)
-    shown.show(repair_answer(found), lambda: repair_document(found))
+    shown.show(found)

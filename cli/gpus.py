@@ -45,7 +45,6 @@ def gpus(
     waits has no room, even after moves.
     """
     from ..cluster.plan.gpus import gpus as cards_of
-    from ..cluster.report.gpus_report import gpus_answer
     from ..cluster.state.new_pods import shape_requests
 
     state = shown.read(states, source)
@@ -55,4 +54,4 @@ def gpus(
             state, gang=gang, topology=topology, shapes=shapes, moves=source.rare.moves, say=say,
             **source.limits,
         )  # fmt: skip
-    shown.show(gpus_answer(found), found.document)
+    shown.show(found)

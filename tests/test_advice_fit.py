@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from support.advice_states import ZONE, apart, budget, listed, near, node, pod, state
-from support.advice_words import buy_lines, fit_lines
+from support.advice_words import lines_of, most_after
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.cluster.plan.buying import buy
-from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.answer import Proved
+from cotenant.cluster.plan.buy import buy
+from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.state.new_pods import new_pods, with_shape
 from cotenant.cluster.state.node_types import read_types, type_like
 from cotenant.cluster.state.reading import read_state
@@ -70,7 +71,7 @@ def test_pods_of_a_manifest_run_nowhere_and_are_read_as_others(tmp_path: Path) -
     assert {each.owner for each in new} == {("Deployment", "web")}
     assert new[0].requests == {"cpu": 2000, "memory": 2**30, "pods": 1}
     assert new[0].labels["app"] == "web"
-    assert len(fit(read).fitting.arrivals) == 3
+    assert len(fit(read).arrivals) == 3
     assert read.ignored == {"Rollout": 1}
 
 
@@ -104,9 +105,9 @@ def test_volumes_that_a_set_makes_are_not_known(tmp_path: Path) -> None:
     paths = [written(tmp_path, listed(node("n1"), pod("a-1", "n1")), "s.json")]
     read = read_state(paths, added=written(tmp_path, item, "pg.json"))
     found = fit(read)
-    assert not found.fits
-    approved(fit_lines(found))
-    assert fit(read, released=["volumes"]).fits
+    assert not found.status
+    approved(lines_of(found))
+    assert fit(read, released=["volumes"]).status
 
 
 SERVICE = {"kind": "Service", "metadata": {"name": "web"}}
@@ -133,8 +134,8 @@ def test_shapes_that_are_none_are_refused(shape: str) -> None:
 def test_a_gpu_is_what_the_nodes_call_it() -> None:
     read = with_shape(state(node("n1", **{"nvidia.com/gpu": "2"}), pod("a", "n1")), "gpu=1", 3)
     found = fit(read)
-    assert len(found.fitting.arrivals) == 2 == found.most_after
-    approved(fit_lines(found))
+    assert len(found.arrivals) == 2 == most_after(found)
+    approved(lines_of(found))
 
 
 # whether they fit
@@ -142,39 +143,38 @@ def test_a_gpu_is_what_the_nodes_call_it() -> None:
 
 def test_all_fit_now() -> None:
     found = fit(two_nodes(pod("c-1", cpu=3), pod("c-2", cpu=3)))
-    assert found.fits
-    assert sorted(found.fitting.arrivals.values()) == ["n1", "n2"]
-    approved(fit_lines(found))
+    assert found.status
+    assert sorted(found.arrivals.values()) == ["n1", "n2"]
+    approved(lines_of(found))
 
 
 def test_one_move_makes_room() -> None:
     found = fit(two_nodes(pod("c-1", cpu=4)))
-    assert found.fits
-    assert found.advice is not None
-    assert len(found.advice.targets) == 1 == found.advice.moves_lower_bound
-    assert found.advice.freed == ()  # emptied for the new pod: not to be cordoned
-    approved(fit_lines(found))
+    assert found.status
+    assert found.plan is not None
+    assert len(found.plan.targets) == 1 == found.plan.moves.bound
+    assert found.plan.freed == ()  # emptied for the new pod: not to be cordoned
+    approved(lines_of(found))
 
 
 def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> None:
     read = two_nodes(*(pod(f"c-{n}", cpu=2) for n in range(5)))
     found = fit(read, types=[type_like(read, "n1")])
-    assert not found.fits
-    assert (len(found.fitting.arrivals), found.fitting.upper_bound, found.most_after) == (2, 2, 3)
-    assert found.purchase is not None
-    assert found.purchase.bought == {"like n1": 2}
-    approved(fit_lines(found))
+    assert not found.status
+    assert (len(found.arrivals), found.fits.bound, most_after(found)) == (2, 2, 3)
+    assert found.steps[0].bought == {"like n1": 2}
+    approved(lines_of(found))
     document = json.loads(json.dumps(found.document()))
-    assert document["most_after_moves"] == 3
-    assert document["new_nodes"]["nodes"] == {"like n1": 2}
-    assert max(map(len, fit_lines(found))) <= 80
+    assert document["waits"] == {"value": 2, "bound": 2, "pinned": 0}
+    assert document["steps"][0]["bought"] == {"like n1": 2}
+    assert max(map(len, lines_of(found))) <= 80
 
 
 def test_a_rule_that_stops_pods_is_named() -> None:
     lonely = {"labels": {"app": "c"}, "affinity": apart("c")}
     found = fit(two_nodes(*(pod(f"c-{n}", cpu="1", **lonely) for n in range(3))))
-    assert (len(found.fitting.arrivals), found.most_after) == (2, 2)
-    assert "on 2 nodes:" in " ".join(fit_lines(found))
+    assert (len(found.arrivals), most_after(found)) == (2, 2)
+    assert "on 2 nodes:" in " ".join(lines_of(found))
 
 
 def test_nothing_to_ask_is_refused() -> None:
@@ -202,7 +202,7 @@ def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
     )
     found = buy(read, types_of(tmp_path, read, text))
     assert found.bought == {"a": 1, "d": 1}
-    assert found.cost == found.cost_lower_bound == Fraction(16)
+    assert found.cost == Proved(Fraction(16), Fraction(16))
 
 
 def test_daemons_take_their_room_and_what_there_is_costs_nothing(tmp_path: Path) -> None:
@@ -227,16 +227,16 @@ def test_limits_by_zone_and_number_hold(tmp_path: Path) -> None:
     read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pods)
     found = buy(read, types_of(tmp_path, read, text))
     assert found.bought == {"large": 1, "small": 1}
-    assert found.cost == found.cost_lower_bound == Fraction("0.6")
-    approved(buy_lines(found))
+    assert found.cost == Proved(Fraction("0.6"), Fraction("0.6"))
+    approved(lines_of(found))
     pinned = [pod(f"c-{n}", cpu=2, nodeSelector={ZONE: "a"}) for n in range(2)]
     read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pinned)
     found = buy(read, types_of(tmp_path, read, text))
-    assert (found.bought, len(found.waiting), found.waiting_lower_bound) == ({"small": 1}, 1, 1)
+    assert (found.bought, len(found.waiting), found.waits.bound) == ({"small": 1}, 1, 1)
     read = state(node("n1", 1), pod("x", "n1"), pod("c-1", nodeSelector={"disk": "hdd"}))
     found = buy(read, types_of(tmp_path, read, text))
-    assert (found.bought, found.waiting_lower_bound) == ({}, 1)
-    approved(buy_lines(found))
+    assert (found.bought, found.waits.bound) == ({}, 1)
+    approved(lines_of(found))
 
 
 def test_new_nodes_in_the_place_of_all(tmp_path: Path) -> None:
@@ -260,10 +260,11 @@ def test_running_pods_go_to_new_nodes_in_waves_and_pending_ones_after_them(tmp_p
     assert all("a-1" not in wave or "a-2" not in wave for wave in moves)
     assert found.plan.freed == ("new-2-1",)
     assert found.plan.arrivals == {3: "new-2-2"}  # an old node has the other name
-    assert found.cost == found.cost_lower_bound == Fraction("0.19")
+    assert found.cost == Proved(Fraction("0.19"), Fraction("0.19"))
     document = json.loads(json.dumps(found.document()))
-    assert (len(document["waves"]), document["free"], document["stay"]) == (2, ["new-2-1"], {})
-    approved(buy_lines(found))
+    plan = document["plan"]
+    assert (len(plan["order"]["waves"]), plan["freed"]) == (2, ["new-2-1"])
+    approved(lines_of(found))
 
 
 def test_what_cannot_leave_keeps_its_node(tmp_path: Path) -> None:
@@ -274,13 +275,11 @@ def test_what_cannot_leave_keeps_its_node(tmp_path: Path) -> None:
         pod("e-1", "n3", volumes=claim), pod("f-1", "n4"),
     )  # fmt: skip
     found = buy(read, types_of(tmp_path, read), instead=True)
-    assert {name: list(pods) for name, pods in found.nodes_that_stay.items()} == {
-        "n1": ["shop/b"], "n2": ["shop/d-1"], "n3": ["shop/e-1"]
-    }  # fmt: skip
+    assert [read.pods[n].name for n in found.why_not] == ["b", "d-1", "e-1"]
     assert (found.bought, len(found.arrivals)) == ({}, 2)  # there is room on n1
     assert found.plan is not None
     assert found.plan.freed == ("n0", "n4")
-    approved(buy_lines(found))
+    approved(lines_of(found))
     alone = state(node("n1", 4), pod("b", "n1", owner=""))
     with refused(InvalidInstance):
         buy(alone, types_of(tmp_path, alone), instead=True)
@@ -295,7 +294,7 @@ def test_moves_without_an_order_are_named_and_their_nodes_stay(tmp_path: Path) -
     assert found.plan is not None
     assert found.plan.freed == ("n2",)
     assert [read.pods[n].name for n in found.plan.order.stuck] == ["a-1"]
-    approved(buy_lines(found))
+    approved(lines_of(found))
     freed = buy(read, types_of(tmp_path, read), instead=True, released=["budget"]).plan
     assert freed is not None
     assert (freed.freed, freed.order.stuck) == (("n1", "n2"), {})
@@ -311,14 +310,14 @@ def test_no_move_breaks_what_a_pod_that_stays_is_promised(tmp_path: Path) -> Non
     found = buy(read, types_of(tmp_path, read, text), instead=True)
     assert found.plan is not None
     assert (found.plan.freed, found.plan.order.waves) == ((), ())
-    approved(buy_lines(found))
+    approved(lines_of(found))
 
 
 def test_tables_of_hosts_and_vms_are_answered_too(tmp_path: Path) -> None:
     hosts = written(tmp_path, "name,cpu,mem\nh1,4,8\n", "hosts.csv")
     vms = written(tmp_path, "name,host,cpu,mem\nv1,h1,2,2\nv2,h1,2,2.5\n", "vms.csv")
     read = with_shape(read_state([hosts, vms]), "cpu=1.5,mem=2", 2)
-    assert not fit(read).fits
+    assert not fit(read).status
     found = buy(read, types_of(tmp_path, read, "type,cpu,mem,price\ns,1.5,2,1\nl,3,4,1.5\n"))
     assert found.bought == {"l": 1}
     with refused(InvalidOption):
@@ -346,7 +345,7 @@ def test_the_commands_answer_by_their_exit_codes(tmp_path: Path) -> None:
     web, types = written(tmp_path, WEB, "web.yaml"), written(tmp_path, TYPES, "types.csv")
     done = run("advise", "fit", given, "--add", web, "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["fits"]
+    assert json.loads(done.stdout)["status"]
     done = run("advise", "fit", given, "--shape", "cpu=4", "--replicas", "2", "--types", types)
     assert done.returncode == 1
     approved(done.stdout)
@@ -354,7 +353,7 @@ def test_the_commands_answer_by_their_exit_codes(tmp_path: Path) -> None:
     assert done.returncode != 0
     approved(done.stderr.partition("error: ")[2])
     done = run("advise", "buy", "--add", web, "--types", types, "--json")
-    assert json.loads(done.stdout)["nodes"] == {"large": 1, "small": 1}
+    assert json.loads(done.stdout)["bought"] == {"large": 1, "small": 1}
     for wrong in (
         ("fit", given, "--replicas", "2"),
         ("buy", "--types", types),

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from support.advice_states import budget, listed, near, node, pod, state
+from support.advice_words import lines_of
 from support.gpu_cases import gpu_claims, share_claims
 from support.messages import approved, refused
 from support.oracles.advice_program import fewest_moves as by_another_model
 from support.seeds import ranges
 from support.terminal import run
 
-from cotenant.cluster.plan.gang_admission import Admission, all_placed
-from cotenant.cluster.plan.gpus import MOST_GANGS, GpuAnswer, gpus
+from cotenant.cluster.plan.answer import Answer, CardUse, Question, Slots
+from cotenant.cluster.plan.gangs import all_placed
+from cotenant.cluster.plan.gpus import MOST_GANGS, gpus
 from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.emit import emit
-from cotenant.cluster.report.gpus_report import gpus_answer
-from cotenant.cluster.report.text_report import answer_lines
 from cotenant.cluster.state.new_pods import shape_requests
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import CARD, CARDS, SCHEDULER, SHARES, ClusterState, Role
@@ -51,21 +52,26 @@ def nodes(*numbers: int, **fields: Any) -> list[dict[str, Any]]:
     return [node(f"n{n}", **{CARD: str(k)}, **fields) for n, k in enumerate(numbers)]
 
 
-def lines(found: GpuAnswer) -> list[str]:
-    return answer_lines(gpus_answer(found))
+def cards_in(found: Answer) -> list[CardUse]:
+    return [one for one in found.room if isinstance(one, CardUse)]
 
 
-def only(found: GpuAnswer) -> Any:
-    [one] = found.admissions
+def slots_in(found: Answer) -> list[tuple[int, int, int]]:
+    """Of each size how many fit now, after moves, and at most."""
+    return [(s.now, s.after.value, s.most) for s in found.room if isinstance(s, Slots)]
+
+
+def only(found: Answer) -> Any:
+    [one] = found.steps
     return one
 
 
-def never(gang: Admission) -> bool:
+def never(gang: Answer) -> bool:
     """Whether it is proved that no moves admit a gang."""
     return gang.impossible.startswith("whatever")
 
 
-def never_while_pinned(gang: Admission) -> bool:
+def never_while_pinned(gang: Answer) -> bool:
     """Whether that is proved for plans that leave the pinned pods alone."""
     return gang.impossible.startswith("while")
 
@@ -76,26 +82,24 @@ def never_while_pinned(gang: Admission) -> bool:
 def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
     found = gpus(read_state(["state/training"]))
     gang = only(found)
-    assert (gang.name, len(gang.pods), len(gang.advice.targets)) == ("ml/llama", 2, 3)
-    assert (gang.advice.moves_lower_bound, gang.advice.moves_lower_bound_pinned) == (3, 3)
-    assert found.cards[0].pieces == {0: 1, 2: 2, 6: 2}
-    assert [(one.now, one.after, one.most) for one in found.slots] == [
-        (16, 16, 16), (8, 8, 8), (2, 4, 4), (0, 2, 2),
-    ]  # fmt: skip
-    approved(lines(found))
-    assert len(lines(found)) <= 10
+    assert (gang.name, len(gang.pods), len(gang.plan.targets)) == ("ml/llama", 2, 3)
+    assert (gang.plan.moves.bound, gang.plan.moves.pinned) == (3, 3)
+    assert cards_in(found)[0].pieces == {0: 1, 2: 2, 6: 2}
+    assert slots_in(found) == [(16, 16, 16), (8, 8, 8), (2, 4, 4), (0, 2, 2)]
+    approved(lines_of(found))
+    assert len(lines_of(found)) <= 10
 
 
 def test_in_one_domain_the_best_is_proved_over_all() -> None:
     found = gpus(read_state(["state/training"]), topology="rack")
     gang = only(found)
-    approved(lines(found)[:2])
-    assert (gang.domain, len(gang.advice.targets)) == ("r1", 4)
+    approved(lines_of(found)[:2])
+    assert (gang.domain, len(gang.plan.targets)) == ("r1", 4)
     assert gang.domains == {"r1": 4, "r2": 4}
 
 
 def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
-    advice = only(gpus(read_state(["state/training"]))).advice
+    advice = only(gpus(read_state(["state/training"]))).plan
     text = emit(advice, "kubectl").splitlines()
     assert advice.reserved == ("g-2", "g-3")
     assert text[2:4] == ["kubectl cordon g-2", "kubectl cordon g-3"]
@@ -106,26 +110,26 @@ def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
         *nodes(0, 8, 8, 8), runs("b-1", "n1", 1), runs("a-1", "n1", 2), *busy, waits("e-1", 8)
     )
     # one pod goes where another should, which may not come back to the node of the gang
-    assert only(gpus(given)).advice.left_pending["LeastAllocated"]
+    assert only(gpus(given)).plan.left_pending["LeastAllocated"]
 
 
 def test_scattered_cards_of_two_nodes_make_room_by_one_move() -> None:
     # volcano#3948: room in pieces that one move joins
     given = state(*nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8))
     gang = only(gpus(given))
-    assert [given.pods[n].name for n in gang.advice.targets] == ["b-1"]
-    assert gang.advice.arrivals == {2: "n1"}
-    assert gang.needs_moves
+    assert [given.pods[n].name for n in gang.plan.targets] == ["b-1"]
+    assert gang.plan.arrivals == {2: "n1"}
+    assert gang.status
 
 
 def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
     given = state(*nodes(2, 2), runs("a-1", "n0", 1), *(waits(f"c-{n}", 1) for n in range(4)))
     gang = only(gpus(given))
-    assert gang.advice is None
+    assert gang.plan is None
     assert never(gang)
     lone = [waits(f"c-{n}", 1, "") for n in range(4)]
     alone = gpus(state(*nodes(2, 2), runs("a-1", "n0", 1), *lone))
-    assert [one.fits for one in alone.admissions] == [True]  # of four alike the first is asked
+    assert [one.status for one in alone.steps] == [True]  # of four alike the first is asked
 
 
 def test_a_pinned_pod_is_free_in_the_bound_only() -> None:
@@ -145,12 +149,10 @@ def test_a_pinned_pod_is_free_in_the_bound_only() -> None:
 def test_room_is_counted_now_after_moves_and_at_most() -> None:
     given = state(*nodes(4, 4, 4), *(runs(f"a-{n}", f"n{n}", 2) for n in range(3)))
     found = gpus(given, moves=1)
-    assert [(one.requests[CARD], one.now, one.after, one.most) for one in found.slots] == [
-        (1, 6, 6, 6), (2, 3, 3, 3), (4, 0, 1, 1),
-    ]  # fmt: skip
-    assert not found.admissions
-    [large] = gpus(given, shapes=[shape_requests(given, "gpu=4,cpu=8")], moves=5).slots
-    assert (large.now, large.after, large.most) == (0, 1, 1)  # on the node that is emptied
+    assert slots_in(found) == [(6, 6, 6), (3, 3, 3), (0, 1, 1)]
+    assert not found.steps
+    large = gpus(given, shapes=[shape_requests(given, "gpu=4,cpu=8")], moves=5)
+    assert slots_in(large) == [(0, 1, 1)]  # on the node that is emptied
 
 
 def test_cards_on_closed_nodes_are_no_room() -> None:
@@ -159,9 +161,9 @@ def test_cards_on_closed_nodes_are_no_room() -> None:
         node("n2", **{CARD: "2"}, ready="False"), runs("a-1", "n0", 1), waits("c-1", 2),
     )  # fmt: skip
     found = gpus(given)
-    assert (found.cards[0].free, found.cards[0].closed) == (1, 4)
+    assert (cards_in(found)[0].free, cards_in(found)[0].closed) == (1, 4)
     assert only(found).impossible
-    approved(lines(found))
+    approved(lines_of(found))
 
 
 def test_slices_and_other_vendors_are_cards_too() -> None:
@@ -172,7 +174,7 @@ def test_slices_and_other_vendors_are_cards_too() -> None:
         pod("b-1", containers=[{"name": "m", "resources": {"requests": {amd: "3"}}}]),
     )
     found = gpus(given)
-    assert [(one.resource, one.total, one.free) for one in found.cards] == [
+    assert [(one.resource, one.total, one.free) for one in cards_in(found)] == [
         (slice_, 7, 5), (amd, 2, 2),
     ]  # fmt: skip
     assert only(found).impossible
@@ -186,7 +188,7 @@ def test_the_bound_is_that_of_the_best_domain() -> None:
         gpus(state(*racks, *spare, *busy, waits("c-1", 1), waits("c-2", 1)), topology="rack")
     )
     assert (gang.domain, gang.domains) == ("r0", {"r0": 1, "r1": 2})
-    assert gang.advice.moves_lower_bound == gang.advice.moves_lower_bound_pinned == 1
+    assert gang.plan.moves.bound == gang.plan.moves.pinned == 1
 
 
 # groups
@@ -217,7 +219,7 @@ def test_pods_that_start_together_are_one_gang(about: dict[str, Any]) -> None:
 
 def test_a_gang_is_chosen_by_its_name_or_a_label() -> None:
     given = state(*nodes(2), *(waits(f"c-{n}", 1, f"g{n}", labels={"team": "a"}) for n in range(2)))
-    assert [one.name for one in gpus(given).admissions] == ["shop/g0", "shop/g1"]
+    assert [one.name for one in gpus(given).steps] == ["shop/g0", "shop/g1"]
     assert only(gpus(given, gang="shop/g1")).name == "shop/g1"
     assert len(only(gpus(given, gang="team=a")).pods) == 2
 
@@ -228,11 +230,11 @@ def test_what_admits_a_gang_is_no_reason_against_it() -> None:
         *nodes(1), runs("a-1", "n0", 0),
         waits("c-1", 1, schedulerName="volcano", schedulingGates=gates),
     )  # fmt: skip
-    assert only(gpus(given)).fits
+    assert only(gpus(given)).status
     mine = waits("c-1", 1, affinity=near("x"))
     other = only(gpus(state(*nodes(1), runs("a-1", "n0", 0), mine)))
-    assert not other.fits
-    assert other.unmodelled
+    assert not other.status
+    assert other.why_not
     assert not other.impossible
 
 
@@ -242,9 +244,9 @@ def test_pods_of_another_scheduler_stay_unless_they_are_released() -> None:
         *nodes(8, 8), runs("a-1", "n0", 7, **by), runs("b-1", "n1", 1, **by), waits("c-1", 8)
     )
     found = gpus(given)
-    assert only(found).pins == {(SCHEDULER, only(found).document()["pinned"].popitem()[0]): 2}
-    approved(lines(found)[2:7])
-    assert len(only(gpus(given, released=["scheduler"])).advice.targets) == 1
+    assert [kind for why in only(found).pinned.values() for kind, _ in why] == [SCHEDULER] * 2
+    approved(lines_of(found)[2:7])
+    assert len(only(gpus(given, released=["scheduler"])).plan.targets) == 1
 
 
 def test_a_gang_has_the_topology_that_it_demands() -> None:
@@ -253,14 +255,14 @@ def test_a_gang_has_the_topology_that_it_demands() -> None:
     gang = [waits(f"c-{n}", 1, annotations=notes) for n in range(2)]
     given = state(*racks, runs("a-1", "n0", 1), runs("b-1", "n1", 0), *gang)
     found = only(gpus(given))
-    assert (found.topology, found.domain, set(found.advice.arrivals.values())) == (
+    assert (found.topology, found.domain, set(found.plan.arrivals.values())) == (
         "rack", "r1", {"n2", "n3"},
     )  # fmt: skip
     running = runs("d-1", "n3", 1, annotations=notes)
     given = state(*racks, runs("a-1", "n0", 1), running, *gang)
     other = only(gpus(given))
     assert (other.domain, other.domains) == ("r0", {"r0": 1, "r1": 1})
-    assert [given.pods[n].name for n in other.advice.targets] == ["a-1"]  # d-1 is pinned
+    assert [given.pods[n].name for n in other.plan.targets] == ["a-1"]  # d-1 is pinned
 
 
 # shares
@@ -293,9 +295,9 @@ def test_shares_of_hami_take_their_cards(form: str) -> None:
         on_card("b-1", "n0", ("a", 4000)), on_card("c-1", "n1", ("a", 16000)),
         waits("d-1", 1), waits("e-1", 1),
     )  # fmt: skip
-    [use] = gpus(given).cards
+    [use] = cards_in(gpus(given))
     assert (use.resource, use.total, use.used, use.pieces) == (CARDS, 4, 2, {1: 2})
-    assert only(gpus(given)).fits
+    assert only(gpus(given)).status
     whole = given.pods[2].requests
     assert (whole[CARDS], [pod.requests[CARDS] for pod in given.pods[:2]]) == (1, [1, 0])
     assert {kind for kind, _ in given.pods[0].unsupported_constraints} == {SHARES}
@@ -310,7 +312,7 @@ def test_a_share_stays_in_a_plan_and_is_free_in_the_bound() -> None:
     )  # fmt: skip
     gang = only(gpus(given))
     assert never_while_pinned(gang)  # both shares would fit on one card
-    pinned = translate(given, pending=True).pinned
+    pinned = translate(Question(given, pending=True)).pinned
     assert {kind for why in pinned.values() for kind, _ in why} == {SHARES}
     full = state(
         hami_node("n0"), on_card("a-1", "n0", ("a", 9000)), on_card("b-1", "n0", ("b", 9000)),
@@ -321,14 +323,14 @@ def test_a_share_stays_in_a_plan_and_is_free_in_the_bound() -> None:
         hami_node("n0"), on_card("a-1", "n0", ("a", 8000)),
         pod("d-1", containers=cards(1, **{"nvidia.com/gpumem": "3000"}), labels={POD_GROUP: "t"}),
     )  # fmt: skip
-    approved([*only(gpus(asks)).unmodelled])
+    approved([words for why in only(gpus(asks)).why_not.values() for words in why])
 
 
 def test_an_annotation_in_another_form_pins_its_node() -> None:
     given = state(hami_node("n0", "?"), hami_node("n1"), runs("a-1", "n0", 1), waits("d-1", 1))
     gang = only(gpus(given))
     assert REGISTERED in given.nodes[0].unknown_reason
-    assert set(gang.advice.arrivals.values()) == {"n1"}
+    assert set(gang.plan.arrivals.values()) == {"n1"}
 
 
 def test_a_reservation_of_kai_holds_the_card_of_its_shares() -> None:
@@ -340,7 +342,7 @@ def test_a_reservation_of_kai_holds_the_card_of_its_shares() -> None:
                  labels={"runai-gpu-group": "u"})  # fmt: skip
     shares = [part("a-1", "0.5", "u"), part("b-1", "0.25", "u")]
     given = state(*nodes(2), *shares, holds, waits("d-1", 2))
-    assert (given.pods[2].role, gpus(given).cards[0].used) == (Role.RESIDENT, 1)
+    assert (given.pods[2].role, cards_in(gpus(given))[0].used) == (Role.RESIDENT, 1)
     assert never(only(gpus(given)))  # .75 of a card, and two of two
     lone = state(*nodes(2), *shares, waits("d-1", 1), waits("e-1", 1))
     assert [each.requests.get(CARD, 0) for each in lone.pods[:2]] == [1, 0]
@@ -366,12 +368,12 @@ def test_what_cannot_be_asked_is_refused() -> None:
 
 def test_the_command_prints_writes_and_exits(tmp_path: Path) -> None:
     assert run("advise", "gpus", "state/training").returncode == 0
-    shown = run("advise", "gpus", "state/training", "--topology", "rack", "--json",
+    printed = run("advise", "gpus", "state/training", "--topology", "rack", "--json",
                 "--plan", str(tmp_path / "plan.json"))  # fmt: skip
-    document = json.loads(shown.stdout)
-    assert document["gangs"][0]["domains"]["r2"] == {"fewest_moves": 4, "impossible": False}
-    assert document["cards"][0]["pieces"] == {"0": 1, "2": 2, "6": 2}
-    assert json.loads((tmp_path / "plan.json").read_text())["moves"] == 4
+    document = json.loads(printed.stdout)
+    assert document["steps"][0]["domains"]["r2"] == 4
+    assert document["room"][0]["pieces"] == {"0": 1, "2": 2, "6": 2}
+    assert json.loads((tmp_path / "plan.json").read_text())["moves"]["value"] == 4
     given = listed(*nodes(2), runs("a-1", "n0", 2), waits("c-1", 1), budget("b", "a", 1))
     (tmp_path / "full.json").write_text(json.dumps(given))
     full = run("advise", "gpus", str(tmp_path / "full.json"))
@@ -386,9 +388,9 @@ def test_several_gangs_are_told_one_by_one() -> None:
         waits("d-1", 1, "y"), waits("e-1", 9, "z"),
     )  # fmt: skip
     found = gpus(given)
-    approved(lines(found))
-    assert [one.needs_moves for one in found.admissions] == [True, False, False]
-    assert gpus_answer(found).advice is found.admissions[0].advice
+    approved(lines_of(found))
+    assert [bool(one.plan and one.plan.targets) for one in found.steps] == [True, False, False]
+    assert shown(found).advice is found.steps[0].plan
 
 
 def test_of_many_gangs_the_largest_are_asked_about() -> None:
@@ -396,7 +398,7 @@ def test_of_many_gangs_the_largest_are_asked_about() -> None:
         *nodes(8), runs("a-1", "n0", 0), *(waits(f"c{n}-1", 1 + n % 2, f"g{n}") for n in range(23))
     )
     found = gpus(given, time_limit=20)
-    assert len(found.admissions) == MOST_GANGS
+    assert len(found.steps) == MOST_GANGS
     assert found.unasked == ("shop/g18", "shop/g20", "shop/g22")
 
 
@@ -437,7 +439,7 @@ def crowded(rng: np.random.Generator) -> ClusterState:
 def test_the_bound_of_arrivals_by_another_model(some: range) -> None:
     for seed in some:
         given = crowded(np.random.default_rng(seed))
-        placed = all_placed(translate(given, for_bound=True, pending=True))
+        placed = all_placed(translate(Question(given, pending=True), for_bound=True))
         if placed is None:
             continue
         instance = placed.instance

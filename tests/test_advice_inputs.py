@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 from support.advice_states import budget, listed, node, pod, state
-from support.advice_words import advice_lines, drain_lines
+from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.cli.settings_file import read_settings
 from cotenant.cli.state_options import AdviceSettings
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
-from cotenant.cluster.report.resilience_report import drain_document
 from cotenant.cluster.state.completeness import CODES, accepted
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import ClusterState, Role
@@ -88,14 +87,14 @@ def test_one_namespace_stands_before_the_number(one_namespace: str) -> None:
     read = read_state([one_namespace])
     assert codes(read) == ["one-namespace", "no-system-pods", "no-daemonsets"]
     advice = advise(read)
-    lines = advice_lines(advice)
+    lines = lines_of(advice)
     assert max(map(len, lines)) <= 80
     text = words_of(lines)
     approved(text)
     assert text.index("proved") == text.index("proved of the pods in this file")
-    for document in (advice.document(), drain_document(read, drain(read, "n-2"))):
-        assert [each["code"] for each in document["warnings"]] == codes(read)
-    assert words_of(drain_lines(read, drain(read, "n-2"))).startswith("warning: all 15 pods")
+    for document in (advice.document(), drain(read, "n-2").document()):
+        assert [each["code"] for each in document["state"]["warnings"]] == codes(read)
+    assert words_of(lines_of(drain(read, "n-2"))).startswith("warning: all 15 pods")
 
 
 def test_without_requests_the_answer_says_that_it_is_about_the_rest(no_requests: str) -> None:
@@ -120,7 +119,7 @@ def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> 
     accept = 'strict = true\naccept = ["one-namespace", "no-system-pods", "no-daemonsets"]\n'
     path = written(tmp_path, accept, "s.toml")
     done = run("advise", "nodes", one_namespace, "--settings", path, "--json")
-    assert (done.returncode, json.loads(done.stdout)["warnings"]) == (0, [])
+    assert (done.returncode, json.loads(done.stdout)["state"]["warnings"]) == (0, [])
     with refused(InvalidOption):
         accepted(read_state(["state/shop"]), ["no-namespace"])
 
@@ -246,7 +245,7 @@ def test_a_state_that_is_old_and_budgets_that_are(tmp_path: Path) -> None:
 def test_names_that_hold_the_word_stay_as_they_are() -> None:
     read = state(node("n1"), node("n2"), pod("proved-1", "n1"), pod("a-1", "n2"))
     assert codes(read) == ["no-pdb"]
-    text = words_of(drain_lines(read, drain(read, "n1")))
+    text = words_of(lines_of(drain(read, "n1")))
     assert "shop/proved-1: to n2" in text
     assert "1 move (fewest, proved of the pods in this file)" in text
 
@@ -271,10 +270,10 @@ def test_requests_are_assumed_where_there_are_none(no_requests: str) -> None:
         for name, amount in (("cpu", 100), ("memory", 128 * 2**20), ("pods", 1)):
             assert new.requests[name] == (old.requests.get(name) or amount)
     advice = advise(read)
-    text = words_of(advice_lines(advice))
+    text = words_of(lines_of(advice))
     assert text.startswith("note: 100m cpu assumed for ")
     assert "(proved, with requests assumed)" in text
-    assert advice.document()["pods_count_as"] == "with requests assumed"
+    assert advice.document()["state"]["counted_as"] == "with requests assumed"
     # the scheduler counts requests, which are none
     assert advice.left_pending == {}
 
@@ -416,8 +415,8 @@ def test_the_answer_says_that_it_is_about_use(tmp_path: Path) -> None:
     given = written(tmp_path, f'usage = "{use}"\ncount = "used"\n', "used.toml")
     done = run("advise", "nodes", path, "--settings", given, "--json")
     found = json.loads(done.stdout)
-    assert found["pods_count_as"] == "counting use + 15 %"
-    assert found["usage"]["cpu"]["used"] == 1700
+    assert found["state"]["counted_as"] == "counting use + 15 %"
+    assert found["state"]["usage"]["cpu"]["used"] == 1700
     done = run("advise", "nodes", path, "--settings", given, "--emit", "csv")
     assert (done.returncode, done.stdout) == (2, "")
     approved(done.stderr)

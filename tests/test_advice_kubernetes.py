@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from support.advice_states import HOST, ZONE, listed, near, node, pod, state
-from support.advice_words import advice_lines, drain_lines, fit_lines
+from support.advice_words import lines_of, most_after
 from support.messages import refused
 from support.terminal import run
 
-from cotenant.cluster.plan.buying import buy
-from cotenant.cluster.plan.capacity import fit
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.buy import buy
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.fit import fit
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
@@ -71,7 +71,7 @@ def test_a_manifest_with_limits_alone_is_placed_by_them(tmp_path: Path) -> None:
     read = read_state([given], added=written(tmp_path, added, "x.json"))
     assert "no-requests" not in {each.code for each in read.warnings}
     found = fit(read)
-    assert (found.fits, found.most_after) == (False, 0)
+    assert (found.status, most_after(found)) == (False, 0)
 
 
 # volumes
@@ -120,11 +120,11 @@ def test_a_volume_of_an_older_driver_counts_to_the_limit_of_its_csi_driver(
         volume("v1", **{kind: {}}), volume("v2", csi={"driver": driver}),
     ]  # fmt: skip
     read = state(*items, csi_node("n1", driver, 1, plugin))
-    assert not fit(read).fitting.arrivals
+    assert not fit(read).arrivals
     assert not advise(read).arrivals
     # kube-scheduler itself does not count vSphere's, nor where a node does not say that it migrates
-    assert fit(read).fitting.upper_bound == (kind == "vsphereVolume")
-    assert fit(state(*items, csi_node("n1", driver, 1))).fits is None
+    assert fit(read).fits.bound == (kind == "vsphereVolume")
+    assert fit(state(*items, csi_node("n1", driver, 1))).status is None
 
 
 def test_no_csi_pod_moves_to_a_node_with_volumes_of_an_unknown_driver() -> None:
@@ -135,12 +135,12 @@ def test_no_csi_pod_moves_to_a_node_with_volumes_of_an_unknown_driver() -> None:
         csi_node("n1", "d", 5), csi_node("n2", "d", 5),
     ]  # fmt: skip
     unknown = advise(state(*items))
-    assert (unknown.nodes_found, unknown.nodes_lower_bound, unknown.targets) == (2, 2, {})
+    assert (unknown.nodes.value, unknown.nodes.bound, unknown.targets) == (2, 2, {})
     items[4] = pod("b-2", "n2", "1")
     unknown = advise(state(*items))
-    assert (unknown.nodes_found, unknown.nodes_lower_bound, unknown.targets) == (2, 1, {})
+    assert (unknown.nodes.value, unknown.nodes.bound, unknown.targets) == (2, 1, {})
     known = advise(state(*items, claim("c2", "v2"), volume("v2", csi={"driver": "d"})))
-    assert (known.nodes_found, len(known.targets)) == (1, 1)
+    assert (known.nodes.value, len(known.targets)) == (1, 1)
 
 
 # what the filters decide
@@ -158,14 +158,14 @@ IN_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
 def test_a_claim_that_waits_for_its_first_consumer_fits_where_its_class_allows() -> None:
     asks = pod("x-1", **uses("c")), claim("c", storageClassName="s")
     found = fit(state(*ZONES, pod("w-1", "nb"), *asks, storage_class()))
-    assert found.fits
-    assert any("claim shop/c" in line for line in fit_lines(found))
+    assert found.status
+    assert any("claim shop/c" in line for line in lines_of(found))
     found = fit(state(*ZONES, pod("w-1", "nb"), *asks, storage_class(allowedTopologies=IN_A)))
-    assert [*found.fitting.arrivals.values()] == ["na"]
+    assert [*found.arrivals.values()] == ["na"]
     # its one node has no room for another volume
     full = csi_node("na", "d", 0)
     found = fit(state(*ZONES, pod("w-1", "nb"), *asks, storage_class(allowedTopologies=IN_A), full))
-    assert found.fits is False
+    assert found.status is False
 
 
 @pytest.mark.parametrize(
@@ -177,20 +177,20 @@ def test_whether_a_claim_can_be_made_otherwise_is_not_known(
     items = [*ZONES, pod("w-1", "nb"), pod("x-1", **uses("c")), claim("c", storageClassName="s"),
              storage_class(**fields)]  # fmt: skip
     found = fit(state(*items))
-    assert found.fits is None
-    assert any(line.startswith("not known: 0") for line in fit_lines(found))
-    assert any("on 3 nodes:" in line for line in fit_lines(found))
+    assert found.status is None
+    assert any(line.startswith("not known: 0") for line in lines_of(found))
+    assert any("on 3 nodes:" in line for line in lines_of(found))
     done = run("advise", "fit", written(tmp_path, listed(*items), "s.json"), "--json")
-    assert (done.returncode, json.loads(done.stdout)["fits"]) == (3, None)
+    assert (done.returncode, json.loads(done.stdout).get("status")) == (3, None)
 
 
 def test_required_pod_affinity_of_a_pending_pod_is_decided_by_the_filters() -> None:
     web, other = {"labels": {"app": "web"}}, {"labels": {"app": "other"}}
     to_web = {"affinity": near("web", ZONE)}
     found = fit(state(*ZONES, pod("w-1", "nb", **web), pod("x-1", **web, **to_web)))
-    assert [*found.fitting.arrivals.values()] == ["nb"]
+    assert [*found.arrivals.values()] == ["nb"]
     found = fit(state(*ZONES, pod("o-1", "nb", **other), pod("x-1", **other, **to_web)))
-    assert (found.fits, found.fitting.upper_bound) == (False, 0)
+    assert (found.status, found.fits.bound) == (False, 0)
 
 
 def spread(**fields: Any) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def test_min_domains_of_pending_pods_is_decided_by_the_filters(nodes: int, fit_n
     hosts = [node(f"n{n}", 4) for n in range(nodes)]
     pods = [pod(f"w-{n}", **spread(minDomains=3)) for n in range(6)]
     found = fit(state(*hosts, pod("o-1", "n0"), *pods))
-    assert len(found.fitting.arrivals) == fit_now
+    assert len(found.arrivals) == fit_now
 
 
 def test_a_spread_with_an_empty_selector_counts_nobody() -> None:
@@ -214,7 +214,7 @@ def test_a_spread_with_an_empty_selector_counts_nobody() -> None:
     read = state(
         node("n1", 8), node("n2", 1), pod("a-1", "n1"), *[pod(f"w-{n}", **own) for n in "123"]
     )
-    assert {*fit(read).fitting.arrivals.values()} == {"n1"}
+    assert {*fit(read).arrivals.values()} == {"n1"}
 
 
 def test_a_namespace_selector_is_read_by_the_labels_of_namespaces() -> None:
@@ -222,13 +222,13 @@ def test_a_namespace_selector_is_read_by_the_labels_of_namespaces() -> None:
             "namespaceSelector": {"matchLabels": {"team": "x"}}}  # fmt: skip
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     items = [node("n1", 4), pod("web-1", "n1", labels={"app": "web"}), pod("a-1", affinity=rule)]
-    assert fit(state(*items)).fits is None
+    assert fit(state(*items)).status is None
 
     def space(team: str) -> dict[str, Any]:
         return {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": team}}}
 
-    assert fit(state(*items, space("x"))).fits is False
-    assert fit(state(*items, space("y"))).fits is True
+    assert fit(state(*items, space("x"))).status is False
+    assert fit(state(*items, space("y"))).status is True
 
 
 # who moves
@@ -277,9 +277,9 @@ def test_what_the_autoscaler_would_not_evict_is_named_where_it_moves() -> None:
     ]  # fmt: skip
     advice = advise(state(*items))
     words = "would not evict by default: 1 with emptyDir (what is in it is lost), 1 of kube-system"
-    assert words in " ".join(" ".join(advice_lines(advice)).split())
+    assert words in " ".join(" ".join(lines_of(advice)).split())
     assert words in emit(advice, "kubectl")
-    assert words in " ".join(" ".join(drain_lines(advice.state, drain(advice.state, "n1"))).split())
+    assert words in " ".join(" ".join(lines_of(drain(advice.state, "n1"))).split())
 
 
 # nothing moves
@@ -291,10 +291,10 @@ def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> Non
     read = state(*items)
     advice = advise(read)
     assert (advice.in_use, len(advice.idle), advice.proved) == ((), 3, True)
-    assert any("3 idle" in line for line in advice_lines(advice))
+    assert any("3 idle" in line for line in lines_of(advice))
     found = drain(read, "n1")
-    assert found.empties
-    assert any(line.startswith("n1 is empty") for line in drain_lines(read, found))
+    assert found.status
+    assert any(line.startswith("n1 is empty") for line in lines_of(found))
     path = written(tmp_path, listed(*items), "s.json")
     page = str(tmp_path / "page.html")
     assert run("advise", "nodes", path, "--report", page, "--json").returncode == 0
@@ -302,7 +302,7 @@ def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> Non
 
 def test_an_empty_node_is_drained_though_others_hold_pods() -> None:
     read = state(node("n1", 4), node("n2", 4), pod("a-1", "n2"))
-    assert (drain(read, "n1").empties, drain(read, "n1").advice.targets) == (True, {})  # type: ignore[union-attr]
+    assert (drain(read, "n1").status, drain(read, "n1").plan.targets) == (True, {})  # type: ignore[union-attr]
 
 
 # priorities, further forms of files
@@ -310,11 +310,9 @@ def test_an_empty_node_is_drained_though_others_hold_pods() -> None:
 
 def test_preemption_is_named_where_priorities_would_decide() -> None:
     low, high = pod("a-1", "n1", "3"), pod("b-1", "", "3", priority=1000)
-    assert any(
-        "higher priority" in line for line in fit_lines(fit(state(node("n1", 4), low, high)))
-    )
+    assert any("higher priority" in line for line in lines_of(fit(state(node("n1", 4), low, high))))
     same = pod("b-1", "", "3")
-    assert not any("priority" in line for line in fit_lines(fit(state(node("n1", 4), low, same))))
+    assert not any("priority" in line for line in lines_of(fit(state(node("n1", 4), low, same))))
 
 
 @pytest.mark.parametrize("one_list", [True, False])
@@ -344,8 +342,8 @@ def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_pat
              pod("a-1", "n1")]  # fmt: skip
     path = written(tmp_path, listed(*items), "s.json")
     read = read_state([path], added=written(tmp_path, daemon_set(), "d.json"))
-    assert {*fit(read).fitting.arrivals.values()} == {"n1", "n2"}
-    assert fit(read).fits
+    assert {*fit(read).arrivals.values()} == {"n1", "n2"}
+    assert fit(read).status
     assert [each.requests["cpu"] for each in daemon_pods(read)] == [1000]
     with refused(InvalidFile):
         read_state([], added=written(tmp_path, daemon_set(), "d.json"))
@@ -373,5 +371,5 @@ def test_a_volume_that_two_pods_share_is_no_proof_that_a_node_is_full() -> None:
     pods = [pod(f"a-{n}", "n1", **uses("c1")) for n in "12"]
     items = [node("n1", 4), *pods, pod("b-1", **uses("c2")), claim("c1", "v1"), claim("c2", "v2"),
              volume("v1", csi={"driver": "d"}), volume("v2", csi={"driver": "d"})]  # fmt: skip
-    assert fit(state(*items, csi_node("n1", "d", 2))).fits is None
-    assert fit(state(*items, csi_node("n1", "d", 3))).fits is True
+    assert fit(state(*items, csi_node("n1", "d", 2))).status is None
+    assert fit(state(*items, csi_node("n1", "d", 3))).status is True

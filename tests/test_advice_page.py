@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,10 +18,12 @@ from support.terminal import run
 from cotenant.analysis.report.picture import Chart
 from cotenant.cluster.judge.order import Ordered
 from cotenant.cluster.judge.scheduler_filters import Move
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.plan import Advice, advise
+from cotenant.cluster.plan.answer import Answer, Proved
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.wording import amount
 from cotenant.cluster.report.answer_page import AnswerPage, Fill, PagePart, write_page
+from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.nodes_page import (
     ARRIVES,
     MAX_RESOURCES,
@@ -29,10 +31,8 @@ from cotenant.cluster.report.nodes_page import (
     PINNED,
     TIGHTEST,
     answer_page,
-    nodes_page,
     plan_part,
 )
-from cotenant.cluster.report.resilience_report import drain_answer
 from cotenant.cluster.report.text_report import limit_words
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import StateWarning
@@ -42,12 +42,12 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 
 
 @pytest.fixture(scope="module")
-def shop() -> Advice:
+def shop() -> Answer:
     """The plan of the state that comes with the package."""
     return advise(read_state(["state/shop"]), time_limit=20, frontier=3)
 
 
-def percent(advice: Advice, name: str, resource: str, after: bool) -> float:
+def percent(advice: Answer, name: str, resource: str, after: bool) -> float:
     """What all pods on a node request, counted here."""
     where = {n: each.node for n, each in enumerate(advice.state.pods) if each.placed}
     where |= dict(advice.targets) | dict(advice.arrivals) if after else {}
@@ -60,7 +60,7 @@ def percent(advice: Advice, name: str, resource: str, after: bool) -> float:
     )
 
 
-def test_bars_are_what_is_requested_before_and_after(shop: Advice) -> None:
+def test_bars_are_what_is_requested_before_and_after(shop: Answer) -> None:
     part = plan_part(shop)
     assert part.resources == (TIGHTEST, "cpu", "memory", "pods")
     for group in part.groups:
@@ -77,7 +77,7 @@ def test_bars_are_what_is_requested_before_and_after(shop: Advice) -> None:
             assert tightest.ends[-1] == max(fill.ends[-1] for fill in each.now if fill is not None)
 
 
-def test_nodes_stand_by_what_happens_to_them(shop: Advice) -> None:
+def test_nodes_stand_by_what_happens_to_them(shop: Answer) -> None:
     groups = {group.kind: [each.name for each in group.nodes] for group in plan_part(shop).groups}
     assert groups == {
         "freed": ["n-2", "n-4"], "changed": ["n-1", "n-3", "n-5", "n-6"], "same": ["cp-1"]
@@ -99,7 +99,7 @@ def test_a_node_with_nothing_but_its_own_pods_is_idle() -> None:
     assert own.ends == (12.5,) * 5, "the whole bar is its own pods"
 
 
-def test_pinned_pods_are_a_part_of_their_own(shop: Advice) -> None:
+def test_pinned_pods_are_a_part_of_their_own(shop: Answer) -> None:
     (database,) = [
         each for group in plan_part(shop).groups for each in group.nodes if each.name == "n-5"
     ]
@@ -108,7 +108,7 @@ def test_pinned_pods_are_a_part_of_their_own(shop: Advice) -> None:
     assert fill.ends[PINNED] - fill.ends[PINNED - 1] > 30
 
 
-def test_a_pending_pod_has_a_part_of_the_bar_of_its_node(shop: Advice) -> None:
+def test_a_pending_pod_has_a_part_of_the_bar_of_its_node(shop: Answer) -> None:
     part = plan_part(shop)
     (node_6,) = [each for group in part.groups for each in group.nodes if each.name == "n-6"]
     assert "1 from pending" in node_6.changes
@@ -119,13 +119,13 @@ def test_a_pending_pod_has_a_part_of_the_bar_of_its_node(shop: Advice) -> None:
     assert after.ends[ARRIVES] > after.ends[MOVES]
 
 
-def test_waves_say_which_nodes_are_empty_then_and_each_is_named_once(shop: Advice) -> None:
+def test_waves_say_which_nodes_are_empty_then_and_each_is_named_once(shop: Answer) -> None:
     waves = plan_part(shop).waves
     assert [wave.emptied for wave in waves] == [("n-2",), (), ("n-4",), ()]
     assert sum(len(wave.moves.rows) for wave in waves) == len(shop.targets)
 
 
-def test_a_pod_moved_aside_comes_from_where_it_was_put(shop: Advice) -> None:
+def test_a_pod_moved_aside_comes_from_where_it_was_put(shop: Answer) -> None:
     moved = min(shop.targets)
     home, target = shop.state.pods[moved].node, shop.targets[moved]
     waves = ((Move(moved, "n-5", temporary=True),), (Move(moved, target),))
@@ -137,24 +137,24 @@ def test_a_pod_moved_aside_comes_from_where_it_was_put(shop: Advice) -> None:
     assert [wave.emptied for wave in part.waves] == [(home,), ()]
 
 
-def test_without_an_order_no_node_is_said_to_be_empty(shop: Advice) -> None:
+def test_without_an_order_no_node_is_said_to_be_empty(shop: Answer) -> None:
     stuck = replace(shop, order=Ordered(shop.order.waves[:1], {3: ("no room",)}))
-    page = nodes_page(stuck)
+    page = answer_page(shown(stuck))
     assert page.plan is not None
     assert [wave.emptied for wave in page.plan.waves] == [()]
     assert list(page.lists) == ["Nodes that would go"]
     assert "no order of moves was found" in page.numbers[0][1]
 
 
-def test_numbers_say_what_is_proved(shop: Advice) -> None:
-    approved([" | ".join(each) for each in nodes_page(shop).numbers])
+def test_numbers_say_what_is_proved(shop: Answer) -> None:
+    approved([" | ".join(each) for each in answer_page(shown(shop)).numbers])
 
 
 def test_warnings_stand_before_the_decision_and_no_proof_is_without_them(tmp_path: Path) -> None:
     shop = read_state(["state/shop"])
     pods = tuple(each for each in shop.pods if each.namespace == "shop")
     warned = replace(shop, pods=pods, warnings=(StateWarning("one-namespace", "only shop", "-A"),))
-    page = nodes_page(advise(warned, time_limit=20))
+    page = answer_page(shown(advise(warned, time_limit=20)))
     assert page.warnings == (("Only shop", "-A"),)
     for words in (*page.decision, *(words for _, words in page.numbers)):
         assert re.findall("proved(?! of the pods in this file)", words)[1:] == []
@@ -192,7 +192,7 @@ def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
     read = replace(read, name=NASTY, nodes=nodes, pods=pods)
     found = advise(read)
     assert found.freed == (NASTY,)
-    page = Tags(write_page(nodes_page(found), tmp_path / "x.html", ["cotenant", NASTY]))
+    page = Tags(write_page(answer_page(shown(found)), tmp_path / "x.html", ["cotenant", NASTY]))
     assert {"img"}.isdisjoint(tag for tag, _ in page.tags)
     assert len([tag for tag, _ in page.tags if tag == "script"]) == 1
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
@@ -212,17 +212,16 @@ def test_a_page_of_other_answers_needs_no_plan(tmp_path: Path) -> None:
     assert "before and after" not in text
 
 
-def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Advice) -> None:
+def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Answer) -> None:
     nodes = tuple(
         replace(each, price=Fraction("0.384"), committed=each.name == "n-2")
         for each in shop.state.nodes
     )
     paid = replace(
-        shop, state=replace(shop.state, nodes=nodes), cost=Fraction("1.92"),
-        cost_now=Fraction("2.688"), cost_lower_bound=Fraction(2, 3),
-        cost_lower_bound_pinned=Fraction("1.92"), frontier=(),
+        shop, state=replace(shop.state, nodes=nodes), frontier=(),
+        cost=Proved(Fraction("1.92"), Fraction(2, 3), Fraction("1.92")), cost_now=Fraction("2.688"),
     )  # fmt: skip
-    page = nodes_page(paid)
+    page = answer_page(shown(paid))
     approved([" | ".join(each) for each in page.numbers][:2])
     assert page.plan is not None
     details = {each.name: each.details for group in page.plan.groups for each in group.nodes}
@@ -251,11 +250,10 @@ def test_the_frontier_is_in_the_money_that_the_plan_costs(
     assert tuple(limit_words(advice, point) for point in advice.frontier) == paid
     assert advice.cost is not None
     assert advice.cost_now is not None
-    assert (amount(advice.cost), amount(advice.cost_now)) == paid
-    assert tuple(point["cost"] for point in advice.document()["frontier"]) == tuple(
-        map(float, paid)
-    )
-    (chart,) = next(part for part in nodes_page(advice).parts if part.pictures).pictures
+    assert (amount(advice.cost.value), amount(advice.cost_now)) == paid
+    points = [point["limit"] for point in advice.document()["frontier"]]
+    assert points == [*map(float, paid)]
+    (chart,) = next(part for part in answer_page(shown(advice)).parts if part.pictures).pictures
     assert isinstance(chart.picture, Chart)
     assert chart.picture.series[0].x == tuple(map(float, paid))
 
@@ -264,7 +262,7 @@ def test_the_frontier_is_in_the_money_that_the_plan_costs(
 def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> None:
     read = read_state(["state/shop"])
     found = drain(read, node_name, time_limit=20)
-    page = answer_page(drain_answer(read, found))
+    page = answer_page(shown(found))
     text = Tags(write_page(page, tmp_path / "x.html")).text
     rows = (f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)
     # moves are the fewest; of the nodes that are equally good for them any may be taken
@@ -333,12 +331,9 @@ def test_every_question_has_its_page(
     assert any("warnings" in str(attributes.get("class")) for _, attributes in page.tags)
 
 
-def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Advice) -> None:
+def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Answer) -> None:
     page = (Path(__file__).parents[1] / "docs" / "howto" / "plan.md").read_text()
     named = set(re.findall(r"`([\w-]+)`", page.partition("The fields of")[2]))
-    money = {"cost": Fraction(1), "cost_now": Fraction(2)}
-    document = replace(shop, **money).document()
-    assert set(document) <= named
-    bounds = {key.removesuffix("_while_pinned_stay") for key in document["certificate"]}
-    assert bounds <= named
-    assert set(document["pending"]) | set(document["counted"]) <= named
+    assert {field.name for field in fields(shop)} <= named
+    assert {field.name for field in fields(shop.nodes)} <= named
+    assert set(shop.document()["state"]) <= named

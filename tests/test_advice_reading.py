@@ -28,14 +28,15 @@ from support.advice_states import (
     spread,
     state,
 )
-from support.advice_words import advice_lines, drain_lines
+from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
 from cotenant.cluster.judge.scheduler_filters import Scheduler
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.plan import advise
+from cotenant.cluster.plan.answer import Question
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.reading import bundled_states, read_state
@@ -244,7 +245,7 @@ def test_a_toleration_that_is_not_read_is_free_in_the_bound() -> None:
         node("n1", "4"), tainted, pod("a-1", "n1", "4", tolerations=by), pod("b-1", "n2", "4", tolerations=by)
     )  # fmt: skip
     advice = advise(read)
-    assert (advice.nodes_found, advice.nodes_lower_bound, len(advice.pinned)) == (2, 1, 2)
+    assert (advice.nodes.value, advice.nodes.bound, len(advice.pinned)) == (2, 1, 2)
 
 
 def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -298,7 +299,7 @@ def test_a_shared_volume_is_attached_once_in_the_bound() -> None:
         *({**limits, "metadata": {"name": name}} for name in ("n1", "n2")),
     )  # fmt: skip
     advice = advise(read)
-    assert (advice.nodes_found, advice.nodes_lower_bound) == (2, 1)
+    assert (advice.nodes.value, advice.nodes.bound) == (2, 1)
     approved([words for _, words in read.pods[0].unsupported_constraints])
 
 
@@ -321,7 +322,7 @@ def test_labels_are_compared_as_whole_numbers(value: str, operator: str, takes: 
         node("n", labels={"size": value}), node("m", "1"), pod("p-1", "m", affinity=rules)
     )  # fmt: skip
     assert (not Scheduler(read).refusals(0, "n")) is takes
-    instance = translate(read).instance
+    instance = translate(Question(read)).instance
     assert instance.allowed is not None
     assert instance.allowed[0][instance.server_class].sum() == 1 + takes
 
@@ -346,7 +347,7 @@ def test_what_marks_and_holds_is_said() -> None:
         node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
     )
     approved(read.notes)
-    text = " ".join(" ".join(advice_lines(advise(read), details=True)).split())
+    text = " ".join(" ".join(lines_of(advise(read), details=True)).split())
     approved(text)
 
 
@@ -484,7 +485,7 @@ def test_proxmox(tmp_path: Path) -> None:
     assert (read.nodes[2].not_ready_reason, dict(read.ignored)) == ("offline", {"storage": 1})
     done = run("advise", "nodes", str(path), "--details")
     approved(done.stdout)
-    approved(drain_lines(read, drain(read, "pve1"))[0])
+    approved(lines_of(drain(read, "pve1"))[0])
     done = run("advise", "nodes", str(path), "--emit", "proxmox")
     assert done.stdout in (
         "# wave 1 of 1\npct migrate 101 pve1 --restart\n", "# wave 1 of 1\nqm migrate 100 pve2 --online\n",
@@ -535,7 +536,7 @@ def test_openstack(tmp_path: Path) -> None:
     done = run("advise", "nodes", *paths, "--json")
     # az1 and az2 need a host each, unless the fourth, whose zone is not known, may hold all
     found = json.loads(done.stdout)
-    assert (found["enough"], found["certificate"]["needed"]) == (2, 1)
+    assert (found["nodes"]["value"], found["nodes"]["bound"]) == (2, 1)
     with refused(InvalidFile):
         read_state(paths[:2])
     with refused(InvalidFile):

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 from support.advice_cases import resilience
 from support.advice_states import HOST, apart, budget, listed, node, pod, spread, state
-from support.advice_words import advice_lines, drain_lines, repair_lines, rolling_lines, safe_lines
+from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.cluster.judge.scheduler_filters import check_waves
-from cotenant.cluster.plan.draining import drain, roll
-from cotenant.cluster.plan.peaks import TOGETHER, peaks
+from cotenant.cluster.plan.drain import drain, roll
+from cotenant.cluster.plan.keep import surviving, with_reserve
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.pins import dearest_pins
-from cotenant.cluster.plan.plan import advise
-from cotenant.cluster.plan.repairing import repair
-from cotenant.cluster.plan.safety import safe, surviving, with_reserve
+from cotenant.cluster.plan.repair import repair
+from cotenant.cluster.plan.safe import TOGETHER, growths, safe
 from cotenant.cluster.report.text_report import LINES
+from cotenant.cluster.state.kubernetes import AUTOSCALER
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption, NoSolution
 
@@ -47,41 +48,45 @@ def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
         pod("alone", "b2", owner=""),
     )
     found = safe(state(*items))
-    assert [loss.safe for loss in found] == [False, False, True, False, False]
-    assert [(loss.spare, loss.like) for loss in found][-1] == (2, "a1")
-    approved("\n".join(safe_lines(state(*items), found)))
+    assert [loss.status for loss in found.steps] == [False, False, True, False, False]
+    assert found.steps[-1].bought == {"a1": 2}
+    approved("\n".join(lines_of(found)))
     more = state(*items, node("b3", 4, zone="b"))
-    assert all(loss.safe for loss in safe(more) if loss.kind == "node")
-    approved("\n".join(safe_lines(more, safe(more, by=[HOST]))))
+    assert all(loss.status for loss in safe(more).steps if loss.kind == "node")
+    approved("\n".join(lines_of(safe(more, by=[HOST]))))
 
 
 def test_a_pod_that_may_not_be_evicted_is_started_again_after_a_loss() -> None:
     mark = {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}
     items = [node("a", 4), node("b", 4), pod("x-1-a", "a", 3, **mark)]
-    assert [loss.safe for loss in safe(state(*items))] == [True, True]
+    assert [loss.status for loss in safe(state(*items)).steps] == [True, True]
     full = state(*items, pod("y-1-a", "b", 2))
-    assert [loss.safe for loss in safe(full)] == [False, False]
+    assert [loss.status for loss in safe(full).steps] == [False, False]
 
 
 def test_a_lost_zone_still_counts_for_a_spread() -> None:
     even = {"labels": {"app": "x"}, "topologySpreadConstraints": spread("x")}
     zones = [node(f"{zone}1", 8, zone=zone) for zone in "ab"]
     pods = [pod("x-1-a", "a1", **even), pod("x-1-b", "b1", **even)]
-    assert [loss.safe for loss in safe(state(*zones, *pods))][-1] is not True
+    assert [loss.status for loss in safe(state(*zones, *pods)).steps][-1] is not True
     honored = spread("x", nodeTaintsPolicy="Honor")
     pods = [pod(f"x-1-{z}", f"{z}1", **even | {"topologySpreadConstraints": honored}) for z in "ab"]
-    assert all(loss.safe for loss in safe(state(*zones, *pods)))
+    assert all(loss.status for loss in safe(state(*zones, *pods)).steps)
 
 
 def test_the_command_says_what_can_be_lost() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
     assert len(run("advise", "safe", "state/shop").stdout.splitlines()) <= LINES
     whole = run("advise", "safe", "state/shop", "--details").stdout
-    assert whole.count("without ") == 7 == sum(not x.safe for x in safe(read_state(["state/shop"])))
+    assert (
+        whole.count("without ")
+        == 7
+        == sum(not x.status for x in safe(read_state(["state/shop"])).steps)
+    )
     document = json.loads(
         run("advise", "safe", "state/shop", "--release", "volumes", "--json").stdout
     )
-    assert {loss["name"]: loss["safe"] for loss in document["losses"]}["n-3"] is True
+    assert {loss["name"]: loss["status"] for loss in document["steps"]}["n-3"] is True
     with refused(InvalidOption):
         safe(read_state(["state/shop"]), by=["rack"])
 
@@ -99,26 +104,27 @@ def pool_of_three(cpu: int = 4) -> tuple[dict[str, Any], ...]:
 def test_several_nodes_are_emptied_together_or_one_after_the_other() -> None:
     roomy = state(*pool_of_three(10))
     found = drain(roomy, "n0", "n1")
-    assert found.empties
-    assert len(found.advice.targets) == 3
-    approved("\n".join(drain_lines(roomy, found)))
+    assert found.status
+    assert len(found.plan.targets) == 3
+    approved("\n".join(lines_of(found)))
     full = state(*pool_of_three())
     found = drain(full, "n0", "n1")
-    assert (found.empties, found.impossible) == (False, "whatever else moves (proved)")
+    assert (found.status, found.impossible) == (False, "whatever else moves (proved)")
     rolling = roll(full, ["n0", "n1", "n2"], 0)
-    assert rolling.left
-    approved("\n".join(rolling_lines(full, rolling)))
+    assert not rolling.status
+    approved("\n".join(lines_of(rolling)))
 
 
 @pytest.mark.parametrize("surge", [1, 3])
 def test_a_rolling_upgrade_takes_as_few_spare_nodes_as_it_needs(surge: int) -> None:
     full = state(*pool_of_three())
     rolling = roll(full, ["n0", "n1", "n2"], surge)
-    assert (rolling.left, rolling.spares) == ((), ("n0-spare-1",))
-    assert [step.node for _, step in rolling.steps][-1] == "n0-spare-1"
-    for now, step in rolling.steps:
-        check_waves(now, step.advice.order.waves, freed=step.nodes)
-    approved("\n".join(rolling_lines(full, rolling)))
+    assert (rolling.status, rolling.bought) == (True, {"n0": 1})
+    assert rolling.hosts[-1] == "n0-spare-1"
+    for step in rolling.steps:
+        assert step.plan is not None
+        check_waves(step.state, step.plan.order.waves, freed=step.hosts)
+    approved("\n".join(lines_of(rolling)))
 
 
 def test_the_command_empties_pools_and_several_nodes() -> None:
@@ -128,7 +134,7 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
     document = json.loads(
         run("advise", "drain", "state/shop", "--pool", f"{label}=a", "--json").stdout
     )
-    assert document["rolling"]["left"] == ["n-1"]
+    assert [(step["name"], step["status"]) for step in document["steps"]][-1] == ("n-1", False)
     done = run("advise", "drain", "state/shop", "n-2", "--surge", "1", "--emit", "kubectl")
     assert (done.returncode, done.stdout) == (2, "")
     approved(done.stderr)
@@ -141,21 +147,21 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
 
 def test_a_share_that_is_kept_free_is_no_room() -> None:
     items = [node("a", 4), node("b", 4), pod("x-1-a", "a", 2), pod("x-1-b", "b", 2)]
-    assert advise(state(*items)).nodes_found == 1
+    assert advise(state(*items)).nodes.value == 1
     kept = advise(with_reserve(state(*items), 0.15))
-    assert (kept.nodes_found, kept.proved) == (2, True)
-    approved(advice_lines(kept))
+    assert (kept.nodes.value, kept.proved) == (2, True)
+    approved(lines_of(kept))
 
 
 def test_a_plan_keeps_a_node_empty_so_that_any_can_be_lost() -> None:
     items = [node(f"n{n}", 4) for n in range(4)]
     pods = [pod(f"x-1-{n}", f"n{n}", 2) for n in range(4)]
     advice = advise(state(*items, *pods))
-    assert (advice.nodes_found, advice.proved) == (2, True)
+    assert (advice.nodes.value, advice.proved) == (2, True)
     kept = surviving(advice, 20)
-    assert (kept.nodes_found, len(kept.freed), kept.proved) == (3, 1, False)
-    assert all(loss.safe for loss in safe(state(*items[:3], *pods[:3])))
-    approved("\n".join(advice_lines(kept)))
+    assert (kept.nodes.value, len(kept.freed), kept.proved) == (3, 1, False)
+    assert all(loss.status for loss in safe(state(*items[:3], *pods[:3])).steps)
+    approved("\n".join(lines_of(kept)))
     full = advise(state(*items[:2], *(pod(f"x-1-{n}", f"n{n}", 3) for n in range(2))))
     with refused(NoSolution):
         surviving(full, 20)
@@ -166,7 +172,7 @@ def test_each_reason_that_holds_pods_in_place_has_what_it_costs() -> None:
     items += [pod("db-1-a", "n0", 2, labels={"app": "db"}), budget("db", "db", 0)]
     items += [pod("x-1-a", "n1", 2), pod("alone", "n2", 1, owner="")]
     advice = advise(state(*items))
-    assert advice.nodes_found == 2
+    assert advice.nodes.value == 2
     pins = dearest_pins(advice, time_limit=20)
     assert [(pin["kind"], pin["nodes"], pin["proved"]) for pin in pins] == [
         ("budget", 0, True),
@@ -175,8 +181,8 @@ def test_each_reason_that_holds_pods_in_place_has_what_it_costs() -> None:
     wide = [*items[:3], *items[3:5], pod("x-1-a", "n1", 3), pod("alone", "n2", 2, owner="")]
     advice = advise(state(*wide))
     pins = dearest_pins(advice, time_limit=20)
-    approved("\n".join(advice_lines(replace(advice, why_not=pins))))
-    assert replace(advice, why_not=pins).document()["why_not"] == list(pins)
+    approved("\n".join(lines_of(replace(advice, pins=pins))))
+    assert replace(advice, pins=pins).document()["pins"] == list(pins)
 
 
 def test_the_command_keeps_room_and_says_what_pins_cost() -> None:
@@ -205,24 +211,24 @@ def apart_pairs() -> tuple[dict[str, Any], ...]:
 
 def test_two_broken_rules_are_repaired_in_two_moves() -> None:
     found = repair(state(*apart_pairs()))
-    assert found.advice is not None
-    assert (len(found.broken), len(found.advice.targets), found.left) == (2, 2, ())
-    assert found.advice.moves_lower_bound == 2
-    assert found.advice.freed == ()
-    approved("\n".join(repair_lines(found)))
+    assert found.plan is not None
+    assert (len(found.broken), len(found.plan.targets), found.left_broken) == (2, 2, ())
+    assert found.plan.moves.bound == 2
+    assert found.plan.freed == ()
+    approved("\n".join(lines_of(found)))
 
 
 def test_pods_that_fit_nowhere_else_cannot_be_repaired() -> None:
     items = [node("a", 2), node("b", 1), pod("x-1-a", "a"), pod("x-1-b", "a"), pod("x-1-c", "a")]
-    assert repair(state(*items)).complete
-    approved("\n".join(repair_lines(repair(state(*items, pod("x-1-d", "a"))))))
+    assert repair(state(*items)).status
+    approved("\n".join(lines_of(repair(state(*items, pod("x-1-d", "a"))))))
 
 
 def test_the_command_repairs_and_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_text(json.dumps(listed(*apart_pairs())))
     document = json.loads(run("advise", "repair", str(path), "--json").stdout)
-    assert (len(document["broken"]), document["plan"]["moves"]) == (2, 2)
+    assert (len(document["broken"]), document["plan"]["moves"]["value"]) == (2, 2)
     assert "kubectl cordon" not in run("advise", "repair", str(path), "--emit", "kubectl").stdout
     approved(run("advise", "repair", "state/shop").stdout)
     approved(run("advise", "repair", "state/shop", "--emit", "kubectl").stderr)
@@ -262,8 +268,8 @@ def two_nodes() -> tuple[dict[str, Any], ...]:
 def judged(*items: dict[str, Any]) -> list[tuple[str, int, int, int]]:
     """Of each case its name, the pods it adds, those with a place, and the most that have one."""
     return [
-        (case.name, len(case.pods) + case.more, len(case.arrivals), case.upper_bound)
-        for case in peaks(state(*items)).found
+        (case.name, len(case.pods) + case.more, len(case.arrivals), case.fits.bound)
+        for case in growths(state(*items))
     ]
 
 
@@ -271,8 +277,8 @@ def test_an_autoscaler_reaches_its_maximum_or_is_one_pod_short() -> None:
     assert judged(*two_nodes(), autoscaler("web", 6)) == [("shop/web", 4, 4, 4)]
     assert judged(*two_nodes(), autoscaler("web", 7)) == [("shop/web", 5, 4, 4)]
     assert judged(*two_nodes(), autoscaler("web", 2)) == [("shop/web", 0, 0, 0)]
-    [case] = peaks(state(*two_nodes(), autoscaler("web", 7))).found
-    assert (case.safe, case.spare, case.like) == (False, 1, "a")
+    [case] = growths(state(*two_nodes(), autoscaler("web", 7)))
+    assert (case.status, case.bought) == (False, {"a": 1})
 
 
 def test_a_maximum_beyond_all_nodes_takes_no_memory() -> None:
@@ -282,8 +288,8 @@ def test_a_maximum_beyond_all_nodes_takes_no_memory() -> None:
 def test_autoscalers_that_reach_their_maximum_alone_may_not_together() -> None:
     both = (*two_nodes(), autoscaler("web", 5), autoscaler("db", 2))
     assert judged(*both) == [(TOGETHER, 4, 3, 3), ("shop/web", 3, 3, 3), ("shop/db", 1, 1, 1)]
-    grown = peaks(state(*both, autoscaler("gone", 3), deployment("web", 2)))
-    approved("\n".join(safe_lines(state(*both), safe(state(*both)), peaks=grown)))
+    found = safe(state(*both, autoscaler("gone", 3), deployment("web", 2)))
+    approved("\n".join(lines_of(found)))
 
 
 def test_pods_that_are_pending_now_are_among_the_new_ones() -> None:
@@ -319,13 +325,13 @@ def test_a_spread_of_one_template_does_not_count_the_old_one() -> None:
 
 def test_what_is_not_known_of_a_workload_is_not_judged() -> None:
     resized = copy_of("web", "w", "a", 2)
-    grown = peaks(state(*two_nodes(), resized, autoscaler("web", 6), autoscaler("gone", 2)))
-    assert grown.found == ()
-    approved(sorted(grown.not_judged.values()))
+    cases = growths(state(*two_nodes(), resized, autoscaler("web", 6), autoscaler("gone", 2)))
+    assert [case.status for case in cases] == [None, None]
+    approved(sorted(case.reason for case in cases))
     volume = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     claiming = node("a", 4), copy_of("web", "x", "a", **volume), autoscaler("web", 2)
     assert judged(*claiming) == [("shop/web", 1, 0, 1)]
-    assert [case.safe for case in peaks(state(*claiming), released=["volumes"]).found] == [True]
+    assert [case.status for case in growths(state(*claiming), released=["volumes"])] == [True]
 
 
 def test_the_command_says_whether_workloads_can_grow(tmp_path: Path) -> None:
@@ -335,8 +341,9 @@ def test_the_command_says_whether_workloads_can_grow(tmp_path: Path) -> None:
     done = run("advise", "safe", str(path), "--json")
     document = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [(x["name"], x["safe"]) for x in document["surges"]] == [("shop/web", True)]
-    assert {x["name"]: x["fit"] for x in document["autoscalers"]}["shop/web"] == 4
+    cases = {(case["kind"], case["name"]): case for case in document["steps"]}
+    assert cases["Deployment", "shop/web"]["status"]
+    assert cases[AUTOSCALER, "shop/web"]["fits"]["value"] == 4
 
 
 @pytest.mark.parametrize("wrong", ["25", "-1%", -1, True])

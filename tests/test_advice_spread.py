@@ -11,10 +11,11 @@ from support.advice_cases import spreads_over_nodes
 from support.advice_states import HOST, node, pod, spread, state
 from support.seeds import ranges
 
-from cotenant.cluster.plan.buying import buy
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.plan import advise
-from cotenant.cluster.plan.repairing import repair
+from cotenant.cluster.plan.answer import Proved
+from cotenant.cluster.plan.buy import buy
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.nodes import advise
+from cotenant.cluster.plan.repair import repair
 from cotenant.cluster.state.node_types import NodeType
 from cotenant.cluster.state.state import ClusterState, Node
 
@@ -49,21 +50,21 @@ def test_spread_over_nodes_that_is_even_is_not_called_broken(
             one["spec"]["topologySpreadConstraints"] += spread("a", 9) * zones
         return state(*nodes, *pods)
 
-    assert advise(given("Ignore")).translation.violated_rules == ()
+    assert advise(given("Ignore")).broken == ()
     assert repair(given("Ignore")).broken == ()
     drained = drain(given("Ignore"), "n0")
-    assert drained.blocked == {}
+    assert drained.why_not == {}
     assert "nodeTaintsPolicy: Honor" in str(drained.impossible)
     drained = drain(given("Honor"), "n0")
-    assert drained.empties
-    assert drained.advice is not None
-    assert len(drained.advice.targets) == counts[0]
+    assert drained.status
+    assert drained.plan is not None
+    assert len(drained.plan.targets) == counts[0]
 
 
 def test_repair_of_three_pods_beside_one_is_one_move() -> None:
     found = repair(state(node("n0"), node("n1"), *spread_pods((3, 1))))
-    assert found.advice is not None
-    assert (len(found.advice.targets), found.advice.moves_lower_bound, found.left) == (1, 1, ())
+    assert found.plan is not None
+    assert (len(found.plan.targets), found.plan.moves.bound, found.left_broken) == (1, 1, ())
 
 
 LARGE = NodeType(
@@ -87,4 +88,4 @@ def test_nodes_bought_under_a_spread_over_nodes_are_as_few_as_proved(
     for one in pods:
         one["spec"]["nodeSelector"] = selector
     bought = buy(state(node("n0", old), *pods), [LARGE])
-    assert (bought.cost, bought.cost_lower_bound, bought.waiting) == (nodes, nodes, ())
+    assert (bought.cost, bought.waiting) == (Proved(nodes, nodes), ())

@@ -76,7 +76,7 @@ def test_what_kubectl_lists_is_answered_with_the_rest_of_the_arguments(tmp_path:
     ]  # fmt: skip
     ours = run("advise", "drain", "state/shop", "n-6", "--json", "--details")
     assert done.returncode == 1
-    assert json.loads(done.stdout)["blocked"] == json.loads(ours.stdout)["blocked"]
+    assert json.loads(done.stdout)["why_not"] == json.loads(ours.stdout)["why_not"]
 
 
 needs_kubectl = pytest.mark.skipif(
@@ -92,7 +92,7 @@ def test_the_real_kubectl_lists_a_cluster(tmp_path: Path) -> None:
         done = plugin("nodes", *flags, "--json", home=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (len(found["in_use"]), found["enough"]) == (6, 4)
+    assert (len(found["in_use"]), found["nodes"]["value"]) == (6, 4)
 
 
 @needs_kubectl

@@ -18,6 +18,7 @@ from support.messages import approved, refused
 from support.oracles.placement import WEB, Best, answers, best, odd, state
 from support.proved import Document, Proved, case_of, content_of, has_point, proved
 
+from cotenant.cluster.plan.answer import Question
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.packing import Packing, Placement, check
@@ -256,6 +257,6 @@ def test_a_cluster_of_many_nodes_is_certified() -> None:
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
 def test_as_few_nodes_as_advice_says_are_certified() -> None:
     state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
-    instance = translate(state, repair=True).instance
+    instance = translate(Question(state, repair=True)).instance
     approved(proved(instance, "min-servers").sentence)
     approved(proved(instance, "fewest-moves").sentence)

@@ -70,12 +70,14 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page of a plan for a cluster, with warnings."""
     from dataclasses import replace
 
-    from cotenant.cluster.plan.plan import advise
+    from cotenant.cluster.plan.nodes import advise
     from cotenant.cluster.report.answer_page import write_page
-    from cotenant.cluster.report.nodes_page import nodes_page
+    from cotenant.cluster.report.answers import shown as words_of
+    from cotenant.cluster.report.nodes_page import answer_page
     from cotenant.cluster.state.reading import read_state
 
-    page = nodes_page(advise(read_state(["state/shop"]), time_limit=20, frontier=3))
+    advice = advise(read_state(["state/shop"]), time_limit=20, frontier=3)
+    page = answer_page(words_of(advice))
     page = replace(page, warnings=(("One namespace only.", "Add -A."),))
     path = tmp_path_factory.mktemp("plan") / "page.html"
     return write_page(page, path, ["cotenant", "advise", "nodes", "x"]).as_uri()

@@ -57,9 +57,7 @@ class Scheduler:
     def __init__(self, state: ClusterState, where: Mapping[int, str] | None = None) -> None:
         self.state = state
         self.nodes = {node.name: node for node in state.nodes}
-        if where is None:
-            where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
-        self.where = dict(where)
+        self.where = state.where if where is None else dict(where)
         self.coming: dict[int, str] = {}
         self.on: dict[str, set[int]] = {name: set() for name in self.nodes}
         self.used: dict[str, Counter[str]] = {name: Counter() for name in self.nodes}

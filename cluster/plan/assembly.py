@@ -15,11 +15,9 @@ from ...instances.packing.placement_constraints import Limit
 from ...instances.packing.placement_constraints import Spread as ZoneSpread
 from ...instances.problem.errors import InvalidInstance
 from ..state.state import Role
+from .answer import Reason
 from .costs import NodeCosts, node_costs
 from .kinds import Kinds
-
-Reason = tuple[str, str]
-"""The kind of a reason why a pod is pinned, and its words."""
 
 
 @dataclass(frozen=True)

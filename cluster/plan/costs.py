@@ -20,6 +20,7 @@ class NodeCosts:
     of_node : of each node of the state, while it is in use; 1 where the state has no prices.
     waiting : of each pod that waits: more than all nodes together, so that no node is saved by
         letting one more wait.
+    priced : whether the nodes have prices.
     step, unit : so much cost is so much money. Nodes that are free of charge cost 1: all of them
         together less than a step.
     paid_anyway : money for nodes that are paid whatever the plan: committed ones, and those that
@@ -28,6 +29,7 @@ class NodeCosts:
 
     of_node: tuple[int, ...]
     waiting: int
+    priced: bool = True
     step: int = 1
     unit: Fraction = Fraction(1)
     paid_anyway: Fraction = Fraction(0)
@@ -58,7 +60,7 @@ def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
     """
     numbers = numbers or [1] * len(state.nodes)
     if not state.priced:
-        return NodeCosts((1,) * len(state.nodes), sum(numbers) + 1)
+        return NodeCosts((1,) * len(state.nodes), sum(numbers) + 1, False)
     free = [node for node in state.nodes if node.can_be_drained]
     if without := [node.name for node in free if node.price is None]:
         raise InvalidInstance(
@@ -81,7 +83,7 @@ def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
     step = 1 + sum(unpaid)
     costs = tuple(int(price / unit) * step or 1 for price in prices)
     most = sum(cost * n for cost, n in zip(costs, numbers, strict=True))
-    return NodeCosts(costs, most + 1, step, unit, price_of(state, frozenset()) or Fraction(0))
+    return NodeCosts(costs, most + 1, True, step, unit, price_of(state, frozenset()) or Fraction(0))
 
 
 def unpriced(state: ClusterState) -> ClusterState:

@@ -10,6 +10,7 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import accepts
 from ...instances.problem.registry import PROBLEM_NAMES, problem_named, resolve
 from ..state.reading import CPU_RATIO, Ratio, read_state
+from .answer import Question
 from .to_packing import translate
 
 
@@ -56,7 +57,7 @@ def _instance(paths: Sequence[str], platform: str, cpu_ratio: float = CPU_RATIO)
     state = read_state(paths, cpu_ratio=cpu_ratio)
     if state.platform != platform:
         raise InvalidFile(f"{paths[0]} is a state of {state.platform}; expected {platform}")
-    return translate(state).instance
+    return translate(Question(state)).instance
 
 
 FORMATS = {

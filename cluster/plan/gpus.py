@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..state.gangs import pending_gangs
 from ..state.state import CARD, ClusterState, Pod, Role, StateWarning
-from .card_room import MIG, CardUse, Slots, card_use, cards_of, count_slots, own_shapes
+from .answer import Answer, require_kinds
+from .cards import MIG, card_use, cards_of, count_slots, own_shapes
 from .costs import unpriced
-from .gang_admission import Admission, admit
-from .plan import SECONDS, require_kinds
+from .gangs import admit
+from .plan import SECONDS
 from .solve_budget import Say, SolveBudget
 
 MOST_GANGS = 20
@@ -31,47 +31,6 @@ def cards_together(pods: Iterable[Pod]) -> Counter[str]:
     return asked
 
 
-@dataclass(frozen=True)
-class GpuAnswer:
-    """What is known of a cluster's cards.
-
-    Attributes
-    ----------
-    cards : by resource.
-    slots : of pods of some sizes.
-    admissions : of the gangs that wait, each asked alone.
-    unasked : names of others that wait.
-    """
-
-    state: ClusterState
-    cards: tuple[CardUse, ...]
-    slots: tuple[Slots, ...]
-    admissions: tuple[Admission, ...]
-    unasked: tuple[str, ...] = ()
-    interrupted: bool = False
-
-    def document(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "cards": [
-                {**asdict(one), "free": one.free,
-                 "pieces": {str(k): n for k, n in one.pieces.items()}}
-                for one in self.cards
-            ],
-            "slots": [
-                {**asdict(one), "requests": dict(one.requests)} for one in self.slots
-            ],
-            "gangs": [
-                {**one.document(),
-                 "cards": dict(cards_together(one.state.pods[n] for n in one.pods))}
-                for one in self.admissions
-            ],
-            "gangs_not_asked": list(self.unasked),
-            "warnings": [asdict(each) for each in self.state.warnings],
-            "assumptions": [asdict(each) for each in self.state.assumptions],
-        }  # fmt: skip
-
-
 @validate_options
 def gpus(
     state: ClusterState,
@@ -83,7 +42,7 @@ def gpus(
     released: Collection[str] = (),
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
-) -> GpuAnswer:
+) -> Answer:
     """Where cards are free, how many pods of some sizes fit, and what admits the gangs that wait.
 
     Parameters
@@ -94,8 +53,8 @@ def gpus(
     shapes : what pods request of which room is counted; 1, 2, 4 and 8 cards, with CPU and memory as
         the state's own pods ask for each card, when not given.
     moves : after so many at most room is counted again.
-    released : kinds of `to_packing.RELEASED` for which no pod is pinned.
-    time_limit, say : as `plan.advise` has them; so is Ctrl-C.
+    released : kinds of `answer.RELEASED` for which no pod is pinned.
+    time_limit, say : as `nodes.advise` has them; so is Ctrl-C.
 
     Raises
     ------
@@ -108,7 +67,7 @@ def gpus(
     --------
     >>> from cotenant.cluster.state.reading import read_state
     >>> found = gpus(read_state(["state/training"]))
-    >>> found.cards[0].free, [one.fits for one in found.admissions]
+    >>> found.room[0].free, [one.status for one in found.steps]
     (16, [True])
     """
     require_kinds(released)
@@ -146,9 +105,10 @@ def gpus(
             part = SolveBudget(work.whole.time_slice(len(sizes) - place), say)
             slots.append(count_slots(state, requests, moves, released, part))
             work.interrupted |= part.interrupted
-    return GpuAnswer(
-        state, cards, tuple(slots), tuple(admissions),
-        tuple(name for name in waiting if name not in asked), work.interrupted,
+    return Answer(
+        state=state, kind="gpus", room=(*cards, *slots), steps=tuple(admissions),
+        unasked=tuple(name for name in waiting if name not in asked),
+        status=all(one.status for one in admissions), interrupted=work.interrupted,
     )  # fmt: skip
 
 

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance
 from ..judge.scheduler_filters import Scheduler, too_little
 from ..state.completeness import SHARED
 from ..state.state import CARD, CARDS, SHARES, ClusterState, Pod, Role, change_pods, limitless
+from .answer import Question
 from .optimum import least_cost
 from .placing import as_it_is, targets_of
 from .to_packing import translate
+from .wording import tally
 
 _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
 """Kinds of constraints beside which what the filters refuse is refused."""
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """Pending pods on nodes.
-
-    Attributes
-    ----------
-    arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
-    upper_bound : no more of them fit together (proved).
-    """
-
-    arrivals: Mapping[int, str]
-    upper_bound: int
 
 
 def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) -> dict[int, str]:
@@ -57,6 +45,30 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
             return arrivals
 
 
+def refused_by(
+    scheduler: Scheduler, pods: Iterable[int], nodes: Collection[str] | None = None
+) -> dict[int, dict[str, int]]:
+    """Of each pod, how many nodes (of some) refuse it for which reason, the most first."""
+    names = [*(scheduler.nodes if nodes is None else nodes)]
+    return {n: tally(scheduler.refusals(n, name) for name in names) for n in pods}
+
+
+def why_refused(scheduler: Scheduler, pods: Iterable[int]) -> dict[int, dict[str, int]]:
+    """Of each pod without a node, on how many nodes which reason keeps it off; also what not even
+    the filters decide of it.
+    """
+    none, equal = [] if scheduler.nodes else ["no type takes it"], dict[object, dict[str, int]]()
+    found = {}
+    for n in pods:
+        pod = scheduler.state.pods[n]
+        if (key := _alike(pod)) not in equal:
+            words = dict.fromkeys([words for _, words in pod.undecided] + none)
+            every = dict.fromkeys(words, len(scheduler.nodes))
+            equal[key] = every | refused_by(scheduler, [n])[n]
+        found[n] = equal[key]
+    return found
+
+
 def can_arrive(state: ClusterState) -> list[int]:
     """The pending pods of which the filters decide all constraints, the largest first."""
     pods = [n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.undecided]
@@ -65,8 +77,9 @@ def can_arrive(state: ClusterState) -> list[int]:
 
 def most_that_fit(
     state: ClusterState, seconds: float | None = None, *, later: bool = False
-) -> Fitting:
-    """The most pending pods that fit together while nothing moves.
+) -> tuple[dict[int, str], int]:
+    """The most pending pods that fit together while nothing moves, each with its node, in an order
+    in which every filter passes; and the proved number of which no more do.
 
     The scheduler's own filters place them first; where they leave some, the packing program does,
     and its bound and the filters' refusals say how many can be placed at most: now, or also once
@@ -77,13 +90,13 @@ def most_that_fit(
     arrivals = admitted(Scheduler(state), can_arrive(state), names)
     nowhere = _surely_nowhere(state, [n for n in pending if n not in arrivals], pending, later)
     if len(arrivals) == len(pending) - nowhere:
-        return Fitting(arrivals, len(arrivals))
+        return arrivals, len(arrivals)
     still = standing_still(state)
     try:
-        relaxed = translate(still, for_bound=True, pending=True)
-        plan = translate(still, pending=True)
+        relaxed = translate(Question(still, pending=True), for_bound=True)
+        plan = translate(Question(still, pending=True))
     except InvalidInstance:  # a pod that asks for nothing of anything
-        return Fitting(arrivals, len(pending) - nowhere)
+        return arrivals, len(pending) - nowhere
     share = None if seconds is None else seconds / 2
     waiting = least_cost(relaxed, as_it_is(relaxed), share).bound // relaxed.costs.waiting
     answer = least_cost(plan, as_it_is(plan), share)
@@ -94,7 +107,7 @@ def most_that_fit(
         rest = [n for n in can_arrive(state) if n not in better]
         better |= admitted(scheduler, rest, names)
         arrivals = max(better, arrivals, key=len)
-    return Fitting(arrivals, len(pending) - max(waiting, nowhere))
+    return arrivals, len(pending) - max(waiting, nowhere)
 
 
 def _surely_nowhere(

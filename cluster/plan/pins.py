@@ -10,7 +10,8 @@ from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Clock
 from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState, Role
-from .plan import Advice, advise
+from .answer import Answer
+from .nodes import advise
 from .solve_budget import Say
 
 SHOWN = 10
@@ -26,7 +27,7 @@ _RULES = {
 
 @validate_options
 def dearest_pins(
-    advice: Advice,
+    answer: Answer,
     *,
     time_limit: float | None,
     released: Collection[str] = (),
@@ -49,19 +50,19 @@ def dearest_pins(
         the other pods stays.
     """
     clock, found = Clock(time_limit), []
-    groups = sorted(_groups(advice).items(), key=lambda group: -len(group[1]))[: 2 * SHOWN]
+    groups = sorted(_groups(answer).items(), key=lambda group: -len(group[1]))[: 2 * SHOWN]
     for place, ((kind, words), pods) in enumerate(groups):
         if clock.expired:
             break
         say(f"without {words}")
-        state = _without(advice.state, kind, words, set(pods))
+        state = _without(answer.state, kind, words, set(pods))
         share = clock.time_slice(len(groups) - place)
         after = advise(state, time_limit=share, released=released, **asked)
-        saved: dict[str, Any] = {"nodes": advice.nodes_found - after.nodes_found}
-        if advice.cost is not None and after.cost is not None:
-            saved["cost"] = float(advice.cost - after.cost)
+        saved: dict[str, Any] = {"nodes": answer.nodes.value - after.nodes.value}
+        if answer.cost is not None and after.cost is not None:
+            saved["cost"] = float(answer.cost.value - after.cost.value)
         titles = [state.pods[n].title for n in pods]
-        sure = _best(advice) and _best(after) and len(after.waiting) == len(advice.waiting)
+        sure = _best(answer) and _best(after) and len(after.waiting) == len(answer.waiting)
         found.append({"kind": kind, "reason": words, "pods": titles, **saved, "proved": sure})
         if after.interrupted:
             break
@@ -69,20 +70,19 @@ def dearest_pins(
     return tuple(found[:SHOWN])
 
 
-def _best(advice: Advice) -> bool:
+def _best(answer: Answer) -> bool:
     """Whether no plan is better while the pinned pods stay."""
-    if advice.order.stuck:
+    if answer.order.stuck:
         return False
-    if advice.cost is not None:
-        return advice.cost == advice.cost_lower_bound_pinned
-    return advice.nodes_found == advice.nodes_lower_bound_pinned
+    least = answer.nodes if answer.cost is None else answer.cost
+    return bool(least.value == least.pinned)
 
 
-def _groups(advice: Advice) -> dict[tuple[str, str], list[int]]:
+def _groups(answer: Answer) -> dict[tuple[str, str], list[int]]:
     """The pods that each reason holds in place, by its kind and words."""
-    state, groups = advice.state, dict[tuple[str, str], list[int]]()
+    state, groups = answer.state, dict[tuple[str, str], list[int]]()
     scheduler = Scheduler(state)
-    for n, why in advice.pinned.items():
+    for n, why in answer.pinned.items():
         for kind, words in why:
             if kind == "budget":
                 for one in scheduler.budgets(n):

@@ -26,7 +26,7 @@ def idle_nodes(state: ClusterState) -> tuple[str, ...]:
     """The workers that run and hold nothing but pods of their own: they can go before any pod
     moves.
     """
-    used = {*workers_in_use(state, {n: pod.node for n, pod in enumerate(state.pods)})}
+    used = {*workers_in_use(state, state.where)}
     used |= state.hosts_off
     return tuple(node.name for node in state.nodes if node.can_be_drained and node.name not in used)
 

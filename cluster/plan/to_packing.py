@@ -9,69 +9,38 @@ bound that knows fewer rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from ...instances.problem.tables import LARGEST
 from ..judge.scheduler_filters import Scheduler
 from ..state.selectors import meets_terms, ports_clash, refers_to, selects, tolerates
-from ..state.state import Budget, ClusterState, Health, PodTerm, Role, Spread, limitless
-from .assembly import Assembly, Reason, Rule, Translation
+from ..state.state import Budget, Health, PodTerm, Role, Spread, limitless
+from .answer import Question, Reason
+from .assembly import Assembly, Rule, Translation
 from .kinds import Kinds
 
-__all__ = ["RELEASED", "translate"]
 
-RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
-"""Kinds of reasons that a user may vouch for, so that they pin no pod."""
-
-
-def translate(
-    state: ClusterState,
-    *,
-    for_bound: bool = False,
-    repair: bool = False,
-    ignored_pin_reasons: Iterable[str] = (),
-    drained_nodes: Iterable[str] = (),
-    pending: bool = False,
-    nodes_stay: bool = False,
-    new_nodes: Collection[str] = (),
-) -> Translation:
-    """A state as an instance: for the plan, or `for_bound` for the bound.
-
-    Parameters
-    ----------
-    repair : whether a plan also repairs the rules that what runs now breaks; otherwise their pods
-        stay, and nothing makes them worse.
-    ignored_pin_reasons : kinds of `RELEASED` that pin no pod: the user knows better.
-    drained_nodes : names of nodes that take no pod any more, and keep only those that must stay.
-    pending : whether pending pods are placed too, each on a node or on a server where it waits,
-        which costs more than all nodes together.
-    nodes_stay : whether no node is let go, after which no spread would count it.
-    new_nodes : nodes that a spread counts only if they are bought.
+def translate(question: Question, *, for_bound: bool = False) -> Translation:
+    """A question as an instance: for the plan, or `for_bound` for the bound.
 
     Raises
     ------
     InvalidInstance
         No pod is left to be placed, or one has nowhere to be.
     """
-    return _Builder(
-        state, for_bound, repair, frozenset(ignored_pin_reasons), frozenset(drained_nodes), pending,
-        nodes_stay, new_nodes,
-    ).built()  # fmt: skip
+    return _Builder(question, for_bound).built()
 
 
 class _Builder(Kinds):
     """One translation, step by step."""
 
-    def __init__(
-        self, state: ClusterState, for_bound: bool, repair: bool,
-        ignored_pin_reasons: frozenset[str], drained_nodes: frozenset[str], pending: bool,
-        nodes_stay: bool, new_nodes: Collection[str],
-    ) -> None:  # fmt: skip
-        super().__init__(state, for_bound, pending)
-        self.repair, self.nodes_stay, self.new_nodes = repair, nodes_stay, new_nodes
-        self.ignored_pin_reasons, self.drained_nodes = ignored_pin_reasons, drained_nodes
+    def __init__(self, question: Question, for_bound: bool) -> None:
+        super().__init__(question.state, for_bound, question.pending)
+        self.repair, self.nodes_stay = question.repair, question.nodes_stay
+        self.new_nodes, self.drained_nodes = question.new_nodes, frozenset(question.emptied)
+        self.ignored_pin_reasons = frozenset(question.released)
         self.reasons: dict[int, dict[Reason, None]] = {number: {} for number in self.counted}
         self.dropped: dict[str, None] = {}
         self.broken: dict[str, None] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ...instances.problem.emitted import comment, csv_text, named_word, quoted
 from ...instances.problem.errors import InvalidOption
 from ..judge.scheduler_filters import Move
-from ..plan.plan import Advice
+from ..plan.answer import Answer
 from ..state.state import Pod, workload
 from .text_report import not_by_default
 
@@ -16,7 +16,7 @@ FREED = "cotenant.plan/freed"
 """Label and taint of nodes that a plan empties."""
 
 
-def emit(advice: Advice, form: str) -> str:
+def emit(advice: Answer, form: str) -> str:
     """The plan in a form of `FORMS`, after the warnings of its state where the form has comments.
 
     Raises
@@ -50,7 +50,7 @@ def require_form(form: str | None, platform: str = "") -> None:
         )
 
 
-def _kubectl(advice: Advice) -> str:
+def _kubectl(advice: Answer) -> str:
     """Cordon and label the nodes, then evict wave by wave through the API that keeps budgets."""
     state = advice.state
     lines = ["# Evictions keep disruption budgets; a pod that one protects is refused (429)."]
@@ -70,7 +70,7 @@ def _kubectl(advice: Advice) -> str:
 
 
 def _by_wave(
-    advice: Advice, commands: Callable[[Pod, Move], list[str]], then: str = ""
+    advice: Answer, commands: Callable[[Pod, Move], list[str]], then: str = ""
 ) -> Iterator[str]:
     """What to run for every move, wave by wave."""
     for number, wave in enumerate(advice.order.waves, 1):
@@ -91,7 +91,7 @@ def _eviction(pod: Pod, move: Move) -> list[str]:
     return [comment(words), request]
 
 
-def _patches(advice: Advice) -> str:
+def _patches(advice: Answer) -> str:
     """A preference for the new nodes on each owner of pods that move."""
     state = advice.state
     wanted: dict[tuple[str, str, str], list[str]] = {}
@@ -114,7 +114,7 @@ def _patches(advice: Advice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _descheduler(advice: Advice) -> str:
+def _descheduler(advice: Answer) -> str:
     """Taints for the freed nodes, and a policy that evicts what does not tolerate them."""
     state = advice.state
     lines = [
@@ -135,7 +135,7 @@ def _descheduler(advice: Advice) -> str:
     return "\n".join([*lines, json.dumps(policy, indent=2)]) + "\n"
 
 
-def _csv(advice: Advice) -> str:
+def _csv(advice: Answer) -> str:
     rows: list[list[object]] = [["wave", "namespace", "name", "from", "to", "temporary"]]
     where: dict[int, str] = {}
     for number, wave in enumerate(advice.order.waves, 1):
@@ -156,7 +156,7 @@ _MIGRATE = {
 """Kind of a VM -> what moves it to a host while it runs; containers restart."""
 
 
-def _migrations(advice: Advice) -> str:
+def _migrations(advice: Answer) -> str:
     """Live migrations, wave by wave."""
 
     def migrate(vm: Pod, move: Move) -> list[str]:
@@ -166,13 +166,13 @@ def _migrations(advice: Advice) -> str:
     return "\n".join(_by_wave(advice, migrate)) + "\n"
 
 
-def _openstack(advice: Advice) -> str:
+def _openstack(advice: Answer) -> str:
     """No more servers come to the hosts that are freed, and theirs migrate."""
     disable = "openstack compute service set --disable {} nova-compute\n"
     return "".join(disable.format(named_word(n)) for n in advice.freed) + _migrations(advice)
 
 
-FORMS: dict[str, tuple[str, Callable[[Advice], str]]] = {
+FORMS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "kubectl": ("kubernetes", _kubectl),
     "patches": ("kubernetes", _patches),
     "descheduler": ("kubernetes", _descheduler),

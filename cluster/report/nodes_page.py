@@ -13,17 +13,15 @@ from ...analysis.report.content import PageFigure
 from ...analysis.report.picture import Chart, Series
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import slug
-from ...instances.problem.option_types import validate_options
-from ..plan.plan import Advice
+from ..plan.answer import Answer
 from ..plan.wording import amount, as_sentence, qualified
 from ..state.state import ClusterState, Role
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
 from .text_report import (
     GIVEN,
-    Answer,
+    Shown,
     detail_sentences,
     limit_words,
-    nodes_answer,
     pending_places,
     reasons_to_stay,
 )
@@ -52,13 +50,7 @@ _TITLES = {
 }
 
 
-@validate_options
-def nodes_page(advice: Advice) -> AnswerPage:
-    """The page of a plan for fewer nodes."""
-    return answer_page(nodes_answer(advice))
-
-
-def answer_page(answer: Answer) -> AnswerPage:
+def answer_page(answer: Shown) -> AnswerPage:
     """The page of an answer: what a terminal shows of it with nothing left out, its plan, parts of
     its own, and what it rests on.
     """
@@ -104,7 +96,7 @@ def rows_part(
     return PagePart(title, tables=(table,), folded=folded)
 
 
-def plan_part(advice: Advice) -> PlanPart:
+def plan_part(advice: Answer) -> PlanPart:
     """The nodes of a plan by what happens to them, and its moves."""
     state = advice.state
     now = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
@@ -155,7 +147,7 @@ def _scarcest(state: ClusterState) -> list[str]:
 
 
 def _fills(
-    advice: Advice, where: Mapping[int, str], resources: list[str]
+    advice: Answer, where: Mapping[int, str], resources: list[str]
 ) -> dict[str, tuple[Fill | None, ...]]:
     """By node how full it is: of what it has least left of, and of each of the resources."""
     state = advice.state
@@ -179,7 +171,7 @@ def _fills(
     return found
 
 
-def _part_of_bar(advice: Advice, number: int) -> int:
+def _part_of_bar(advice: Answer, number: int) -> int:
     """What a pod is to the plan, as a part of its node's bar."""
     role = advice.state.pods[number].role
     if role is Role.PENDING:
@@ -191,7 +183,7 @@ def _part_of_bar(advice: Advice, number: int) -> int:
     return PINNED if role is Role.FIXED or number in advice.pinned else STAYS
 
 
-def wave_steps(advice: Advice, of: str = "") -> Iterator[WaveStep]:
+def wave_steps(advice: Answer, of: str = "") -> Iterator[WaveStep]:
     """The waves with where each pod is before, and the freed nodes that are empty after."""
     pods, waves = advice.state.pods, advice.order.waves
     place = {move.pod: pods[move.pod].node for wave in waves for move in wave}
@@ -211,18 +203,18 @@ def wave_steps(advice: Advice, of: str = "") -> Iterator[WaveStep]:
         yield WaveStep(table, tuple(name for name in emptied if last.get(name) == number))
 
 
-def _pending_parts(advice: Advice) -> Iterator[PagePart]:
+def _pending_parts(advice: Answer) -> Iterator[PagePart]:
     """Pending pods, and where they fit."""
     one = advice.state.workload_noun
     if rows := pending_places(advice, MAX_PENDING):
         yield rows_part(f"Pending {one}s", (one, "what happens to it"), rows)
 
 
-def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
+def _frontier_parts(advice: Answer) -> Iterator[PagePart]:
     """What freeing fewer nodes costs, as a picture."""
     host, one = advice.state.host_noun, advice.state.workload_noun
     points = [
-        (advice.limit_of(point)[1], int(point.value), int(point.bound or 0),
+        (float(point.limit), int(point.value), int(point.bound or 0),
          limit_words(advice, point))
         for point in advice.frontier
         if point.limit is not None and point.value is not None
@@ -244,26 +236,26 @@ def _frontier_parts(advice: Advice) -> Iterator[PagePart]:
     yield PagePart(title, pictures=(PageFigure(chart, chart.table(), ""),))
 
 
-def _certificate(advice: Advice) -> PagePart:
+def _certificate(advice: Answer) -> PagePart:
     """What the plan reaches beside what is proved."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
-    least: tuple[Any, Any] = advice.nodes_lower_bound, advice.nodes_lower_bound_pinned
-    rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", advice.nodes_found, *least)]
+    least: tuple[Any, Any] = advice.nodes.bound, advice.nodes.pinned
+    rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", advice.nodes.value, *least)]
     if advice.cost is not None:
-        least = advice.cost_lower_bound, advice.cost_lower_bound_pinned
+        least = advice.cost.bound, advice.cost.pinned
         floors = (None if bound is None else amount(bound, math.floor) for bound in least)
-        rows = [(f"paid for {host}s", amount(advice.cost), *floors)]
-    least = advice.moves_lower_bound, advice.moves_lower_bound_pinned
+        rows = [(f"paid for {host}s", amount(advice.cost.value), *floors)]
+    least = advice.moves.bound, advice.moves.pinned
     rows.append((f"{one}s that move to that", len(advice.targets), *least))
     if advice.arrivals or advice.waiting:
-        least = advice.waiting_lower_bound, advice.waiting_lower_bound_pinned
+        least = advice.waits.bound, advice.waits.pinned
         rows.append((f"pending {one}s that wait", len(advice.waiting), *least))
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     lists = {
         "Not in the bound": advice.dropped,
-        "Broken now, repaired by the plan": advice.repaired_rules,
-        "Broken now": () if advice.repaired_rules else advice.translation.violated_rules,
+        "Broken now, repaired by the plan": advice.repaired,
+        "Broken now": () if advice.repaired else advice.broken,
         f"Why no fewer {host}s can do": [advice.reason] * bool(advice.reason),
         "Assumed": [each.sentence for each in state.assumptions],
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...analysis.frontier import PricePoint
 from ..judge.scheduler_filters import Scheduler
-from ..plan.plan import Advice
+from ..plan.answer import Answer, Proved
 from ..plan.wording import (
     NAMED,
     amount,
@@ -73,7 +73,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Shown:
     """An answer about a state as people read it, in a terminal and on a page.
 
     Attributes
@@ -81,7 +81,7 @@ class Answer:
     state, title, about : what was asked, and of what.
     lines : the answer; the first decides.
     complete : whether it is what was hoped for; None where that is not known.
-    advice : the plan whose moves it shows, if any.
+    advice : the answer whose moves it shows, if any.
     no_plan : why nothing of it can be carried out; "" where it can.
     fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
     plan : the moves of several plans, in the place of those of one.
@@ -93,14 +93,14 @@ class Answer:
     about: str
     lines: tuple[Line, ...]
     complete: bool | None = True
-    advice: Advice | None = None
+    advice: Answer | None = None
     no_plan: str = ""
     fewer_nodes: bool = False
     plan: PlanPart | None = None
     parts: tuple[PagePart, ...] = ()
 
 
-def answer_lines(answer: Answer, details: bool = False) -> list[str]:
+def answer_lines(answer: Shown, details: bool = False) -> list[str]:
     """An answer in lines of 80 letters after its warnings; `details`: every name, and what it rests
     on.
     """
@@ -140,14 +140,14 @@ def warning_lines(state: ClusterState) -> list[str]:
     return wrapped(lines)
 
 
-def nodes_answer(advice: Advice, asked_why: bool = False) -> Answer:
-    """The plan for fewer nodes in words; `asked_why`: and what holds pods in place."""
+def nodes_answer(advice: Answer) -> Shown:
+    """The plan for fewer nodes in words, and where asked what holds pods in place."""
     state, order, moves = advice.state, advice.order, len(advice.targets)
     host, one = state.host_noun, state.workload_noun
-    enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes_found, host)}"
+    enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes.value, host)}"
     lines = [Line(_enough(advice), number=enough)]
     if advice.cost is not None and advice.cost_now is not None:
-        paid = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost)}"
+        paid = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost.value)}"
         lines.append(Line(_saving(advice, advice.cost, advice.cost_now), number=paid))
     if advice.total is not None and advice.disruption is not None:
         lines.append(Line(_sum(advice, advice.total, advice.disruption)))
@@ -174,28 +174,26 @@ def nodes_answer(advice: Advice, asked_why: bool = False) -> Answer:
     if advice.frontier:
         lines.append(Line(_trade(advice)))
     lines += map(Line, cut_short(advice))
-    if advice.why_not:
+    if advice.pins:
         title = f"What the reasons cost that hold {one}s in place"
-        lines.append(
-            Line("reason", rows=[_pin(advice, pin) for pin in advice.why_not], title=title)
-        )
-    elif asked_why:
+        lines.append(Line("reason", rows=[_pin(advice, pin) for pin in advice.pins], title=title))
+    elif advice.pins is not None:
         lines.append(Line(f"no {one} is held in place by a reason that could be let go"))
     about = f"How many {host}s hold everything in this file, which can go, with which moves, and "
     about += "what is proved of it."
     title = f"{host.capitalize()}s of {Path(state.name).name}"
-    return Answer(state, title, about, tuple(lines), advice=advice, fewer_nodes=True)
+    return Shown(state, title, about, tuple(lines), advice=advice, fewer_nodes=True)
 
 
-def sure_of_moves(advice: Advice) -> str:
+def sure_of_moves(advice: Answer) -> str:
     """How surely a plan has the fewest moves, and its waves."""
     stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
-    bounds = advice.moves_lower_bound, advice.moves_lower_bound_pinned
+    bounds = advice.moves.bound, advice.moves.pinned
     sure = fewest(len(advice.targets), *bounds, stay)
     return f"({sure}) in {plural(len(advice.order.waves), 'wave')}"
 
 
-def detail_sentences(state: ClusterState, advice: Advice | None) -> list[str]:
+def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
     """What an answer and its plan rest on, and what is reported only."""
     texts = [] if advice is None else list(_plan_details(advice))
     over = "finished" if state.platform == "kubernetes" else "not running"
@@ -219,7 +217,7 @@ def detail_sentences(state: ClusterState, advice: Advice | None) -> list[str]:
     ]
 
 
-def _plan_details(advice: Advice) -> Iterator[str]:
+def _plan_details(advice: Answer) -> Iterator[str]:
     """What a plan rests on."""
     state, stays = advice.state, reasons_to_stay(advice)
     if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
@@ -231,15 +229,15 @@ def _plan_details(advice: Advice) -> Iterator[str]:
         counted += f"; {title}: {sum(map(len, reasons.values()))} ({'; '.join(names)})"
     yield counted
     yield from (f"{title} {words}" for title, words in pending_places(advice, NAMED))
-    if advice.repaired_rules:
-        yield f"mended by the plan: {some(advice.repaired_rules)} (broken now)"
-    elif broken := advice.translation.violated_rules:
+    if advice.repaired:
+        yield f"mended by the plan: {some(advice.repaired)} (broken now)"
+    elif broken := advice.broken:
         yield f"broken now, and left so: {some(broken)}"
     if not advice.proved and advice.dropped:
         yield f"not in the bound: {some(advice.dropped)}"
 
 
-def reasons_to_stay(advice: Advice) -> dict[str, dict[str, list[str]]]:
+def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
     """Pods that are pinned, and that stay in any case, by reason; only where there are some."""
     pods = advice.state.pods
     kinds = {
@@ -252,21 +250,21 @@ def reasons_to_stay(advice: Advice) -> dict[str, dict[str, list[str]]]:
     return {title: reasons for title, reasons in kinds.items() if reasons}
 
 
-def is_carried_out(advice: Advice) -> bool:
+def is_carried_out(advice: Answer) -> bool:
     """Whether there are moves, in an order: what is said of pending pods is about their end."""
     return bool(advice.targets) and not advice.order.stuck
 
 
-def still_idle(advice: Advice) -> tuple[str, ...]:
+def still_idle(advice: Answer) -> tuple[str, ...]:
     """Nodes that hold nothing but their own pods, and that no step of the plan uses."""
     used = {move.node for wave in advice.order.waves for move in wave}
     used |= {*advice.arrivals.values(), *advice.targets.values()}
     return tuple(name for name in advice.idle if name not in used)
 
 
-def _enough(advice: Advice) -> str:
+def _enough(advice: Answer) -> str:
     """How many nodes are enough, and how sure it is that no fewer are."""
-    state, order, number = advice.state, advice.order, advice.nodes_found
+    state, order, number = advice.state, advice.order, advice.nodes.value
     used, place = len(advice.in_use), f"{'worker ' * (state.platform == 'kubernetes')}"
     if not used and not number:
         idle = f"; {len(advice.idle)} idle, which can go at once" * bool(advice.idle)
@@ -287,20 +285,21 @@ def _enough(advice: Advice) -> str:
     if advice.proved:
         return f"{begin} and no fewer can do (proved: {advice.reason})."
     stay = f"while the pinned {state.workload_noun}s stay"
-    if number == advice.nodes_lower_bound_pinned:
+    if number == advice.nodes.pinned:
         return (
             f"{begin}; no fewer {stay} and every rule is kept (proved); at least "
-            f"{advice.nodes_lower_bound} in any case (proved)."
+            f"{advice.nodes.bound} in any case (proved)."
         )
     return (
-        f"{begin}; at least {advice.nodes_lower_bound} are needed in any case, and at least "
-        f"{advice.nodes_lower_bound_pinned} {stay} (both proved)."
+        f"{begin}; at least {advice.nodes.bound} are needed in any case, and at least "
+        f"{advice.nodes.pinned} {stay} (both proved)."
     )
 
 
-def _saving(advice: Advice, cost: Fraction, now: Fraction) -> str:
+def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
     """What the plan saves of what all nodes cost, and the most that any plan does."""
-    state, least, pinned = advice.state, advice.cost_lower_bound, advice.cost_lower_bound_pinned
+    state, cost = advice.state, paid_then.value
+    least, pinned = paid_then.bound, paid_then.pinned
     gone = {*advice.freed, *still_idle(advice)}
     paid = sum(node.committed and node.name in gone for node in state.nodes)
     running = " that run" * bool(state.hosts_off)
@@ -320,35 +319,35 @@ def _saving(advice: Advice, cost: Fraction, now: Fraction) -> str:
     return f"{saves}; no plan saves {more} {stay}, nor {most} in any case (proved)."
 
 
-def _sum(advice: Advice, total: Fraction, price: Fraction) -> str:
+def _sum(advice: Answer, total: Proved, price: Fraction) -> str:
     """What nodes and moves cost together."""
-    words = f"with {amount(price)} for each move it sums up to {amount(total)}"
-    if not (least := advice.total_lower_bound):
+    words = f"with {amount(price)} for each move it sums up to {amount(total.value)}"
+    if not (least := total.bound):
         return f"{words}."
     stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
-    less = "less" if least == total else f"less than {amount(least, math.floor)}"
+    less = "less" if least == total.value else f"less than {amount(least, math.floor)}"
     return f"{words}; no plan sums up to {less}{stay} (proved)."
 
 
-def _pending(advice: Advice) -> str:
+def _pending(advice: Answer) -> str:
     """How many pending pods fit together now and after the plan."""
-    arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fit_now
+    arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fits.value
     number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
     begin = plural(number, f"pending {one}")
     if number == now == arrive:
         return f"{begin}: room now{', and after the plan' * planned}."
-    sure = " (no more do, proved)" * (now == advice.fit_now_upper_bound < number)
+    sure = " (no more do, proved)" * (now == advice.fits.bound < number)
     text = f"{begin}: {now} fit now{sure}" + f", {arrive} after the plan" * planned
     if wait:
         text += f", {wait} wait{'s' * (wait == 1)}"
-        if wait == advice.waiting_lower_bound:
+        if wait == advice.waits.bound:
             text += " (no plan places more, proved)"
-        elif least := advice.waiting_lower_bound_pinned:
+        elif least := advice.waits.pinned:
             text += f" (at least {least} while the pinned {one}s stay, proved)"
     return f"{text}."
 
 
-def pending_places(advice: Advice, most: int) -> list[tuple[str, str]]:
+def pending_places(advice: Answer, most: int) -> list[tuple[str, str]]:
     """Of each pending pod its name, and the node it has after the plan, or why it waits; of each
     kind so many, and how many there are besides.
     """
@@ -375,7 +374,7 @@ def pending_places(advice: Advice, most: int) -> list[tuple[str, str]]:
     return rooms + waits
 
 
-def ordering(advice: Advice) -> Iterator[str]:
+def ordering(advice: Answer) -> Iterator[str]:
     """What is to be said of the order of the moves."""
     state, order = advice.state, advice.order
     aside = [state.pods[m.pod].title for wave in order.waves for m in wave if m.temporary]
@@ -386,7 +385,7 @@ def ordering(advice: Advice) -> Iterator[str]:
         yield f"no order was found for: {some(names)}"
 
 
-def not_by_default(advice: Advice) -> Iterator[str]:
+def not_by_default(advice: Answer) -> Iterator[str]:
     """What moves that cluster-autoscaler would not evict by default, and what is lost then."""
     state, scheduler = advice.state, Scheduler(advice.state)
     moved = [(n, state.pods[n]) for n in advice.targets]
@@ -408,14 +407,14 @@ def preemption(state: ClusterState, waiting: Sequence[int]) -> Iterator[str]:
         yield f"{number} of higher priority may evict others instead (preemption is not modelled)."
 
 
-def cut_short(advice: Advice) -> Iterator[str]:
+def cut_short(advice: Answer) -> Iterator[str]:
     """What the time limit or an interrupt ended."""
     if advice.cut:
         by = "an interrupt" if advice.interrupted else "--time-limit"
         yield f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."
 
 
-def _trade(advice: Advice) -> str:
+def _trade(advice: Answer) -> str:
     """Pods that move by nodes left in use."""
     parts = []
     for point in advice.frontier:
@@ -431,20 +430,19 @@ def _trade(advice: Advice) -> str:
     return f"fewest {one}s that move, by {by}{stay}: {'; '.join(parts)}."
 
 
-def limit_words(advice: Advice, point: PricePoint) -> str:
+def limit_words(advice: Answer, point: PricePoint) -> str:
     """What a point of the frontier allows: nodes in use, or money."""
-    limit = int(point.limit or 0)
     if advice.cost is None:
-        return f"{limit} {advice.state.host_noun}s"
-    return amount(advice.translation.costs.money(limit))
+        return f"{int(point.limit or 0)} {advice.state.host_noun}s"
+    return amount(Fraction(point.limit or 0))
 
 
-def _default_scheduler(advice: Advice) -> str:
+def _default_scheduler(advice: Answer) -> str:
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
 
-def _pin(advice: Advice, pin: Mapping[str, Any]) -> tuple[str, str]:
+def _pin(advice: Answer, pin: Mapping[str, Any]) -> tuple[str, str]:
     """A reason that holds pods in place, and what would be saved without it."""
     saved = pin.get("cost", pin["nodes"])
     what = f" {advice.state.host_noun}{'s' * (saved != 1)}" * ("cost" not in pin)

@@ -146,6 +146,18 @@ def with_copies(
     return replace(state, nodes=(*state.nodes, *nodes), pods=(*state.pods, *pods))
 
 
+def with_spares(
+    state: ClusterState, like: Node, number: int, before: ClusterState | None = None
+) -> ClusterState:
+    """The state with so many nodes more that are like a node, with pods of their own as it has them
+    (in a state before it was lost).
+    """
+    own = [
+        pod for pod in (before or state).pods if pod.role is Role.RESIDENT and pod.node == like.name
+    ]
+    return with_copies(state, like, number, f"{like.name}-spare", own)
+
+
 def daemon_pods(state: ClusterState) -> list[Pod]:
     """One pod of each DaemonSet, with the most that one of its pods requests, for any node."""
     found: dict[tuple[str, str], Pod] = {}

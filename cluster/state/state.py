@@ -396,6 +396,11 @@ class ClusterState:
         return frozenset(node.name for node in self.nodes if of_vms and node.not_ready_reason)
 
     @property
+    def where(self) -> dict[int, str]:
+        """The node of each placed pod, by its place among the pods."""
+        return {n: pod.node for n, pod in enumerate(self.pods) if pod.placed}
+
+    @property
     def priced(self) -> bool:
         """Whether nodes have prices."""
         return any(node.price is not None for node in self.nodes)

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
-from cotenant.cluster.plan.buying import Purchase, buy
-from cotenant.cluster.plan.capacity import fit
+from cotenant.cluster.plan.answer import Answer, Question
+from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.costs import price_of
-from cotenant.cluster.plan.draining import drain
-from cotenant.cluster.plan.peaks import alone, peaks
+from cotenant.cluster.plan.drain import drain
+from cotenant.cluster.plan.fit import fit
+from cotenant.cluster.plan.losses import losses, without
+from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.pending import standing_still
-from cotenant.cluster.plan.plan import Advice, advise
-from cotenant.cluster.plan.repairing import repair
-from cotenant.cluster.plan.safety import safe, with_spares, without
+from cotenant.cluster.plan.repair import repair
+from cotenant.cluster.plan.safe import alone, growths
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
-from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes
+from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes, with_spares
 from cotenant.cluster.state.selectors import selects
 from cotenant.cluster.state.state import ClusterState, Growth, Node, Pod, Role, cordoned
 from cotenant.instances.problem.errors import InvalidInstance
@@ -51,14 +52,14 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     reached = fewest_reached(state)
     yield (
         "no state that moves lead to uses fewer",
-        advice.nodes_lower_bound <= reached,
-        (advice.nodes_lower_bound, reached),
+        advice.nodes.bound <= reached,
+        (advice.nodes.bound, reached),
     )
     if not advice.order.stuck:
         yield (
             "the plan is reached by moves",
-            advice.nodes_found >= reached,
-            (advice.nodes_found, reached),
+            advice.nodes.value >= reached,
+            (advice.nodes.value, reached),
         )
     yield from _against_placements(state, advice)
     yield from _jointly(rng, state)
@@ -98,8 +99,9 @@ def spreads_over_nodes(seed: int) -> Iterator[Claim]:
     state, types = replace(state, pods=pods, nodes=small), _types(rng)
     bought = buy(state, types)
     yield from _cheapest(bought, state, types, [])
-    found = len(bought.waiting), bought.cost
-    proved = bought.waiting_lower_bound, bought.cost_lower_bound
+    assert bought.cost is not None
+    found = len(bought.waiting), bought.cost.value
+    proved = bought.waits.bound, bought.cost.bound
     yield "nodes to buy are proved to be the fewest", found == proved, (found, proved)
 
 
@@ -107,13 +109,13 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
     """The places of a lost node's pods, and of pods that autoscalers and updates add, and that
     there are no more, against every placement.
     """
-    cases = [(without(state, loss.nodes), loss) for loss in safe(state)]
+    cases = [(without(state, loss.hosts), loss) for loss in losses(state)]
     running = Counter((p.namespace, p.owner) for p in state.pods if p.placed and p.owner[1])
-    grown = peaks(replace(state, growths=tuple(
+    grown = growths(replace(state, growths=tuple(
         Growth(kind, namespace, owner[1], owner, number + 1 + number % 2)
         for (namespace, owner), number in running.items() for kind in (AUTOSCALER, "Deployment")
     )))  # fmt: skip
-    cases += [(alone(grown.state, loss), loss) for loss in grown.found if not loss.more]
+    cases += [(alone(loss), loss) for loss in grown if not loss.more]
     for lost, loss in cases:
         if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
             continue
@@ -121,7 +123,7 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
                        loss.arrivals)  # fmt: skip
         every = joint_placements(lost, set(range(len(lost.pods))), set())
         most = len(loss.pods) - min(every)[0]
-        seen = (loss.name, len(loss.arrivals), most, loss.upper_bound)
+        seen = (loss.name, len(loss.arrivals), most, loss.fits.bound)
         # a pod may come after one whose spread counts it: no rule of the end
         rules = any(pod.spread or pod.pod_affinity for pod in state.pods)
         yield (
@@ -129,11 +131,12 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
             (rules or seen[1] <= most) and most <= seen[3],
             seen,
         )
-        if loss.spare and not rules:
-            [like] = [node for node in state.nodes if node.name == loss.like]
-            more = with_spares(lost, like, loss.spare, state)
+        if loss.bought and not rules:
+            [(name, spare)] = loss.bought.items()
+            [like] = [node for node in state.nodes if node.name == name]
+            more = with_spares(lost, like, spare, state)
             every = joint_placements(more, set(range(len(more.pods))), set())
-            yield "spare nodes that are enough", min(every)[0] == 0, (loss.name, loss.spare)
+            yield "spare nodes that are enough", min(every)[0] == 0, (loss.name, spare)
 
 
 def _repairing(state: ClusterState) -> Iterator[Claim]:
@@ -146,14 +149,14 @@ def _repairing(state: ClusterState) -> Iterator[Claim]:
     free = best_placement(state, set(), whole=True, within=anywhere)
     if found.impossible.startswith("whatever"):
         yield "a state that cannot be repaired", free is None, free
-    if found.advice is None:
+    if found.plan is None:
         return
-    least, moves = found.advice.moves_lower_bound, len(found.advice.targets)
+    least, moves = found.plan.moves.bound, len(found.plan.targets)
     yield "no repair moves fewer", free is None or least <= free[1], (least, free)
-    stay = set(found.advice.pinned)
+    stay = set(found.plan.pinned)
     best = best_placement(state, stay, whole=True, within=anywhere)
     yield "fewest moves to repair", best is None or moves <= best[1], (moves, best)
-    if not found.left:
+    if not found.left_broken:
         yield "a repair that is one", best is not None and moves >= best[1], (moves, best)
 
 
@@ -172,7 +175,7 @@ def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:
     yield "the filters by another reader", not other, other
 
 
-def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
+def _against_placements(state: ClusterState, advice: Answer) -> Iterator[Claim]:
     """The bound, and the fewest nodes and moves with the pinned pods where they are.
 
     A rule that is broken now is left broken, its pods pinned, or all such rules are mended: the
@@ -181,17 +184,17 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
     free, _ = best_placement(state, set())
     yield (
         "no placement with nothing worse uses fewer",
-        advice.nodes_lower_bound <= free,
-        (advice.nodes_lower_bound, free),
+        advice.nodes.bound <= free,
+        (advice.nodes.bound, free),
     )
-    _, moved = best_placement(state, set(), within=advice.nodes_found)
+    _, moved = best_placement(state, set(), within=advice.nodes.value)
     yield (
         "no placement with nothing worse moves fewer",
-        advice.moves_lower_bound <= moved,
-        (advice.moves_lower_bound, moved),
+        advice.moves.bound <= moved,
+        (advice.moves.bound, moved),
     )
-    found = (advice.nodes_found, len(advice.targets))
-    left = translate(state)
+    found = (advice.nodes.value, len(advice.targets))
+    left = translate(Question(state))
     narrow = left.tightened  # the plan keeps more than is asked for
     best = best_placement(state, set(left.pinned), reached=True)
     if not left.violated_rules:
@@ -203,7 +206,7 @@ def _against_placements(state: ClusterState, advice: Advice) -> Iterator[Claim]:
         return
     yield "no worse than leaving what is broken", found <= best or narrow, (found, best)
     try:
-        stay = set(translate(state, repair=True).pinned)
+        stay = set(translate(Question(state, repair=True)).pinned)
     except InvalidInstance:
         stay = set(left.pinned)
     mended = best_placement(state, stay, whole=True)
@@ -235,17 +238,16 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         fewest = min(every)[0]
         yield (
             f"no placement leaves fewer waiting ({what})",
-            advice.waiting_lower_bound <= fewest,
-            (advice.waiting_lower_bound, fewest),
+            advice.waits.bound <= fewest,
+            (advice.waits.bound, fewest),
         )
         waiting = len(advice.waiting)
-        cost, bound = Fraction(advice.nodes_found), Fraction(advice.nodes_lower_bound)
+        cost, bound = Fraction(advice.nodes.value), Fraction(advice.nodes.bound)
         paid = Fraction(0)
         if given.priced:
             assert advice.cost is not None
-            assert advice.cost_lower_bound is not None
             paid = price_of(given, frozenset()) or paid
-            cost, bound = advice.cost - paid, advice.cost_lower_bound - paid
+            cost, bound = advice.cost.value - paid, advice.cost.bound - paid
         least = min((one[1] for one in every if one[0] <= waiting), default=cost)
         yield f"no placement needs less ({what})", bound <= least, (bound, least)
         alone = any(each.code == "pending-left" for each in advice.state.assumptions)
@@ -257,10 +259,10 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         )
         yield (
             f"no placement moves fewer ({what}, pending)",
-            advice.moves_lower_bound <= moved,
-            (advice.moves_lower_bound, moved),
+            advice.moves.bound <= moved,
+            (advice.moves.bound, moved),
         )
-        left = translate(given, pending=True)
+        left = translate(Question(given, pending=True))
         if left.violated_rules or left.tightened:
             continue
         # what the filters place besides the model may be more than the model's best
@@ -275,7 +277,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         if given.priced and not besides and not left.tightened:
             price = Fraction(str(rng.choice(["0.1", "0.5", "2"])))
             summed = advise(given, disruption=price)
-            total, bound = summed.total, summed.total_lower_bound
+            total, bound = summed.total.value, summed.total.bound
             least = paid + min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
             yield (
                 "the least sum of money and moves",
@@ -291,10 +293,8 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     yield (
         "pods that fit now",
         not pending
-        or (
-            most <= advice.fit_now_upper_bound and (advice.fit_now <= most or _counts_others(state))
-        ),
-        (advice.fit_now, most, advice.fit_now_upper_bound),
+        or (most <= advice.fits.bound and (advice.fits.value <= most or _counts_others(state))),
+        (advice.fits.value, most, advice.fits.bound),
     )
 
 
@@ -317,14 +317,15 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     if not out or number > 3 or len(state.nodes) ** len(free) > MOST_PLACEMENTS:
         return
     found = fit(state)
+    after = len(found.pods) - found.waits.bound
     every = joint_placements(state, set(), set())
     most = number - min(every)[0]
-    yield "the most that fit after moves", found.most_after >= most, (found.most_after, most)
-    if (advice := found.advice) is not None:
+    yield "the most that fit after moves", after >= most, (after, most)
+    if (advice := found.plan) is not None:
         fewest = min((one[2] for one in every if one[0] <= len(advice.waiting)), default=0)
-        moves = len(advice.targets), advice.moves_lower_bound, fewest
+        moves = len(advice.targets), advice.moves.bound, fewest
         yield "the fewest moves after which they fit", moves[1] <= fewest, moves
-        left = translate(state, pending=True)
+        left = translate(Question(state, pending=True))
         # what is not modelled keeps a pod waiting in a plan, and not in the placements below
         vague = any(pod.schedulable and pod.unsupported_constraints for pod in state.pods)
         if not left.violated_rules and not left.tightened and not vague:
@@ -347,7 +348,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     freed, own = replaced.plan.freed, (Role.RESIDENT, Role.LEAVING)
     lost = [n for n in where if where[n] in freed and state.pods[n].role not in own]
     yield "no pod is on a node that is replaced", not lost, (lost, freed)
-    kept = {*replaced.nodes_that_stay}
+    kept = {state.pods[n].node for n in replaced.why_not}
     kept |= {node.name for node in state.nodes if not node.can_be_drained}
     pods = [
         after
@@ -379,7 +380,7 @@ def _types(rng: np.random.Generator) -> list[NodeType]:
 
 
 def _cheapest(
-    bought: Purchase, still: ClusterState, types: list[NodeType], every: list[Pod]
+    bought: Answer, still: ClusterState, types: list[NodeType], every: list[Pod]
 ) -> Iterator[Claim]:
     """What is bought for the pending pods of a state in which nothing moves."""
     free_nodes = tuple(replace(node, price=Fraction(0)) for node in still.nodes)
@@ -388,19 +389,21 @@ def _cheapest(
     for counts in product(*(range((one.most or 0) + 1) for one in types)):
         grown, _ = with_nodes(still, dict(enumerate(counts)), types, every)
         waiting = min(joint_placements(grown, set(range(len(grown.pods))), set()))[0]
-        paid = (n * (one.node.price or 0) for n, one in zip(counts, types, strict=True))
-        choices.append((waiting, sum(paid, Fraction(0))))
+        prices = (n * (one.node.price or 0) for n, one in zip(counts, types, strict=True))
+        choices.append((waiting, sum(prices, Fraction(0))))
     least = min(choices)[0]
-    claimed = len(bought.waiting), bought.waiting_lower_bound, bought.cost, bought.cost_lower_bound
-    yield "no nodes leave fewer waiting", bought.waiting_lower_bound <= least, (claimed, least)
+    assert bought.cost is not None
+    paid = bought.cost.value
+    claimed = len(bought.waiting), bought.waits.bound, paid, bought.cost.bound
+    yield "no nodes leave fewer waiting", bought.waits.bound <= least, (claimed, least)
     cheapest = min(
         (one[1] for one in choices if one[0] <= len(bought.waiting)), default=Fraction(99)
     )
-    held = bought.cost_lower_bound <= cheapest
+    held = bought.cost.bound <= cheapest
     yield "no cheaper nodes hold as many", held, (claimed, cheapest)
-    plan = translate(with_nodes(still, {0: 1, 1: 1}, types, every)[0], pending=True)
+    plan = translate(Question(with_nodes(still, {0: 1, 1: 1}, types, every)[0], pending=True))
     if not plan.dropped and not any(pod.unsupported_constraints for pod in still.pods):
-        best = len(bought.waiting) == least and bought.cost == cheapest
+        best = len(bought.waiting) == least and paid == cheapest
         if not any(pod.spread or pod.pod_affinity for pod in still.pods):
             yield "the cheapest nodes", best, (claimed, least, cheapest)
 
@@ -423,36 +426,36 @@ def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
         free = best_placement(state, set(), within=anywhere, emptied=names)
         yield "a node that cannot be emptied", free is None, free
     try:
-        left = translate(state, drained_nodes=names, nodes_stay=True)
+        left = translate(Question(state, emptied=names, nodes_stay=True))
     except InvalidInstance:
         return
     if left.violated_rules or left.tightened:
         return
     best = best_placement(state, set(left.pinned), within=anywhere, emptied=names, reached=True)
-    moves = None if found.advice is None else len(found.advice.targets)
+    moves = None if found.plan is None else len(found.plan.targets)
     yield "fewest moves to empty a node", moves == (best and best[1]), (moves, best)
 
 
-def _second_route(state: ClusterState, advice: Advice) -> Iterator[Claim]:
+def _second_route(state: ClusterState, advice: Answer) -> Iterator[Claim]:
     """The bound and the moves by another model of the same instances."""
-    relaxed = translate(state, for_bound=True)
+    relaxed = translate(Question(state), for_bound=True)
     servers = fewest_servers(relaxed.instance)
     yield (
         "bound by another model",
-        advice.nodes_lower_bound == servers - relaxed.control_plane_in_use,
+        advice.nodes.bound == servers - relaxed.control_plane_in_use,
         servers,
     )
-    if advice.moves_lower_bound is not None:
-        moves = fewest_moves(relaxed.instance, advice.nodes_found + relaxed.control_plane_in_use)
+    if advice.moves.bound is not None:
+        moves = fewest_moves(relaxed.instance, advice.nodes.value + relaxed.control_plane_in_use)
         yield (
             "fewest moves by another model",
-            advice.moves_lower_bound == moves[0],
-            (advice.moves_lower_bound, moves[0]),
+            advice.moves.bound == moves[0],
+            (advice.moves.bound, moves[0]),
         )
 
 
 def _less_asked(
-    rng: np.random.Generator, content: dict[str, Any], advice: Advice
+    rng: np.random.Generator, content: dict[str, Any], advice: Answer
 ) -> Iterator[Claim]:
     """A constraint less never raises the bound; a node more never raises the answer."""
     less = copy.deepcopy(content)
@@ -463,13 +466,13 @@ def _less_asked(
             del spec[field]
             break
     # a rule that is broken is not in the bound, but what is left of it may be
-    if not advice.translation.violated_rules:
+    if not advice.broken:
         try:
             after = advise(kubernetes_state({"state.json": less}), pending=False)
             yield (
                 "a constraint less",
-                after.nodes_lower_bound <= advice.nodes_lower_bound,
-                (after.nodes_lower_bound, advice.nodes_lower_bound),
+                after.nodes.bound <= advice.nodes.bound,
+                (after.nodes.bound, advice.nodes.bound),
             )
         except InvalidInstance as error:
             yield "a constraint less", False, str(error)
@@ -481,6 +484,6 @@ def _less_asked(
     after = advise(kubernetes_state({"state.json": more}), pending=False)
     yield (
         "a node more",
-        after.nodes_found <= advice.nodes_found,
-        (after.nodes_found, advice.nodes_found),
+        after.nodes.value <= advice.nodes.value,
+        (after.nodes.value, advice.nodes.value),
     )

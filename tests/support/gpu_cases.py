@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
-from cotenant.cluster.plan.card_room import count_slots, with_slots
-from cotenant.cluster.plan.gang_admission import admit
+from cotenant.cluster.plan.answer import Question
+from cotenant.cluster.plan.cards import count_slots, with_slots
+from cotenant.cluster.plan.gangs import admit
 from cotenant.cluster.plan.solve_budget import SolveBudget
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.kubernetes import kubernetes_state
@@ -124,9 +125,9 @@ def _admitted(
     fewest = min((one[2] for one in every if not one[0]), default=None)
     if found.impossible.startswith("whatever"):
         yield "a gang that no moves admit", fewest is None, (topology, fewest)
-    advice = found.advice
+    advice = found.plan
     if advice is not None:
-        low = advice.moves_lower_bound
+        low = advice.moves.bound
         yield (
             "no moves fewer admit a gang",
             fewest is None or low <= fewest,
@@ -138,13 +139,13 @@ def _admitted(
         least = min((one[2] for one in there if not one[0]), default=None)
         held = least is None or (bound is not None and bound <= least)
         yield "a bound of each domain", held, (value, bound, least)
-    left = translate(alone(state), pending=True)
-    vague = bool(found.unmodelled)
+    left = translate(Question(alone(state), pending=True))
+    vague = bool(found.why_not)
     plain = not left.violated_rules and not left.tightened and not vague
     stay = {alone(state).pods[n].title for n in left.pinned}
     plans = _placements(content, topology, stay, reached=True) or []
     best = min((one[2] for one in plans if not one[0]), default=None)
-    if found.fits and advice is not None:
+    if found.status and advice is not None:
         moves = len(advice.targets)
         rules = _counts_others(alone(state)) or any(pod.pod_affinity for pod in state.pods)
         yield "a gang that fits", rules or fewest is not None, (topology, moves)
@@ -159,7 +160,7 @@ def _admitted(
         yield "a gang in one domain", not topology or len(on) == 1, on
     elif plain and advice is None:
         yield "a gang that fits after moves", best is None, (topology, best, found.impossible)
-        if not found.unmodelled:
+        if not found.why_not:
             yield "a proof where none fit", bool(found.impossible) or best is None, best
 
 
@@ -196,8 +197,9 @@ def _slots(state: ClusterState, requests: dict[str, int], moves: int) -> Iterato
     if "now" in most:
         yield "slots now", found.now == most["now"], (found, most)
     yield "slots after any moves", found.most >= most.get("ever", 0), (found, most)
-    yield "slots after few moves", found.most_after >= most.get("after", 0), (found, most)
-    yield "slots in order", found.now <= found.after <= found.most_after <= found.most, found
+    yield "slots after few moves", found.after.bound >= most.get("after", 0), (found, most)
+    order = [found.now, found.after.value, found.after.bound, found.most]
+    yield "slots in order", order == sorted(order), found
 
 
 # shared cards
@@ -220,7 +222,7 @@ def share_claims(seed: int) -> Iterator[Claim]:
         yield "shares: a gang that no moves admit", free is None, seen
     bound = found.domains[""]
     yield "shares: a bound", free is None or (bound is not None and bound <= free), seen
-    moves = len(found.advice.targets) if found.advice else None
+    moves = len(found.plan.targets) if found.plan else None
     yield "shares: the fewest moves while they stay", moves == pinned, (moves, seen)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median_low
 
 from ..judge.scheduler_filters import Scheduler
 from ..state.gpu_shares import whole_cards
 from ..state.quantities import readable
 from ..state.state import CARD, CARDS, PARTS, SHARES, ClusterState, Pod, Role
-from .gang_admission import Attempt
+from .answer import CardUse, Proved, Question, Slots
+from .gangs import Attempt
 from .pending import vouched
-from .plan import plan_advice
+from .plan import plan_answer
 from .solve_budget import SolveBudget
 
 MIG = "nvidia.com/mig-"
@@ -36,50 +37,6 @@ def cards_of(requests: Mapping[str, int]) -> dict[str, int]:
     if CARDS in found:
         found.pop(CARD, None)
     return found
-
-
-@dataclass(frozen=True)
-class CardUse:
-    """The cards of one resource.
-
-    Attributes
-    ----------
-    total, used : on all nodes, and of pods on them.
-    pieces : of nodes that take pods, by free cards on one how many there are.
-    closed : free cards on nodes that take none.
-    """
-
-    resource: str
-    total: int
-    used: int
-    pieces: Mapping[int, int]
-    closed: int
-
-    @property
-    def free(self) -> int:
-        """Free cards on nodes that take pods."""
-        return sum(cards * nodes for cards, nodes in self.pieces.items())
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Room for pods of one size.
-
-    Attributes
-    ----------
-    requests : of such a pod.
-    now : as many fit together while nothing moves; no more do.
-    moves : that may be made.
-    after, most_after : as many fit after so many moves at most, and no more than so many do.
-    most : no more fit whatever moves.
-    """
-
-    requests: Mapping[str, int]
-    now: int
-    moves: int
-    after: int
-    most_after: int
-    most: int
 
 
 def card_use(state: ClusterState) -> Iterator[CardUse]:
@@ -187,7 +144,7 @@ def count_slots(
             after = tried
         else:
             beyond = tried - 1
-    return Slots(requests, now, moves, after, most_after, most)
+    return Slots(requests, now, moves, Proved(after, most_after, most_after), most)
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
@@ -208,7 +165,6 @@ def _fit_after(
     attempt.search(released, work, 2)
     if attempt.found.count is None or (attempt.found.value or 0) > moves:
         return False
-    advice = plan_advice(
-        attempt.state, released, attempt.found, work, pending=True, together=True
-    )  # fmt: skip
-    return not (advice.order.stuck or advice.waiting)
+    question = Question(attempt.state, released, pending=True)
+    plan = plan_answer(question, attempt.found, work, together=True)
+    return not (plan.order.stuck or plan.waiting)

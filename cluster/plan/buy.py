@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -20,65 +19,22 @@ from ..judge.scheduler_filters import Scheduler, check_arrivals, check_waves
 from ..state.node_types import NodeType, daemon_pods, with_nodes
 from ..state.selectors import admits, refers_to
 from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
+from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .costs import node_costs
 from .optimum import cost_needed, run
-from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched
+from .pending import (
+    admitted,
+    arrivals_in_order,
+    can_arrive,
+    standing_still,
+    vouched,
+    why_refused,
+)
 from .placing import with_waiting, workers_in_use
-from .plan import SECONDS, Advice, require_kinds
+from .plan import SECONDS
 from .solve_budget import Say, SolveBudget
 from .to_packing import translate
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """Nodes to buy, and what is known of cheaper ones.
-
-    Attributes
-    ----------
-    state : with the new nodes, and what every one of them holds from the start.
-    bought : type -> how many of it; one type in two zones is one.
-    cost, cost_lower_bound : their price, and what those of no answer that leaves as few pods
-        waiting are below, while nothing that runs moves.
-    arrivals : place of a pod in the state -> its node, in an order in which every filter passes.
-    waiting, waiting_lower_bound : pods without a node, and how few no answer is below.
-    stays : where all nodes are to be replaced: pods that cannot leave, with the reasons; their
-        nodes have to stay, with all that they hold.
-    plan : then: the moves to the new nodes in waves, and which pending pods arrive after them.
-    """
-
-    state: ClusterState
-    bought: Mapping[str, int]
-    cost: Fraction
-    cost_lower_bound: Fraction
-    arrivals: Mapping[int, str]
-    waiting: tuple[int, ...]
-    waiting_lower_bound: int
-    interrupted: bool = False
-    stays: Mapping[int, str] = field(default_factory=dict)
-    plan: Advice | None = None
-
-    @property
-    def nodes_that_stay(self) -> dict[str, dict[str, str]]:
-        """By node that has to stay its pods that cannot leave, with the reasons."""
-        found: dict[str, dict[str, str]] = {}
-        for n, why in self.stays.items():
-            found.setdefault(self.state.pods[n].node, {})[self.state.pods[n].title] = why
-        return found
-
-    def document(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        pods, plan = self.state.pods, self.plan and self.plan.document()
-        moves = {name: plan[name] for name in ("waves", "free", "not_ordered")} if plan else {}
-        return {
-            "nodes": dict(self.bought),
-            "cost": float(self.cost),
-            "cost_bound": float(self.cost_lower_bound),
-            "arrivals": {pods[n].title: name for n, name in self.arrivals.items()},
-            "waiting": [pods[n].title for n in self.waiting],
-            "waiting_bound": self.waiting_lower_bound,
-            **({**moves, "stay": self.nodes_that_stay} if plan else {}),
-        }
 
 
 def buy(
@@ -89,7 +45,7 @@ def buy(
     released: Collection[str] = (),
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
-) -> Purchase:
+) -> Answer:
     """The cheapest nodes that hold the pending pods beside those that there are, which are free of
     charge, while nothing moves; Ctrl-C keeps the best so far.
 
@@ -98,7 +54,7 @@ def buy(
     types : what can be bought.
     instead : whether the new nodes are in the place of all that can be emptied; control-plane
         nodes, and those with a pod that cannot leave, stay as they are.
-    released : kinds of `to_packing.RELEASED` that keep no pod waiting.
+    released : kinds of `answer.RELEASED` that keep no pod waiting.
 
     Raises
     ------
@@ -138,16 +94,22 @@ def buy(
     waiting = tuple(n for n in asked if n not in arrivals)
     outside = sum(not state.pods[n].schedulable for n in asked)
     least, bound = market.bounds(relaxed, len(waiting) - outside, work)
-    new = [node for node in final.nodes if node.name in of]
+    least += outside
+    of_each = Counter(types[of[node.name]].node.name for node in final.nodes if node.name in of)
     _, price = _rank((final, arrivals, of))
-    of_each = Counter(types[of[node.name]].node.name for node in new)
-    moves = None
+    moves: Answer | None = None
     if instead:
-        relaxed = replace(relaxed, pinned={n: (("", why),) for n, why in stays.items()})
-        moves = _in_waves(before, final, relaxed, arrivals, released, work)
-    return Purchase(
-        final, dict(sorted(of_each.items())), price, min(bound, price), arrivals, waiting,
-        least + outside, work.interrupted, stays, moves,
+        pinned = {n: (("", why),) for n, why in stays.items()}
+        moves = replace(_in_waves(before, final, arrivals, released, work), pinned=pinned,
+                       broken=relaxed.violated_rules)  # fmt: skip
+    stuck = moves is not None and moves.order.stuck
+    scheduler = Scheduler(final, final.where | arrivals)
+    return Answer(
+        state=final, kind="buy", pods=tuple(asked), bought=dict(sorted(of_each.items())),
+        cost=Proved(price, min(bound, price)), arrivals=arrivals, waiting=waiting,
+        waits=Proved(len(waiting), least), refused=why_refused(scheduler, waiting),
+        status=None if waiting and not least else not (waiting or stuck),
+        why_not={n: (why,) for n, why in stays.items()}, plan=moves, interrupted=work.interrupted,
     )  # fmt: skip
 
 
@@ -192,7 +154,8 @@ class _Market:
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
         grown, new = with_nodes(state, self.copies, self.types, every, self.names)
         # a server class for each node and type, of which there are all that an answer needs
-        plan = translate(grown, for_bound=for_bound, pending=True, nodes_stay=True, new_nodes=new)
+        question = Question(grown, pending=True, nodes_stay=True, new_nodes=new)
+        plan = translate(question, for_bound=for_bound)
         instance, costs = plan.instance, node_costs(grown, self.number)
         number = np.zeros(instance.classes)
         cost = np.full(instance.classes, costs.waiting, dtype=np.int64)
@@ -250,8 +213,7 @@ class _Market:
             nodes=tuple(node for node in grown.nodes if node.name not in unused),
             pods=tuple(pod for pod in grown.pods if pod.node not in unused),
         )
-        where = {n: pod.node for n, pod in enumerate(final.pods) if pod.placed}
-        check_arrivals(final, where, arrivals)
+        check_arrivals(final, final.where, arrivals)
         return final, arrivals, of_new
 
     def with_more(
@@ -362,17 +324,16 @@ def _without_others(state: ClusterState, stays: Collection[int]) -> ClusterState
 def _in_waves(
     state: ClusterState,
     final: ClusterState,
-    translation: Translation,
     arrivals: Mapping[int, str],
     released: Collection[str],
     work: SolveBudget,
-) -> Advice:
+) -> Answer:
     """The moves to new nodes in waves, and pending pods once empty old nodes are gone; checked."""
     pods, names = state.pods, {node.name for node in state.nodes}
     workers = [node.name for node in state.nodes if node.can_be_drained]
     new = (node for node in final.nodes if node.name not in names)
     union = replace(state, nodes=(*state.nodes, *new), pods=(*pods, *final.pods[len(pods) :]))
-    now = {n: pod.node for n, pod in enumerate(union.pods) if pod.placed}
+    now = union.where
     targets = {n: name for n, name in arrivals.items() if pods[n].placed}
     work.say(f"an order of {len(targets)} moves")
     blocked, scheduler = set[int](), Scheduler(union)
@@ -406,14 +367,13 @@ def _in_waves(
     if order.cut:
         work.cut.append(f"the order of moves ({len(stuck)} are in no wave)")
     stuck |= {n: tuple(scheduler.refusals(n, pending[n])) for n in pending if n not in coming}
-    return Advice(
-        state=union, in_use=workers_in_use(union, now), freed=freed, targets=targets,
-        nodes_found=len(workers_in_use(after, there | coming)),
-        order=replace(order, waves=tuple(waves), stuck=stuck), translation=translation,
-        left_pending={}, arrivals=coming, cut=tuple(work.cut), interrupted=work.interrupted,
-        waiting=tuple(
-            n for n, pod in enumerate(pods) if pod.role is Role.PENDING and n not in coming
-        ),
+    waiting = tuple(n for n, pod in enumerate(pods) if pod.role is Role.PENDING and n not in coming)
+    return Answer(
+        state=union, kind="replace", in_use=workers_in_use(union, now), freed=freed,
+        targets=targets, nodes=Proved(len(workers_in_use(after, there | coming))),
+        order=replace(order, waves=tuple(waves), stuck=stuck), moves=Proved(len(targets)),
+        arrivals=coming, waiting=waiting, waits=Proved(len(waiting)), status=not stuck,
+        cut=tuple(work.cut), interrupted=work.interrupted,
     )  # fmt: skip
 
 

@@ -8,32 +8,34 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ...instances.problem.emitted import quoted
-from ..plan.capacity import refusals_in
-from ..plan.card_room import MIG, CardUse, Slots, cards_of
-from ..plan.gang_admission import Admission
-from ..plan.gpus import GpuAnswer, cards_together
-from ..plan.to_packing import RELEASED
+from ..judge.scheduler_filters import Scheduler
+from ..plan.answer import RELEASED, Answer, CardUse, Slots
+from ..plan.cards import MIG, cards_of
+from ..plan.gpus import cards_together
+from ..plan.pending import why_refused
 from ..plan.wording import plural, some
 from ..state.state import PARTS
 from .answer_page import PagePart
 from .nodes_page import rows_part
-from .text_report import Answer, Line, cut_short, ordering, sure_of_moves
+from .text_report import Line, Shown, cut_short, ordering, sure_of_moves
 
 PIECES, PINS = 4, 2
 """Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""
 
 
-def gpus_answer(found: GpuAnswer) -> Answer:
+def gpus_answer(found: Answer) -> Shown:
     """What is known of the cards, the gangs that wait first."""
-    state, those = found.state, found.admissions
-    planned = [one for one in those if one.needs_moves]
-    advice = planned[0].advice if len(planned) == 1 else None
+    state, those = found.state, found.steps
+    cards = [one for one in found.room if isinstance(one, CardUse)]
+    slots = [one for one in found.room if isinstance(one, Slots)]
+    planned = [one for one in those if one.status and one.plan and one.plan.targets]
+    advice = planned[0].plan if len(planned) == 1 else None
     lines, no_plan = [], ""
     if len(those) == 1:
         lines += [Line(f"{_title(those[0])} {_admitted(those[0])}.", number=_number(those[0]))]
         lines += [Line(words) for words in _reasons(those[0])]
     elif those:
-        now = sum(one.fits and not one.needs_moves for one in those)
+        now = sum(bool(one.status) for one in those) - len(planned)
         words = f"{len(those)} gangs or pods wait for cards: {now} fit now, {len(planned)} after "
         words += f"moves, {len(those) - now - len(planned)} do not; each is asked alone."
         rows = [(_title(one), _admitted(one)) for one in those]
@@ -46,25 +48,25 @@ def gpus_answer(found: GpuAnswer) -> Answer:
     elif planned:
         no_plan = "several gangs fit after moves: choose one with --gang"
     else:
-        fits = all(one.fits for one in those)
-        no_plan = "there is no plan of moves: " + ("none are needed" if fits else "none help")
-    lines += [Line(_use(one), number=f"{one.free} of {one.total} free") for one in found.cards]
-    if found.slots:
-        rows = [(_size(one), _slots(one)) for one in found.slots]
+        no_plan = "there is no plan of moves: "
+        no_plan += "none are needed" if found.status else "none help"
+    lines += [Line(_use(one), number=f"{one.free} of {one.total} free") for one in cards]
+    if slots:
+        rows = [(_size(one), _slots(one)) for one in slots]
         lines.append(Line("size", rows=rows, title="Room for pods of one size"))
     if not those:
         lines.append(Line("no pod that waits asks for cards"))
     domains = those[0].domains if len(those) == 1 and those[0].topology else {}
-    return Answer(
+    return Shown(
         state, f"Cards of {state.name.rpartition('/')[2]}",
         "Where cards are free, how many pods of some sizes fit, and the fewest moves that admit "
         "the gangs that wait: all pods of one, or none.",
-        tuple(lines), all(one.fits for one in those), advice, no_plan,
+        tuple(lines), found.status, advice, no_plan,
         parts=tuple(_parts(found, domains, those[0].topology if domains else "")),
     )  # fmt: skip
 
 
-def _title(one: Admission) -> str:
+def _title(one: Answer) -> str:
     """A gang by name, with its pods and cards."""
     of = cards_together(one.state.pods[n] for n in one.pods)
     cards = " and ".join(_number_of(name, number) for name, number in of.items())
@@ -80,51 +82,52 @@ def _number_of(resource: str, number: int) -> str:
     return plural(number, "card")
 
 
-def _number(one: Admission) -> str:
-    if not one.fits:
+def _number(one: Answer) -> str:
+    if not one.status:
         return "no room"
-    return plural(len(one.advice.targets), "move") if one.advice else ""
+    return plural(one.plan.moves.value, "move") if one.plan else ""
 
 
-def _admitted(one: Admission) -> str:
+def _admitted(one: Answer) -> str:
     """Whether a gang fits, and what is proved of it."""
     where = f" in {one.topology} {one.domain}" * bool(one.domain)
-    if one.fits and one.advice is not None:
-        advice = one.advice
+    if one.status and one.plan is not None:
+        advice = one.plan
         if not advice.targets:
             return f"fits now{where}, while nothing moves"
         best = f"; no other {one.topology} needs fewer" * _best_domain(one)
         return (
             f"fits{where} after {plural(len(advice.targets), 'move')} {sure_of_moves(advice)}{best}"
         )
-    if one.advice is not None:
-        moves = plural(len(one.advice.targets), "move")
+    if one.plan is not None:
+        moves = plural(one.plan.moves.value, "move")
         return f"would fit{where} after {moves}, but no order of them was found"
     among = f" in any {one.topology}" * bool(one.topology)
     if one.impossible:
         return f"does not fit: no moves admit it{among}, {one.impossible} (proved)"
-    if one.unmodelled:
-        return f"is in no plan, for what is not modelled: {some(one.unmodelled)}"
+    if one.why_not:
+        words = [*dict.fromkeys(each for why in one.why_not.values() for each in why)]
+        return f"is in no plan, for what is not modelled: {some(words)}"
     return f"does not fit now; no moves were found that admit it{among}, nor a proof of none"
 
 
-def _best_domain(one: Admission) -> bool:
+def _best_domain(one: Answer) -> bool:
     """Whether it is proved that no other domain needs fewer moves."""
-    advice = one.advice
+    advice = one.plan
     return bool(one.topology) and advice is not None and (
-        len(advice.targets) <= advice.moves_lower_bound_pinned
+        len(advice.targets) <= advice.moves.pinned
     )  # fmt: skip
 
 
-def _reasons(one: Admission) -> Iterator[str]:
+def _reasons(one: Answer) -> Iterator[str]:
     """Why nodes refuse the first pod of a gang that does not fit, and which pods may not move."""
-    if one.fits:
+    if one.status:
         return
-    why = refusals_in(one.state, {}, one.pods[0])
+    [why] = why_refused(Scheduler(one.state), one.pods[:1]).values()
     refused = [f"{number} {words}" for words, number in why.items() if PARTS not in words]
     if refused:
         yield f"nodes refuse its first pod: {', '.join(refused)}"
-    first = sorted(one.pins.items(), key=lambda pin: -pin[1])[:PINS]
+    first = Counter(each for why in one.pinned.values() for each in why).most_common(PINS)
     for (kind, words), number in first:
         cure = f" (--release {quoted(kind)} lets them move, if you know that they can)"
         yield f"{plural(number, 'pod')} stay: {words}{cure * (kind in RELEASED)}"
@@ -148,18 +151,17 @@ def _slots(one: Slots) -> str:
     """How many pods of a size fit."""
     if one.most == one.now:
         return f"{one.now} fit now, and no moves make room for more (proved)"
-    sure = "no more" if one.after == one.most_after else f"at most {one.most_after}"
-    text = f"{one.now} fit now, {one.after} after {plural(one.moves, 'move')} ({sure}, proved)"
-    return text + f", at most {one.most} after any" * (one.most > one.most_after)
+    after = one.after
+    sure = "no more" if after.value == after.bound else f"at most {after.bound}"
+    text = f"{one.now} fit now, {after.value} after {plural(one.moves, 'move')} ({sure}, proved)"
+    return text + f", at most {one.most} after any" * bool(one.most > after.bound)
 
 
-def _parts(
-    found: GpuAnswer, domains: Mapping[str, int | None], topology: str
-) -> Iterator[PagePart]:
+def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:
     """Tables of a page: pieces of room, domains, and where the pods of a gang go."""
     rows = [
-        (one.resource, f"{free} free", nodes) for one in found.cards
-        for free, nodes in sorted(one.pieces.items(), reverse=True)
+        (one.resource, f"{free} free", nodes) for one in found.room
+        if isinstance(one, CardUse) for free, nodes in sorted(one.pieces.items(), reverse=True)
     ]  # fmt: skip
     yield rows_part("Where cards are free", ("resource", "cards on a node", "number"), rows)
     if domains:
@@ -168,7 +170,7 @@ def _parts(
             for name, least in domains.items()
         ]
         yield rows_part(f"By {topology}", (topology, "proved"), known, folded=len(known) > 20)
-    for one in found.admissions:
-        if one.fits and one.advice is not None:
-            on = Counter(one.advice.arrivals.values()).most_common()
+    for one in found.steps:
+        if one.status and one.plan is not None:
+            on = Counter(one.plan.arrivals.values()).most_common()
             yield rows_part(f"Nodes of {one.name}", ("node", "pods"), on, folded=len(on) > 20)

@@ -1,11 +1,11 @@
-"""Whether workloads can grow: places for the pods that autoscalers and updates may add, while
-nothing else moves.
+"""Whether nodes can be lost and workloads grow: places for the pods that lost nodes leave, and for
+those that autoscalers and updates may add, while nothing else moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from ...instances.problem.option_types import validate_options
@@ -21,10 +21,11 @@ from ..state.state import (
     limitless,
     workload,
 )
+from .answer import Answer, Proved
 from .costs import unpriced
+from .losses import losses, settled, without
 from .pending import admitted, can_arrive, vouched
-from .plan import SECONDS, require_kinds
-from .safety import Loss, settled, without
+from .plan import SECONDS
 from .solve_budget import Say, SolveBudget
 
 TOGETHER = "all HPAs at once"
@@ -32,58 +33,75 @@ _HASH = "pod-template-hash"
 _OWN_LABELS = {"apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"}
 
 
-@dataclass(frozen=True)
-class Peaks:
-    """What is known of the pods that autoscalers and updates may add.
-
-    Attributes
-    ----------
-    state : the state with all of them pending, and no others.
-    found : for each autoscaler, for all of them together, and for the update of each Deployment.
-    not_judged : of the others, why nothing is said of them.
-    """
-
-    state: ClusterState
-    found: tuple[Loss, ...]
-    not_judged: Mapping[Growth, str]
-
-
 @validate_options
-def peaks(
+def safe(
+    state: ClusterState,
+    *,
+    by: Sequence[str] = (),
+    time_limit: float | None = SECONDS,
+    released: Collection[str] = (),
+    say: Say = lambda words: None,
+) -> Answer:
+    """Whether any one node, or all with one value of a label, can be lost, and workloads can grow.
+
+    Parameters
+    ----------
+    by : labels; the zone where nodes have one when none is given.
+    released : kinds of `answer.RELEASED` that do not keep a pod from being placed again.
+
+    Returns
+    -------
+    Answer
+        A step for each case: of its `pods`, `arrivals` have a place.
+
+    Raises
+    ------
+    InvalidOption
+        No node has a label, or a kind to release is none.
+    """
+    if state.growths and time_limit is not None:
+        time_limit /= 2
+    cases = losses(state, by=by, time_limit=time_limit, released=released, say=say)
+    cases += growths(state, time_limit=time_limit, released=released, say=say)
+    sure = all(case.status for case in cases)
+    return Answer(state=state, kind="safe", steps=tuple(cases), status=sure)
+
+
+def growths(
     state: ClusterState,
     *,
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     say: Say = lambda words: None,
-) -> Peaks:
+) -> list[Answer]:
     """Whether the pods that autoscalers add up to their maximum, each and all together, and those
     of one Deployment's surge have places while nothing else moves.
 
     A new pod is like those of its workload that run. Those that are pending now are among the new
-    ones; pending pods of others are left out.
+    ones; pending pods of others are left out. A case that is not judged has the `reason`.
 
     Parameters
     ----------
-    released : kinds of `to_packing.RELEASED` that do not keep a pod from being placed.
+    released : kinds of `answer.RELEASED` that do not keep a pod from being placed.
     """
-    require_kinds(released)
     work = SolveBudget(time_limit, say)
-    found = _grown(without(unpriced(state), ()))
-    state, losses = vouched(found.state, released), list(found.found)
-    scheduler, names = Scheduler(state), [node.name for node in state.nodes]
-    order = {n: place for place, n in enumerate(can_arrive(state))}
-    for place, loss in enumerate(losses):
-        pods = sorted(order.keys() & loss.pods, key=order.__getitem__)
-        arrivals = admitted(scheduler, pods, names)
-        for n in arrivals:
-            scheduler.evict(n)
-        losses[place] = replace(loss, arrivals=arrivals)
-    losses = settled(state, losses, work, lambda loss: alone(state, loss))
-    return Peaks(state, tuple(losses), found.not_judged)
+    cases, unjudged = _grown(without(unpriced(state), ()), released)
+    if cases:
+        scheduler, names = Scheduler(state := cases[0].state), [node.name for node in state.nodes]
+        order = {n: place for place, n in enumerate(can_arrive(state))}
+        for place, case in enumerate(cases):
+            pods = sorted(order.keys() & case.pods, key=order.__getitem__)
+            arrivals = admitted(scheduler, pods, names)
+            for n in arrivals:
+                scheduler.evict(n)
+            cases[place] = replace(case, arrivals=arrivals)
+    return settled(cases, work, alone) + unjudged
 
 
-def _grown(state: ClusterState) -> Peaks:
-    """The state with the pods that may be added, of which nothing is known yet."""
+def _grown(state: ClusterState, released: Collection[str]) -> tuple[list[Answer], list[Answer]]:
+    """The cases, of the state with all pods that may be added, of which nothing is known yet; and
+    those of which nothing is said.
+    """
     running: dict[tuple[str, tuple[str, str]], list[Pod]] = {}
     for pod in state.pods:
         if pod.role in (Role.MOVABLE, Role.FIXED):
@@ -91,31 +109,35 @@ def _grown(state: ClusterState) -> Peaks:
                 running.setdefault((pod.namespace, owner), []).append(pod)
     taken = sum(pod.placed and pod.role is not Role.LEAVING for pod in state.pods)
     room = max(0, sum(node.allocatable.get("pods", 0) for node in state.nodes) - taken)
-    pods, losses, not_judged = list(state.pods), list[Loss](), dict[Growth, str]()
-    highest: dict[object, Loss] = {}  # of several autoscalers of one workload
+    pods, cases, unjudged = list(state.pods), list[Answer](), list[Answer]()
+    highest: dict[object, Answer] = {}  # of several autoscalers of one workload
     for growth in state.growths:
         key = growth.namespace, growth.workload
         now = running.get(key, [])
         further = [_further(pod, growth) for pod in now]
+        case = Answer(state=state, kind=growth.kind, name=growth.title, status=None)
         if growth.most and (not now or any(pod != further[0] for pod in further)):
             why = f"the pods of {growth.workload[1]} differ" if now else "no pod of it runs"
-            not_judged[growth] = why
+            unjudged.append(replace(case, reason=why))
             continue
         asked, begin = max(0, growth.most - len(now)), len(pods)
         listed = min(asked, room + 1)  # one too many cannot be placed, nor can more
         pods += [replace(further[0], name=f"{growth.name}-more-{k + 1}") for k in range(listed)]
-        numbers = tuple(range(begin, len(pods)))
-        most, more = min(asked, room), asked - listed
-        losses.append(loss := Loss(growth.kind, growth.title, (), numbers, {}, most, more=more))
+        case = replace(case, pods=tuple(range(begin, len(pods))), more=asked - listed,
+                       fits=Proved(0, min(asked, room)))  # fmt: skip
+        cases.append(case)
         if growth.kind == AUTOSCALER:
-            highest[key] = max(loss, highest.get(key, loss), key=lambda one: len(one.pods))
+            highest[key] = max(case, highest.get(key, case), key=lambda one: len(one.pods))
     if len(highest) > 1:
-        numbers = tuple(chain.from_iterable(loss.pods for loss in highest.values()))
-        more = sum(loss.more for loss in highest.values())
-        most = min(len(numbers) + more, room)
-        losses.append(Loss(AUTOSCALER, TOGETHER, (), numbers, {}, most, more=more))
-    losses.sort(key=lambda loss: (loss.kind != AUTOSCALER, -len(loss.pods) - loss.more))
-    return Peaks(replace(state, pods=tuple(pods)), tuple(losses), not_judged)
+        numbers = tuple(chain.from_iterable(case.pods for case in highest.values()))
+        more = sum(case.more for case in highest.values())
+        most = Proved(0, min(len(numbers) + more, room))
+        cases.append(
+            Answer(state=state, kind=AUTOSCALER, name=TOGETHER, pods=numbers, fits=most, more=more)
+        )
+    cases.sort(key=lambda case: (case.kind != AUTOSCALER, -len(case.pods) - case.more))
+    state = vouched(replace(state, pods=tuple(pods)), released)
+    return [replace(case, state=state) for case in cases], unjudged
 
 
 def _further(pod: Pod, growth: Growth) -> Pod:
@@ -149,11 +171,11 @@ def _further(pod: Pod, growth: Growth) -> Pod:
     )  # fmt: skip
 
 
-def alone(state: ClusterState, loss: Loss) -> ClusterState:
+def alone(case: Answer) -> ClusterState:
     """The state where only the further pods of one case are pending."""
-    own = set(loss.pods)
+    own = set(case.pods)
     pods = (
         replace(pod, role=Role.FINISHED) if pod.role is Role.PENDING and n not in own else pod
-        for n, pod in enumerate(state.pods)
+        for n, pod in enumerate(case.state.pods)
     )
-    return replace(state, pods=tuple(pods))
+    return replace(case.state, pods=tuple(pods))

@@ -4,10 +4,8 @@ a proof that no moves do.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance
 from ..state.state import (
@@ -22,11 +20,12 @@ from ..state.state import (
     Role,
     change_pods,
 )
-from .assembly import Reason, Translation
+from .answer import Answer, Question, Reason
+from .assembly import Translation
 from .optimum import Found, fewest_moves, room_needed
 from .pending import vouched
 from .placing import with_waiting
-from .plan import Advice, fewest, plan_advice, plans_of
+from .plan import fewest, plan_answer, plans_of
 from .solve_budget import SolveBudget
 from .to_packing import translate
 
@@ -36,70 +35,6 @@ admits it, and where all of it is to be.
 """
 
 
-@dataclass(frozen=True)
-class Admission:
-    """What is known of room for all pods of a gang.
-
-    Attributes
-    ----------
-    name : of the gang, or of a pod alone.
-    state : that is asked: without other pending pods, in the best domain.
-    pods : places of its pods there.
-    topology, domain : the label of which its nodes have one value, and the best value; "" for none.
-    advice : the moves after which all of it has nodes (none where it fits now); None where none
-        were found.
-    impossible : "" or how surely no moves admit it.
-    domains : by value of the label a proved bound on the moves; None where no moves do.
-    unmodelled : constraints of its pods that keep them out of any plan, in words.
-    pins : by reason (its kind and words) how many running pods stay, where no plan was found.
-    """
-
-    name: str
-    state: ClusterState
-    pods: tuple[int, ...]
-    topology: str
-    domain: str
-    advice: Advice | None
-    impossible: str
-    domains: Mapping[str, int | None]
-    unmodelled: tuple[str, ...] = ()
-    pins: Mapping[Reason, int] = field(default_factory=dict)
-
-    @property
-    def fits(self) -> bool:
-        """Whether all of it has nodes, now or after moves in an order."""
-        advice = self.advice
-        return advice is not None and not advice.order.stuck and not advice.waiting
-
-    @property
-    def needs_moves(self) -> bool:
-        """Whether it fits after moves."""
-        return self.fits and self.advice is not None and bool(self.advice.targets)
-
-    def document(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        advice, titles = self.advice, [pod.title for pod in self.state.pods]
-        return {
-            "name": self.name,
-            "pods": [titles[n] for n in self.pods],
-            "topology": self.topology,
-            "domain": self.domain,
-            "fits": self.fits,
-            "moves": len(advice.targets) if advice and self.fits else None,
-            "fewest_moves": None if advice is None else advice.moves_lower_bound,
-            "fewest_moves_while_pinned_stay":
-                None if advice is None else advice.moves_lower_bound_pinned,
-            "impossible": self.impossible,
-            "not_modelled": list(self.unmodelled),
-            "pinned": {words: number for (_, words), number in self.pins.items()},
-            "domains": {
-                name: {"fewest_moves": bound, "impossible": bound is None}
-                for name, bound in self.domains.items()
-            },
-            "plan": None if advice is None else advice.document(),
-        }  # fmt: skip
-
-
 def admit(
     state: ClusterState,
     name: str,
@@ -107,8 +42,15 @@ def admit(
     topology: str,
     released: Collection[str],
     work: SolveBudget,
-) -> Admission:
-    """The fewest moves after which all pods of a gang have nodes, of all domains of a topology."""
+) -> Answer:
+    """The fewest moves after which all pods of a gang have nodes, of all domains of a topology.
+
+    Returns
+    -------
+    Answer
+        Of the best domain, without other pending pods, with the moves as its `plan` (none where it
+        fits now); `why_not` has what keeps its pods out of any plan.
+    """
     wanted = set(pods)
     kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
     numbers = tuple(place for place, n in enumerate(kept) if n in wanted)
@@ -134,8 +76,11 @@ def admit(
             best is None or (one.found.value or 0) < (best.found.value or 0)
         ):
             best = one
-    bounds = {one.value: one.bound for one in tries}
-    unmodelled = tuple(dict.fromkeys(words for one in tries for words in one.unplaced))
+    unmodelled = {n: words for one in tries for n, words in one.unplaced.items()}
+    known = Answer(
+        state=asked, kind="gang", name=name, pods=numbers, topology=topology, status=False,
+        domains={one.value: one.bound for one in tries}, why_not=unmodelled,
+    )  # fmt: skip
     if best is None:
         impossible = ""
         if all(one.bound is None for one in tries):
@@ -143,19 +88,15 @@ def admit(
         elif not unmodelled and all(one.pinned is None for one in tries):
             impossible = f"while the pinned {state.workload_noun}s stay"
         stay = {n: why for one in tries for n, why in one.pinned_pods.items()}
-        pins = Counter(reason for why in stay.values() for reason in why)
-        return Admission(
-            name, asked, numbers, topology, "", None, impossible, bounds, unmodelled, pins
-        )  # fmt: skip
-    least = min(bound for bound in bounds.values() if bound is not None)
+        return replace(known, impossible=impossible, pinned=stay)
+    least = min(one.bound for one in tries if one.bound is not None)
     pinned = min(one.pinned for one in tries if one.pinned is not None)
-    advice = plan_advice(
-        best.state, released, replace(best.found, bound=pinned), work, pending=True, together=True,
-        moves_lower_bound=least, dropped=best.dropped,
+    plan = plan_answer(
+        Question(best.state, released, pending=True), replace(best.found, bound=pinned), work,
+        together=True, moves_bound=least, dropped=best.dropped,
     )  # fmt: skip
-    return Admission(
-        name, best.state, numbers, topology, best.value, advice, "", bounds, unmodelled
-    )
+    fits = not plan.order.stuck and not plan.waiting
+    return replace(known, state=best.state, domain=best.value, plan=plan, status=fits)
 
 
 class Attempt:
@@ -176,14 +117,14 @@ class Attempt:
         self.pinned: int | None = 0
         self.found: Found
         self.dropped: tuple[str, ...] = ()
-        self.unplaced: tuple[str, ...] = ()
+        self.unplaced: dict[int, tuple[str, ...]] = {}
         self.pinned_pods: Mapping[int, tuple[Reason, ...]] = {}
 
     def relax(
         self, released: Collection[str], work: SolveBudget, parts: float, quick: bool
     ) -> None:
         """The bound in any case."""
-        plan = translate(self.state, for_bound=True, ignored_pin_reasons=released, pending=True)
+        plan = translate(Question(self.state, released, pending=True), for_bound=True)
         self.dropped = plan.dropped
         words = f"a bound on the moves{f' in {self.value}' * bool(self.value)}"
         if (placed := all_placed(plan)) is None:
@@ -194,9 +135,10 @@ class Attempt:
 
     def search(self, released: Collection[str], work: SolveBudget, parts: float) -> None:
         """The fewest moves while the pinned pods stay."""
-        plans = plans_of(self.state, released, pending=True)
+        plans = plans_of(Question(self.state, released, pending=True))
         self.pinned_pods = plans[0].pinned
-        self.unplaced = tuple(words for why in plans[0].unplaced.values() for _, words in why)
+        self.unplaced = {n: tuple(words for _, words in why)
+                         for n, why in plans[0].unplaced.items()}  # fmt: skip
         placed = [one for one in map(all_placed, plans) if one is not None]
         words = f"the fewest moves{f' in {self.value}' * bool(self.value)}"
         found = [work.find(words, parts, fewest_moves, plan, None) for plan in placed]

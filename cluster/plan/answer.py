@@ -1,0 +1,289 @@
+"""The one question about a cluster, which pods go on which nodes under which rules, and its answer:
+numbers with what is proved of them, a witness, and why no more can be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...analysis.frontier import PricePoint
+from ...instances.problem.errors import InvalidOption
+from ..judge.order import Ordered
+from ..judge.scheduler_filters import Move
+from ..state.state import ClusterState, Role
+
+RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
+"""Kinds of reasons that a user may vouch for, so that they pin no pod."""
+
+Reason = tuple[str, str]
+"""The kind of a reason why a pod is pinned, and its words."""
+
+
+_NO_MOVES = Ordered((), {})
+
+
+def require_kinds(released: Collection[str]) -> None:
+    """Raise InvalidOption for the first kind that cannot be released."""
+    for kind in released:
+        if kind not in RELEASED:
+            raise InvalidOption(
+                f"release is {kind!r}; expected one of {', '.join(RELEASED)}: reasons that hold "
+                "pods in place, and that you have checked"
+            )
+
+
+@dataclass(frozen=True)
+class Question:
+    """Put pods of a state on its nodes, so that what runs breaks no rule.
+
+    Attributes
+    ----------
+    state : nodes, pods, and the rules between them.
+    released : kinds of `RELEASED` that pin no pod.
+    pending : whether pending pods are placed too, each on a node or on a server where it waits,
+        which costs more than all nodes together.
+    emptied : names of nodes that take no pod any more, and keep only those that must stay.
+    nodes_stay : whether no node is let go, after which no spread would count it.
+    new_nodes : nodes that a spread counts only if they are bought.
+    repair : whether the rules that what runs now breaks are kept too; otherwise their pods stay,
+        and nothing makes them worse.
+
+    Raises
+    ------
+    InvalidOption
+        A kind to release that is none.
+    """
+
+    state: ClusterState
+    released: Collection[str] = ()
+    pending: bool = False
+    emptied: Collection[str] = ()
+    nodes_stay: bool = False
+    new_nodes: Collection[str] = ()
+    repair: bool = False
+
+    def __post_init__(self) -> None:
+        require_kinds(self.released)
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A number of an answer, and what is proved of others.
+
+    Attributes
+    ----------
+    value : what the answer has.
+    bound : no answer of any kind is better; 0 where nothing is known.
+    pinned : none is while the pinned pods stay.
+    """
+
+    value: Any = 0
+    bound: Any = 0
+    pinned: Any = 0
+
+
+@dataclass(frozen=True)
+class CardUse:
+    """The cards of one resource.
+
+    Attributes
+    ----------
+    total, used : on all nodes, and of pods on them.
+    pieces : of nodes that take pods, by free cards on one how many there are.
+    closed : free cards on nodes that take none.
+    """
+
+    resource: str
+    total: int
+    used: int
+    pieces: Mapping[int, int]
+    closed: int
+
+    @property
+    def free(self) -> int:
+        """Free cards on nodes that take pods."""
+        return sum(cards * nodes for cards, nodes in self.pieces.items())
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Room for pods of one size.
+
+    Attributes
+    ----------
+    requests : of such a pod.
+    now : as many fit together while nothing moves; no more do.
+    moves : that may be made.
+    after : as many fit after so many moves at most, and no more than `bound` do.
+    most : no more fit whatever moves.
+    """
+
+    requests: Mapping[str, int]
+    now: int
+    moves: int
+    after: Proved
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is known of a question; pods are numbers of their places in the state.
+
+    Attributes
+    ----------
+    state : what was asked of, with what the question changed in it.
+    kind, name : which question, or case of one ("node", a label, an autoscaler), and of what.
+    status : whether what was asked can be had, by this answer; None where it is not known.
+    impossible : "" or how surely it cannot.
+    pods, hosts : that the question is about: those to place, or on the nodes that are emptied or
+        lost; names of these nodes.
+    nodes, in_use : workers that hold everything after the plan; names of those that hold something
+        now, besides what belongs to every node.
+    cost, cost_now : what nodes in use cost after the plan, or those to buy; what all that run cost
+        now. None without prices.
+    moves, disruption, total : pods that move, the price of a move, and money and moves as one sum.
+    waits, waiting : pending pods without a place.
+    fits : pods that fit while nothing moves; here no answer has more than `bound`.
+    freed, idle, reserved : nodes that the plan empties; that hold nothing but pods of their own;
+        on which nothing else may come before the pods that they are for.
+    targets, arrivals : new node of every pod that moves; node of each pod without one, in an order
+        in which filters pass.
+    order : the moves in waves.
+    left_pending : by scoring of the default scheduler: pods that stay pending if it places the
+        evicted ones itself.
+    bought : nodes to buy, by type; or so many more, like one, that are enough.
+    reason : why no fewer nodes can do, or why a case is not judged, in words.
+    why_not : of a pod that stays or has no place, why.
+    open_to, refused : of a pod on a node that is emptied, the nodes that would take it now; of a
+        pod without a node, how many nodes refuse it for which reason.
+    pinned : pods that stay in the plan, and why.
+    dropped, broken, repaired, left_broken : rules that the bound does not know; that are broken
+        now; of these those that the plan repairs, and those that stay broken.
+    pins : what each reason that holds pods in place costs (`dearest_pins`); None where not asked.
+    frontier : the fewest moves by nodes in use, or by money.
+    topology, domain, domains : the label of which the nodes of a gang have one value, the best
+        one, and by value a proved bound on the moves; None where no moves admit the gang there.
+    plan : the moves that lead there, where they are no part of the answer itself.
+    steps : answers of which this one is made: nodes one after the other, losses, gangs, new nodes.
+    room : cards of each resource, and room for pods of some sizes.
+    unasked : names of gangs that were not asked about.
+    more : pods besides, for which no node has a number left.
+    cut, interrupted : what was cut short, in words: by the time limit, or by an interrupt.
+    """
+
+    state: ClusterState
+    kind: str = "nodes"
+    name: str = ""
+    status: bool | None = True
+    impossible: str = ""
+    pods: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
+    nodes: Proved = Proved()
+    in_use: tuple[str, ...] = ()
+    cost: Proved | None = None
+    cost_now: Fraction | None = None
+    moves: Proved = Proved()
+    disruption: Fraction | None = None
+    total: Proved | None = None
+    waits: Proved = Proved()
+    waiting: tuple[int, ...] = ()
+    fits: Proved = Proved()
+    freed: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
+    targets: Mapping[int, str] = field(default_factory=dict)
+    arrivals: Mapping[int, str] = field(default_factory=dict)
+    order: Ordered = _NO_MOVES
+    left_pending: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bought: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    why_not: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    open_to: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    refused: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    pinned: Mapping[int, tuple[Reason, ...]] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    left_broken: tuple[str, ...] = ()
+    pins: tuple[Mapping[str, Any], ...] | None = None
+    frontier: tuple[PricePoint, ...] = ()
+    topology: str = ""
+    domain: str = ""
+    domains: Mapping[str, int | None] = field(default_factory=dict)
+    plan: Answer | None = None
+    steps: tuple[Answer, ...] = ()
+    room: tuple[CardUse | Slots, ...] = ()
+    unasked: tuple[str, ...] = ()
+    more: int = 0
+    cut: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def proved(self) -> bool:
+        """Whether no plan of any kind that leaves as few pods waiting uses fewer nodes, or costs
+        less.
+        """
+        least = self.nodes if self.cost is None else self.cost
+        return bool(least.value == least.bound)
+
+    @property
+    def waste(self) -> float:
+        """The share of the nodes in use that can go."""
+        return 1 - self.nodes.value / len(self.in_use) if self.in_use else 0.0
+
+    def document(self) -> dict[str, Any]:
+        """As plain JSON values, by the names of the fields, without those that are empty."""
+        titles = [pod.title for pod in self.state.pods]
+        pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {
+            name: _plain(value, titles if name in _OF_PODS else [])
+            for name, value in pairs
+            if name == "status" or value not in ("", (), {}, None)
+        }
+
+
+_OF_PODS = {
+    "pods", "waiting", "targets", "arrivals", "order", "left_pending", "why_not", "open_to",
+    "refused", "pinned",
+}  # fmt: skip
+"""Fields in which a pod is a number, which a document has by its title."""
+
+
+def _plain(value: Any, titles: list[str]) -> Any:
+    """A value of an answer as JSON."""
+    if isinstance(value, Answer):
+        return value.document()
+    if isinstance(value, ClusterState):
+        return _state(value)
+    if isinstance(value, Move):
+        return {"pod": titles[value.pod], "to": value.node, "temporary": value.temporary}
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name), titles) for each in fields(value)}
+    if isinstance(value, Mapping):
+        names = {key: titles[key] if titles and isinstance(key, int) else str(key) for key in value}
+        return {names[key]: _plain(each, titles) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        of_pods = titles and all(type(each) is int for each in value)
+        return [titles[each] if of_pods else _plain(each, titles) for each in value]
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _state(state: ClusterState) -> dict[str, Any]:
+    """What a document says of the state."""
+    pods = state.pods
+    soft = {pod.title: list(pod.soft) for pod in pods if pod.placed and pod.soft}
+    return {
+        "name": state.name,
+        "platform": state.platform,
+        "warnings": _plain(state.warnings, []),
+        "assumptions": _plain(state.assumptions, []),
+        "counted_as": state.counted or "requests",
+        "usage": {name: dict(each) for name, each in state.usage.items()},
+        "pods": {role.value: sum(pod.role is role for pod in pods) for role in Role},
+        "fixed": {pod.title: pod.reason for pod in pods if pod.role is Role.FIXED},
+        "soft": soft,
+        "not_read": dict(state.ignored),
+    }

@@ -1,0 +1,117 @@
+"""Whether pods that run nowhere fit: now, after moves, or with new nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ...instances.problem.errors import InvalidInstance
+from ..judge.scheduler_filters import Scheduler
+from ..state.node_types import NodeType
+from ..state.state import ClusterState, Role
+from .answer import Answer, Proved, Question, require_kinds
+from .buy import buy, nowhere
+from .costs import unpriced
+from .optimum import cost_needed, fewest_moves, least_cost, moves_needed
+from .pending import most_that_fit, vouched, why_refused
+from .placing import as_it_is, with_waiting
+from .plan import SECONDS, fewest, plan_answer, plans_of
+from .solve_budget import Say, SolveBudget
+from .to_packing import translate
+
+
+def fit(
+    state: ClusterState,
+    *,
+    types: Sequence[NodeType] = (),
+    released: Collection[str] = (),
+    time_limit: float | None = SECONDS,
+    say: Say = lambda words: None,
+) -> Answer:
+    """Whether all pending pods fit together: now, after the fewest moves, or with new nodes.
+
+    Parameters
+    ----------
+    types : what new nodes can be.
+    released : kinds of `to_packing.RELEASED` for which no pod is pinned, and none waits.
+    time_limit, say : as `advise` has them; so is Ctrl-C.
+
+    Raises
+    ------
+    InvalidInstance
+        No pod is pending.
+    """
+    # 1. what fits now
+    require_kinds(released)
+    work, state = SolveBudget(time_limit, say), unpriced(vouched(state, released))
+    pods = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)
+    if not pods:
+        raise InvalidInstance(
+            state.name, f"without a pending {state.workload_noun}", "at least one",
+            "Give new ones by --add or --shape",
+        )  # fmt: skip
+    most = sum(state.pods[n].schedulable for n in pods)  # the scheduler looks for no other's node
+    none: tuple[dict[int, str], int] = ({}, len(pods))
+    now, upper = work.part("what fits now", lambda: most_that_fit(state, work.share(5)), none)
+    known = Answer(state=state, kind="fit", pods=pods, arrivals=now, fits=Proved(len(now), upper))
+    if len(now) == most:
+        return _told(known, None, most)
+    # 2. after the fewest moves
+    plan, most = _after_moves(Question(state, released, pending=True), most, work)
+    if plan is not None and len(pods) - len(plan.waiting) <= len(now):
+        plan = None
+    # 3. with new nodes
+    if types and not work.interrupted:
+        seconds = work.whole.time_slice()
+        bought = buy(state, types, released=released, time_limit=seconds, say=say)
+        known = replace(known, steps=(bought,))
+    return _told(known, plan, most)
+
+
+def _told(known: Answer, plan: Answer | None, most: int) -> Answer:
+    """The answer with its plan, where no moves make room for more pods than `most`: whether all
+    have a node is not known where the filters do not decide some of their constraints, or the
+    search ended.
+    """
+    number, now = len(known.pods), known.fits.value
+    kept = known.arrivals if plan is None else plan.arrivals
+    waiting = tuple(n for n in known.pods if n not in kept)
+    status: bool | None = now == number or (plan is not None and not plan.waiting)
+    if not status and not (now == known.fits.bound or most < number):
+        status = None
+    where = known.state.where | dict({} if plan is None else plan.targets) | dict(kept)
+    scheduler = Scheduler(known.state, where)
+    return replace(
+        known, plan=plan, waiting=waiting, waits=Proved(len(waiting), number - most),
+        status=status, refused=why_refused(scheduler, waiting),
+    )  # fmt: skip
+
+
+def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answer | None, int]:
+    """The fewest moves after which as many as can be of so many pods have a node, and the most that
+    any moves make room for.
+    """
+    relaxed = translate(question, for_bound=True)
+    lower = work.bound("a bound on what fits after moves", 6, cost_needed, relaxed)
+    wait = least = relaxed.costs.split(lower)[0]
+    plans = plans_of(question)
+    for attempt in range(2):
+        if attempt:  # not so many: how many then?
+            words = "the most that fit after moves"
+            most = [work.find(words, 3, least_cost, plan, as_it_is(plan)) for plan in plans]
+            numbers = [one.plan.costs.split(one.value)[0] for one in most if one.value is not None]
+            wait = min(numbers, default=pods)
+        fixed = [with_waiting(plan, max(wait, nowhere(plan))) for plan in plans]
+        share = 3 if attempt else 1.3  # the first settles most
+        best = fewest(
+            work.find("the fewest moves", share, fewest_moves, plan, None) for plan in fixed
+        )
+        if best is not None:
+            break
+    else:
+        return None, pods - least
+    free = with_waiting(relaxed, best.plan.waiting_servers)
+    bound = work.bound("a bound on the moves", 1, moves_needed, free, None)
+    plan = plan_answer(question, best, work, moves_bound=bound)
+    # nodes that the moves happen to empty are no aim of it
+    return (None if plan.order.stuck else replace(plan, freed=())), pods - least

@@ -1,0 +1,19 @@
+"""The words of an answer by its question."""
+
+from __future__ import annotations
+
+from ..plan.answer import Answer
+from .gpus import gpus_answer
+from .resilience import drain_answer, repair_answer, rolling_answer, safe_answer
+from .rooms import buy_answer, fit_answer
+from .text_report import Shown, nodes_answer
+
+_WORDS = {
+    "nodes": nodes_answer, "drain": drain_answer, "roll": rolling_answer, "safe": safe_answer,
+    "fit": fit_answer, "buy": buy_answer, "repair": repair_answer, "gpus": gpus_answer,
+}  # fmt: skip
+
+
+def shown(answer: Answer) -> Shown:
+    """An answer as people read it, in a terminal and on a page."""
+    return _WORDS[answer.kind](answer)

@@ -197,8 +197,8 @@ def capacity(rows: Rows, nodes: int, seed: int) -> None:
     gap = float(bought.cost.value / bought.cost.bound - 1)
     rows.add(
         "buy", seed=seed, pods=10_000, types=20, waiting=len(bought.waiting),
-        cost=float(bought.cost.value), gap=gap, processor=time.process_time() - begin,
-        mark=gap <= 0.01,
+        cost=float(bought.cost.value), gap=gap, mark=gap <= 0.01,
+        processor=time.process_time() - begin,
     )  # fmt: skip
 
 

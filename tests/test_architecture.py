@@ -532,11 +532,11 @@ BUDGET = {
     "models": (5_367, 3_455),
     "verify": (4_646, 3_406),
     "baselines": (4_233, 2_281),
-    "cluster": (18_284, 13_030),
+    "cluster": (18_007, 12_816),
     "papers": (6_921, 5_192),
-    "cli": (4_200, 3_233),
-    "tests": (62_786, 50_144),
-    "benchmarks": (10_332, 8_095),
+    "cli": (4_183, 3_216),
+    "tests": (62_766, 50_130),
+    "benchmarks": (10_335, 8_098),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

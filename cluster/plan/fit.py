@@ -55,7 +55,7 @@ def fit(
     now, upper = work.part("what fits now", lambda: most_that_fit(state, work.share(5)), none)
     known = Answer(state=state, kind="fit", pods=pods, arrivals=now, fits=Proved(len(now), upper))
     if len(now) == most:
-        return _told(known, None, most)
+        return _with_status(known, None, most)
     # 2. after the fewest moves
     plan, most = _after_moves(Question(state, released, pending=True), most, work)
     if plan is not None and len(pods) - len(plan.waiting) <= len(now):
@@ -65,10 +65,10 @@ def fit(
         seconds = work.whole.time_slice()
         bought = buy(state, types, released=released, time_limit=seconds, say=say)
         known = replace(known, steps=(bought,))
-    return _told(known, plan, most)
+    return _with_status(known, plan, most)
 
 
-def _told(known: Answer, plan: Answer | None, most: int) -> Answer:
+def _with_status(known: Answer, plan: Answer | None, most: int) -> Answer:
     """The answer with its plan, where no moves make room for more pods than `most`: whether all
     have a node is not known where the filters do not decide some of their constraints, or the
     search ended.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from ..instances.problem.base import Solution
 from ..instances.problem.option_types import AtLeast, validate_options
 from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
 
-Point = TypeVar("Point", bound="PricePoint")
 Points = Annotated[int, AtLeast(2)]
 
 
@@ -27,6 +26,7 @@ class PricePoint:
     bound : proved: no answer within the limit is more efficient; None without a proof.
     reached : fairness of the answer found.
     status : of this point; `settled` works it out anew but where no answer keeps the limit.
+    answer : the answer found; not in documents.
     """
 
     limit: float | None
@@ -34,19 +34,20 @@ class PricePoint:
     bound: float | None
     reached: float | None
     status: Status = Status.UNKNOWN
+    answer: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
         cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]
-    ) -> Self:
+    ) -> PricePoint:
         """What a program's answer says, its efficiency and fairness measured again."""
         value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
-        return cls(limit, value, outcome.bound, reached, outcome.status)
+        return cls(limit, value, outcome.bound, reached, outcome.status, outcome.solution)
 
-    @property
-    def priced(self) -> PricePoint:
-        """The point without what a problem adds to it."""
-        return PricePoint(self.limit, self.value, self.bound, self.reached, self.status)
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        row = {name: getattr(self, name) for name in ("limit", "value", "bound", "reached")}
+        return row | {"status": self.status.value}
 
 
 @validate_options
@@ -73,7 +74,9 @@ class PriceFrontier:
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
-        content = asdict(self) | {"points": _plain(self.points), "stop": self.stop.value}
+        names = ("efficiency", "fairness", "note")
+        content: dict[str, Any] = {name: getattr(self, name) for name in names}
+        content |= {"points": _plain(self.points), "stop": self.stop.value}
         beside = [{"name": name, "points": _plain(points)} for name, points in self.beside]
         return content | {"beside": beside}
 
@@ -103,7 +106,7 @@ class PriceFrontier:
 
 
 def _plain(points: Sequence[PricePoint]) -> list[dict[str, Any]]:
-    return [asdict(point) | {"status": point.status.value} for point in points]
+    return [point.document() for point in points]
 
 
 class Programs:
@@ -167,10 +170,23 @@ class Programs:
                 start = start if outcome.solution is None else outcome.solution
             yield limit, outcome
 
+    def points(
+        self,
+        limits: Sequence[float],
+        method: Callable[..., Outcome],
+        measured: Callable[[Any], tuple[float, float]],
+        start: Solution | None = None,
+        *,
+        after: int = 0,
+    ) -> list[PricePoint]:
+        """The answers of `within` as points, measured again."""
+        answers = self.within(limits, method, start, after=after)
+        return [PricePoint.of(limit, outcome, measured) for limit, outcome in answers]
+
 
 def settled(
-    points: Sequence[Point], sense: Sense, agree: float = AGREE, unit: float = 1.0
-) -> tuple[Point, ...]:
+    points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0
+) -> tuple[PricePoint, ...]:
     """Give each point the best answer of the tighter ones and the best bound of the looser ones.
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
@@ -187,14 +203,15 @@ def settled(
         on what work, speed or energy is counted in), so that only the relative difference counts.
     """
     better = -1.0 if sense == "min" else 1.0
-    forward: list[Point] = []
+    forward: list[PricePoint] = []
     for point in points:
         best = forward[-1] if forward and point.status is not Status.INFEASIBLE else None
         known = None if best is None else best.value
         if known is not None and (point.value is None or better * (known - point.value) > 0):
-            point = replace(point, value=known, reached=forward[-1].reached)
+            tight = forward[-1]
+            point = replace(point, value=known, reached=tight.reached, answer=tight.answer)
         forward.append(point)
-    result: list[Point] = []
+    result: list[PricePoint] = []
     bound: float | None = None
     for point in reversed(forward):
         if point.bound is not None and (bound is None or better * (bound - point.bound) > 0):
@@ -204,7 +221,7 @@ def settled(
     return tuple(result[::-1])
 
 
-def _judged(point: Point, better: float, agree: float, unit: float) -> Point:
+def _judged(point: PricePoint, better: float, agree: float, unit: float) -> PricePoint:
     """The point with the status that its value and bound bear out."""
     if point.value is None:
         impossible = point.status is Status.INFEASIBLE

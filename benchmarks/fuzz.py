@@ -399,12 +399,12 @@ def admission(rng: np.random.Generator) -> Case:
     yield "most-jobs: both levels", same, (*found, served / jobs, value)
     for point in frontier(instance):
         least = max(
-            (value for value, _, pairs in every if pairs <= point.blocking_pairs), default=-math.inf
+            (value for value, _, pairs in every if pairs <= point.reached), default=-math.inf
         )
         yield (
             "frontier: most speed within so many pairs",
-            near(point.total_speed, least),
-            (point.blocking_pairs, point.total_speed, least),
+            near(point.value, least),
+            (point.reached, point.value, least),
         )
 
 

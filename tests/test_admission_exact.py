@@ -193,11 +193,11 @@ def test_the_frontier_equals_enumeration(seed: int) -> None:
     points = frontier(tiny(seed))
     assert all(point.status is Status.OPTIMAL for point in points)
     for point in points:
-        check(tiny(seed), point.assignment)
-        assert blocking_pairs(tiny(seed), point.assignment).count == point.blocking_pairs
-        assert total_speed(tiny(seed), point.assignment) == pytest.approx(point.total_speed)
-    assert [point.blocking_pairs for point in points] == [pairs for pairs, _ in expected]
-    assert [point.total_speed for point in points] == pytest.approx(
+        check(tiny(seed), point.answer)
+        assert blocking_pairs(tiny(seed), point.answer).count == point.reached
+        assert total_speed(tiny(seed), point.answer) == pytest.approx(point.value)
+    assert [point.reached for point in points] == [pairs for pairs, _ in expected]
+    assert [point.value for point in points] == pytest.approx(
         [best for _, best in expected], abs=1e-6
     )
 
@@ -207,8 +207,8 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
         machines=4, jobs=10, types=3, cores=6, threads=10, speed=10.0, rng=np.random.default_rng(3)
     )
     for point in frontier(instance, time_limit=0.5):
-        check(instance, point.assignment)
-        assert point.total_speed <= point.bound + SAME
+        check(instance, point.answer)
+        assert point.value <= point.bound + SAME
 
 
 @pytest.mark.parametrize("seed", SEEDS)

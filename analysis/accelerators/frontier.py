@@ -13,7 +13,7 @@ from ...solvers.accelerators.max_min import max_min
 from ...solvers.accelerators.programs import least_ratio
 from ...solvers.accelerators.totals import max_throughput
 from ...solvers.outcome import Clock, Outcome
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ..frontier import Points, PriceFrontier, Programs, settled
 
 NOTE = (
     "Each limit: the normalized throughput, over its weight, that every job has at least. The "
@@ -50,9 +50,5 @@ def price_frontiers(
         return mean_throughput(instance, shares), worst
 
     floors = np.linspace(top, 0, points).tolist()
-    found = [
-        PricePoint.of(floor, outcome, measured)
-        for floor, outcome in programs.within(floors, most, fair.solution)
-    ]
-    marks = settled(found, "max")
+    marks = settled(programs.points(floors, most, measured, fair.solution), "max")
     return (PriceFrontier("mean_throughput", "worst_throughput", marks, NOTE, programs.stopped),)

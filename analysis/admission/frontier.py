@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,35 +26,8 @@ LARGEST = 3_000
 CLOSE = 1e-8
 """Total speed and bound that differ relatively by no more than this are equal."""
 
-
-@dataclass(frozen=True, eq=False)
-class FrontierPoint(PricePoint):
-    """The most total speed with no more blocking pairs than a limit.
-
-    Attributes
-    ----------
-    assignment : the answer.
-    blocking_pairs : of the assignment found, counted by us.
-    total_speed : its total speed.
-    allowed : the number of pairs that was allowed; inf for the unconstrained optimum.
-    """
-
-    value: float
-    bound: float
-    reached: float
-    assignment: Assignment | None = None
-
-    @property
-    def blocking_pairs(self) -> int:  # noqa: D102
-        return int(self.reached)
-
-    @property
-    def total_speed(self) -> float:  # noqa: D102
-        return self.value
-
-    @property
-    def allowed(self) -> float:  # noqa: D102
-        return np.inf if self.limit is None else self.limit
+Counted = tuple[int, float, Assignment]
+"""Blocking pairs and total speed of an assignment."""
 
 
 @validate_options
@@ -65,7 +38,7 @@ def frontier(
     rng: np.random.Generator | None = None,
     engine: EngineName = "highs",
     report: Report | None = None,
-) -> list[FrontierPoint]:
+) -> list[PricePoint]:
     """The frontier of total speed against blocking pairs, fewest pairs first.
 
     From the optimum down: allow one pair fewer than the last answer has, and solve again
@@ -83,6 +56,12 @@ def frontier(
     engine : "highs" or "cp-sat".
     report : progress.
 
+    Returns
+    -------
+    list of PricePoint
+        `reached` are the blocking pairs of the `answer`, `value` is its total speed; the limit of
+        the optimum is None.
+
     Raises
     ------
     InvalidOption
@@ -96,10 +75,10 @@ def frontier(
             f"{instance.jobs} jobs x {instance.machines} VMs x {instance.types} core types are too "
             f"many for the exact frontier; expected a product of at most {LARGEST}"
         )
-    kept: list[FrontierPoint] = []
+    kept: list[PricePoint] = []
     for point in reversed(list(downwards(instance, clock, rng=rng, engine=engine))):
         # more pairs must bring speed
-        if not kept or point.total_speed > kept[-1].total_speed * (1 + 1e-9):
+        if not kept or (point.value or 0.0) > (kept[-1].value or 0.0) * (1 + 1e-9):
             kept.append(point)
     return kept
 
@@ -134,7 +113,7 @@ def price_frontiers(
     stop = Stop.FINISHED
     try:
         for point in downwards(instance, clock, engine=engine):
-            found.append(point.priced)
+            found.append(point)
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     proved = bool(found) and all(point.status is Status.OPTIMAL for point in found)
@@ -170,7 +149,7 @@ def downwards(
     *,
     rng: np.random.Generator | None = None,
     engine: EngineName = "highs",
-) -> Iterator[FrontierPoint]:
+) -> Iterator[PricePoint]:
     """The frontier's points as they are found, from the optimum down; of an instance out of reach
     the optimum only.
 
@@ -181,22 +160,21 @@ def downwards(
     best = optimal(instance, rng=rng, time_limit=clock.time_slice(2), engine=engine)
     assert isinstance(best.solution, Assignment)
     assert best.bound is not None
-    last = _point(instance, best.solution, best.bound, np.inf)
-    yield last
+    pairs, speed, answer = _counted(instance, best.solution)
+    bound = best.bound
+    yield _point(None, pairs, speed, bound, answer)
     raise_if_interrupted(best.stop)
-    if last.blocking_pairs == 0 or not within_reach(instance):
+    if pairs == 0 or not within_reach(instance):
         return
-    known = [_counted(instance, one) for one in _starts(instance, best.solution, clock, rng)]
-    while last.blocking_pairs > 0:
-        allowed = last.blocking_pairs - 1
-        _, speed, start = max(
-            (entry for entry in known if entry[0] <= allowed), key=lambda entry: entry[1]
-        )
-        clock.note(speed, last.bound, f"at most {allowed} blocking pairs")
-        found, bound = _solved(instance, allowed, start, last.bound, clock, engine)
-        known.append(_counted(instance, found))
-        last = _point(instance, found, bound, allowed)
-        yield last
+    known = [_counted(instance, one) for one in _starts(instance, answer, clock, rng)]
+    while pairs > 0:
+        allowed = pairs - 1
+        start = max((one for one in known if one[0] <= allowed), key=lambda one: one[1])
+        clock.note(start[1], bound, f"at most {allowed} blocking pairs")
+        found, bound = _solved(instance, allowed, start, bound, clock, engine)
+        known.append(found)
+        pairs, speed, answer = found
+        yield _point(allowed, pairs, speed, bound, answer)
 
 
 def _starts(
@@ -213,47 +191,40 @@ def _starts(
         yield from towards_stability(instance, start, drawn, Clock(share))
 
 
-def _counted(instance: Admission, assignment: Assignment) -> tuple[int, float, Assignment]:
+def _counted(instance: Admission, assignment: Assignment) -> Counted:
     """Its blocking pairs, its total speed, and itself."""
     return blocking_pairs(instance, assignment).count, total_speed(instance, assignment), assignment
 
 
 def _solved(
-    instance: Admission,
-    allowed: int,
-    start: Assignment,
-    bound: float,
-    clock: Clock,
+    instance: Admission, allowed: int, best: Counted, bound: float, clock: Clock,
     engine: EngineName,
-) -> tuple[Assignment, float]:
+) -> tuple[Counted, float]:  # fmt: skip
     """The best assignment with at most so many blocking pairs, and a bound on all of them."""
     if clock.expired:
-        return start, bound
+        return best, bound
     program = blocking_program(instance, allowed)
     answer = solve_program(
         program.base.program, engine=engine, time_limit=clock.time_slice(2),
-        start=program.point(instance, start)
+        start=program.point(instance, best[2])
     )  # fmt: skip
     raise_if_interrupted(answer.stop)
     if answer.bound is not None and answer.status is not Status.UNKNOWN:
         bound = min(bound, -answer.bound * program.base.scale)
-    best, speed = start, total_speed(instance, start)
     if answer.point is not None:
         check(instance, found := program.base.assignment(answer.point))
-        pairs, reached, _ = _counted(instance, found)
-        if pairs <= allowed and reached > speed:
-            best, speed = found, reached
-    return best, max(bound, speed)
+        counted = _counted(instance, found)
+        if counted[0] <= allowed and counted[1] > best[1]:
+            best = counted
+    return best, max(bound, best[1])
 
 
 def _point(
-    instance: Admission, assignment: Assignment, bound: float, allowed: float
-) -> FrontierPoint:
-    pairs, value, _ = _counted(instance, assignment)
-    met = bound - value <= CLOSE * value
-    status = Status.OPTIMAL if met else Status.FEASIBLE
-    limit = None if allowed == np.inf else float(allowed)
-    return FrontierPoint(limit, value, bound, float(pairs), status, assignment)
+    limit: float | None, pairs: int, value: float, bound: float, answer: Assignment
+) -> PricePoint:
+    status = Status.OPTIMAL if bound - value <= CLOSE * value else Status.FEASIBLE
+    at = None if limit is None else float(limit)
+    return PricePoint(at, value, bound, float(pairs), status, answer)
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import least_allowance, mean_penalty, scale
 from ...instances.colocation.stability import (
-    UNCERTAINTIES,
     Alpha,
     AlphaMode,
     Uncertainty,
@@ -51,69 +50,14 @@ UNHURRIED = 30.0
 """Seconds for the fairest or stablest pairing without a time limit, but for its first level."""
 
 _FAIRNESS: dict[Against, tuple[str, str]] = {
-    "blocking": ("blocking_pairs", "at most so many blocking pairs"),
+    "blocking": ("blocking_pairs", "Each limit: at most so many blocking pairs."),
+    "alpha": ("blocking_pairs", "Each limit: an alpha at which no pair blocks."),
     "slack": (
         "slack",
-        "no type's mean penalty above that of a type of strictly larger bandwidth by more "
-        "than this slack",
+        "Each limit: no type's mean penalty above that of a type of strictly larger bandwidth by "
+        "more than this slack.",
     ),
 }
-
-
-@dataclass(frozen=True)
-class FrontierPoint(PricePoint):
-    """The least mean penalty under one limit: blocking pairs allowed, the alpha at which none may
-    block, or the slack allowed. Reached are the blocking pairs (at the frontier's or the limit's
-    alpha), or the slack, of the pairing found.
-
-    Attributes
-    ----------
-    stop : why this point ended.
-    price : penalty above the least of all, in points of penalty; None without a pairing.
-    seconds : spent on this point.
-    pairing : the pairing found.
-    """
-
-    stop: Stop = Stop.FINISHED
-    price: float | None = None
-    seconds: float = 0.0
-    pairing: Pairing | None = None
-
-    @property
-    def penalty(self) -> float | None:
-        """Mean penalty of the pairing found; None without one."""
-        return self.value
-
-
-@dataclass(frozen=True)
-class Frontier:
-    """A frontier, the tightest limit first.
-
-    Attributes
-    ----------
-    against : what the limit is on.
-    least : the least mean penalty without any limit, and `least_bound` its proved bound.
-    points : one for each limit; those that an interrupt left undone are missing.
-    stop : why it ended.
-    """
-
-    against: Against
-    least: float
-    least_bound: float | None
-    points: tuple[FrontierPoint, ...]
-    stop: Stop = Stop.FINISHED
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One plain dict per point, for a table or JSON."""
-        names = ("limit", "penalty", "bound", "status", "stop", "reached", "price", "seconds")
-        return [
-            {
-                name: str(value) if name in ("status", "stop") else value
-                for name in names
-                for value in [getattr(point, name)]
-            }
-            for point in self.points
-        ]
 
 
 @validate_options
@@ -131,12 +75,12 @@ def frontier(
     report: Report | None = None,
     known: Sequence[Pairing] = (),
     free: Outcome | None = None,
-) -> Frontier:
+) -> PriceFrontier:
     """Least mean penalty against blocking pairs, against alpha, or against slack.
 
     One exact program for each limit (epsilon-constraint). A pairing within a limit is within every
     looser one, so each point starts from the one before it, and the bound of a looser limit is a
-    bound of every tighter one.
+    bound of every tighter one. Points that an interrupt left undone are missing.
 
     Parameters
     ----------
@@ -152,6 +96,12 @@ def frontier(
     report : progress.
     known : pairings to start from where they keep a limit, such as those of policies.
     free : what `optimal` says of the instance, when it has been asked already.
+
+    Returns
+    -------
+    PriceFrontier
+        Reached are the blocking pairs (at `alpha`, or at the limit), or the slack, of the pairing
+        found, a point's `answer`.
 
     Raises
     ------
@@ -174,9 +124,13 @@ def frontier(
         raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
+    clock = Clock(time_limit, report)
+    if free is None:
+        seconds = clock.time_slice(points + 1)
+        free = optimal(instance, time_limit=seconds, engine=engine or "highs")
     return _Sweep(
-        instance, against, alpha, alpha_mode, engine, Clock(time_limit, report), known, uncertainty
-    ).run(limits, points, free)
+        instance, against, alpha, alpha_mode, engine, clock, known, _found(free), uncertainty
+    ).run(limits, points)
 
 
 @validate_options
@@ -187,9 +141,9 @@ def alpha_frontiers(
     time_limit: float | None = None,
     known: Sequence[Pairing] = (),
     free: Outcome | None = None,
-) -> dict[Uncertainty, Frontier]:
-    """Least mean penalty against alpha, in points of penalty, where no pair possibly blocks, none
-    by the measured penalties, and none certainly.
+) -> PriceFrontier:
+    """Least mean penalty against alpha, in points of penalty, where no pair possibly blocks; and
+    beside it, where none blocks by the measured penalties, and none certainly.
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
@@ -207,63 +161,47 @@ def alpha_frontiers(
     NoSolution
         The instance has no feasible pairing.
     """
-    clock, found = Clock(time_limit), dict[Uncertainty, Frontier]()
+    clock, lines = Clock(time_limit), dict[Uncertainty, tuple[PricePoint, ...]]()
     free = optimal(instance, time_limit=clock.time_slice(4)) if free is None else free
     robust = robust_alpha(instance, time_limit=clock.time_slice(4))
-    if Stop.INTERRUPTED in (free.stop, robust.stop):
-        return found
-    for left, kind in ((3, "possible"), (2, "none"), (1, "certain")):
-        uncertainty: Uncertainty = kind  # type: ignore[assignment]
+    stops = [Stop.INTERRUPTED] if Stop.INTERRUPTED in (free.stop, robust.stop) else []
+    order: tuple[tuple[int, Uncertainty], ...] = ((3, "possible"), (2, "none"), (1, "certain"))
+    for left, kind in order:
+        if Stop.INTERRUPTED in stops:
+            break
         values, starts = None, list(known)
-        if uncertainty == "possible" and robust.pairing is not None and robust.alpha is not None:
-            assert free.solution is None or isinstance(free.solution, Pairing)
+        if kind == "possible" and robust.pairing is not None and robust.alpha is not None:
             last = robust.alpha
-            if free.solution is not None:
+            if isinstance(free.solution, Pairing):
                 last = max(last, stable_alpha(instance, free.solution, "possible"))
             values = np.linspace(robust.alpha, last, points).tolist()
             values += [] if robust.below is None else [robust.below]
             starts.append(robust.pairing)
-        found[uncertainty] = frontier(
-            instance, "alpha", values=values, points=points, uncertainty=uncertainty,
+        line = frontier(
+            instance, "alpha", values=values, points=points, uncertainty=kind,
             time_limit=clock.time_slice(left), known=starts, free=free,
         )  # fmt: skip
-        if found[uncertainty].stop is Stop.INTERRUPTED:
-            break
-    return found
-
-
-def _robust(
-    instance: Colocation, points: int, clock: Clock, known: Sequence[Pairing], free: Outcome
-) -> PriceFrontier:
-    """The three frontiers against alpha on one map; the possible one is the map's own."""
-    lines = alpha_frontiers(
-        instance, points=points, time_limit=clock.time_slice(), known=known, free=free
-    )
-
-    def marks(kind: Uncertainty) -> tuple[PricePoint, ...]:
-        if kind not in lines:
-            return ()
-        priced = [
-            replace(
-                point.priced,
-                reached=None
-                if point.pairing is None
-                else stable_alpha(instance, point.pairing, kind),
-            )
-            for point in lines[kind].points
-        ]
-        return settled(priced, "min")
-
+        stops.append(line.stop)
+        reached = (
+            None if point.answer is None else stable_alpha(instance, point.answer, kind)
+            for point in line.points
+        )
+        pairs = zip(line.points, reached, strict=True)
+        lines[kind] = settled([replace(point, reached=alpha) for point, alpha in pairs], "min")
     note = (
         "Each limit: an alpha, in points of penalty, at which no pair blocks for any matrix within "
         f"the intervals. {instance.certainty[:1].upper()}{instance.certainty[1:]}. Measured: none "
         "blocks by the measured penalties; certain: none blocks for every matrix."
     )
     names: dict[Uncertainty, str] = {"none": "measured", "certain": "certain"}
-    beside = tuple((name, marks(kind)) for kind, name in names.items() if kind in lines)
-    stops = [line.stop for line in lines.values() if line.stop is not Stop.FINISHED]
-    stop = Stop.INTERRUPTED if len(lines) < len(UNCERTAINTIES) else [*stops, Stop.FINISHED][0]
-    return PriceFrontier("penalty", "robust_alpha", marks("possible"), note, stop, beside)
+    beside = tuple((name, lines[kind]) for kind, name in names.items() if kind in lines)
+    stop = (
+        Stop.INTERRUPTED
+        if Stop.INTERRUPTED in stops
+        else next((one for one in stops if one is not Stop.FINISHED), Stop.FINISHED)
+    )
+    mine = lines.get("possible", ())
+    return PriceFrontier("penalty", "robust_alpha", mine, note, stop, beside)
 
 
 @validate_options
@@ -301,98 +239,81 @@ def price_frontiers(
     kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
     found: list[PriceFrontier] = []
     free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
-    if free.solution is None and free.status is Status.INFEASIBLE:
-        raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
-    if free.solution is None:
+    if free.solution is None and free.status is not Status.INFEASIBLE:
         return ()
-    known = _known(instance)
+    free, known = _found(free), _known(instance)
     robust = instance.low is not None and instance.types <= MOST_TYPES
     for place, against in enumerate(kinds):
-        left = clock.time_slice(len(kinds) - place + robust)
-        fairness, words = _FAIRNESS[against]
-        note = f"Each limit: {words}."
-        if against == "blocking" and alpha:
-            note += f" An agent breaks away for a gain of more than {alpha:g}."
-        sweep = _Sweep(instance, against, alpha, alpha_mode, None, Clock(left), known)
-        if instance.types > MOST_TYPES:
-            note += (
-                f" More than {MOST_TYPES} types: the limits between are not solved for; "
-                "the bound is that of any pairing."
-            )
-            marks, stop = settled(sweep.ends(free), "min"), free.stop
-        else:
-            line = sweep.run(None, points, free)
-            marks, stop = settled([point.priced for point in line.points], "min"), line.stop
-        found.append(PriceFrontier("penalty", fairness, marks, note, stop))
-        if stop is Stop.INTERRUPTED:
+        left = Clock(clock.time_slice(len(kinds) - place + robust))
+        sweep = _Sweep(instance, against, alpha, alpha_mode, None, left, known, free)
+        found.append(sweep.run(None, points) if instance.types <= MOST_TYPES else sweep.ends())
+        if found[-1].stop is Stop.INTERRUPTED:
             return tuple(found)
-    return (*found, _robust(instance, points, clock, known, free)) if robust else tuple(found)
+    if robust:
+        share = clock.time_slice()
+        found.append(
+            alpha_frontiers(instance, points=points, time_limit=share, known=known, free=free)
+        )
+    return tuple(found)
 
 
 class _Sweep:
+    """One frontier: its limits, and the programs within them."""
+
     def __init__(
         self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode,
-        engine: EngineName | None,
-        clock: Clock, known: Sequence[Pairing], uncertainty: Uncertainty = "none",
+        engine: EngineName | None, clock: Clock, known: Sequence[Pairing], free: Outcome,
+        uncertainty: Uncertainty = "none",
     ) -> None:  # fmt: skip
-        self.instance = instance
-        self.against = against
-        self.alpha = alpha
-        self.alpha_mode = alpha_mode
-        self.uncertainty: Uncertainty = uncertainty
-        self.engine = engine
-        self.clock, self.known = clock, list(known)
+        self.instance, self.against = instance, against
+        self.alpha, self.alpha_mode, self.uncertainty = alpha, alpha_mode, uncertainty
+        self.engine, self.clock, self.known = engine, clock, list(known)
+        assert isinstance(free.solution, Pairing)
+        self.free, self.cheapest = free, free.solution
         self.fewest = 0.0  # proved: nothing keeps a limit below this
 
-    def run(self, limits: list[float] | None, number: int, free: Outcome | None) -> Frontier:
-        clock, programs = self.clock, Programs(self.clock)
-        if free is None:
-            free = optimal(
-                self.instance,
-                time_limit=clock.time_slice(number + 1),
-                engine=self.engine or "highs",
-            )
-        if not isinstance(free.solution, Pairing):
-            raise NoSolution(
-                f"the instance has no feasible pairing ({free.certificate.get('proof')})"
-            )
-        self.free = free
-        self.cheapest = free.solution
-        self.least = mean_penalty(self.instance, free.solution)
-        found: list[FrontierPoint] = []
+    def run(self, limits: list[float] | None, number: int) -> PriceFrontier:
+        """A program for each limit; for as many limits as are asked for where none are given."""
+        programs, found = Programs(self.clock), list[PricePoint]()
         try:
             chosen = self._spread(number) if limits is None else limits
-            begun = clock.seconds
             for limit, outcome in programs.within(chosen, self._point):
-                found.append(self._record(limit, outcome, clock.seconds - begun))
-                if (pairing := found[-1].pairing) is not None:
-                    self.known.append(pairing)
-                if Stop.INTERRUPTED in (outcome.stop, free.stop):
+                found.append(self._record(limit, outcome))
+                if found[-1].answer is not None:
+                    self.known.append(found[-1].answer)
+                if Stop.INTERRUPTED in (outcome.stop, self.free.stop):
                     break
-                clock.note(found[-1].penalty, found[-1].bound, f"{self.against} {limit:g}")
-                begun = clock.seconds
-            programs.stops.append(free.stop)
+                self.clock.note(found[-1].value, found[-1].bound, f"{self.against} {limit:g}")
+            programs.stops.append(self.free.stop)
         except KeyboardInterrupt:
             programs.stops.append(Stop.INTERRUPTED)
         if programs.stopped is Stop.INTERRUPTED and limits is None and self.against != "alpha":
             loosest = self._reached(self.cheapest, 0.0)  # is known anyway
             if not found or (found[-1].limit or 0.0) < loosest:
-                found.append(self._record(loosest, free, 0.0))
-        return Frontier(
-            self.against, self.least, free.bound, tuple(_tightened(found)), programs.stopped
-        )
+                found.append(self._record(loosest, self.free))
+        return self._frontier(found, "", programs.stopped)
 
-    def ends(self, free: Outcome) -> list[PricePoint]:
+    def ends(self) -> PriceFrontier:
         """The policies' pairings at what each reaches, and the cheapest; none beyond that."""
-        assert isinstance(free.solution, Pairing)
-        pairings = [*self.known, roommates(self.instance), free.solution]
+        pairings = [*self.known, roommates(self.instance), self.cheapest]
         priced = [
             (self._reached(pairing, 0.0), mean_penalty(self.instance, pairing))
             for pairing in pairings
         ]
         # of equals the least value
         cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}
-        return [PricePoint(at, cheapest[at], free.bound, at) for at in sorted(cheapest)]
+        marks = [PricePoint(at, cheapest[at], self.free.bound, at) for at in sorted(cheapest)]
+        note = (
+            f" More than {MOST_TYPES} types: the limits between are not solved for; "
+            "the bound is that of any pairing."
+        )
+        return self._frontier(marks, note, self.free.stop)
+
+    def _frontier(self, marks: list[PricePoint], more: str, stop: Stop) -> PriceFrontier:
+        fairness, note = _FAIRNESS[self.against]
+        if self.against == "blocking" and self.alpha:
+            note += f" An agent breaks away for a gain of more than {self.alpha:g}."
+        return PriceFrontier("penalty", fairness, settled(marks, "min"), note + more, stop)
 
     def _spread(self, number: int) -> list[float]:
         """From the tightest limit that can matter to what the cheapest pairing reaches anyway."""
@@ -443,6 +364,7 @@ class _Sweep:
         return high
 
     def _point(self, limit: float, _: object, *, time_limit: float | None) -> Outcome:
+        """The exact method within one limit, from the best pairing known that keeps it."""
         allowed = limit if self.against != "alpha" else 0.0
         if self._reached(self.cheapest, limit) <= allowed:
             return self.free  # the limit does not bind
@@ -452,27 +374,18 @@ class _Sweep:
         fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
         start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
         if self.clock.expired:
-            return Outcome(
-                start,
-                None,
-                Status.FEASIBLE if start is not None else Status.UNKNOWN,
-                Stop.TIME_LIMIT,
-            )
+            status = Status.FEASIBLE if start is not None else Status.UNKNOWN
+            return Outcome(start, None, status, Stop.TIME_LIMIT)
+        engine = self.engine or "highs"
         if self.against == "alpha":
             return find_stable(
-                self.instance,
-                limit,
-                self.alpha_mode,
-                uncertainty=self.uncertainty,
-                time_limit=time_limit,
-                engine=self.engine or "highs",
-                start=start,
-            )
+                self.instance, limit, self.alpha_mode, uncertainty=self.uncertainty,
+                time_limit=time_limit, engine=engine, start=start,
+            )  # fmt: skip
         if self.against == "slack":
             return fair(
-                self.instance, slack=limit, time_limit=time_limit, engine=self.engine or "highs",
-                start=start,
-            )  # fmt: skip
+                self.instance, slack=limit, time_limit=time_limit, engine=engine, start=start
+            )
         return at_most_blocking(
             self.instance, int(limit), self.alpha, self.alpha_mode, time_limit=time_limit,
             engine=self.engine, start=start,
@@ -485,20 +398,19 @@ class _Sweep:
         read = (alpha, self.alpha_mode, self.uncertainty)
         return float(blocking_pairs(self.instance, pairing, *read).count)
 
-    def _record(self, limit: float, outcome: Outcome, seconds: float) -> FrontierPoint:
+    def _record(self, limit: float, outcome: Outcome) -> PricePoint:
         def measured(pairing: Pairing) -> tuple[float, float]:
             return mean_penalty(self.instance, pairing), self._reached(pairing, limit)
 
-        point, pairing = FrontierPoint.of(limit, outcome, measured), outcome.solution
-        assert pairing is None or isinstance(pairing, Pairing)
-        price = None if point.value is None else point.value - self.least
-        return replace(point, stop=outcome.stop, price=price, seconds=seconds, pairing=pairing)
+        return PricePoint.of(limit, outcome, measured)
 
 
-def _tightened(points: list[FrontierPoint]) -> list[FrontierPoint]:
-    """Give each point the best bound of the looser ones; answers came as starts already."""
-    marks = zip(points, settled(points, "min"), strict=True)
-    return [mark if point.value == mark.value else point for point, mark in marks]
+def _found(free: Outcome) -> Outcome:
+    """The outcome of an instance that has a pairing; refuses one that has none."""
+    if isinstance(free.solution, Pairing):
+        return free
+    why = free.certificate.get("proof")
+    raise NoSolution(f"the instance has no feasible pairing ({why})")
 
 
 def _known(instance: Colocation) -> list[Pairing]:

@@ -15,7 +15,7 @@ from ...instances.problem.option_types import validate_options
 from ...solvers.groups.core import core, least_alpha
 from ...solvers.groups.optimal import optimal
 from ...solvers.outcome import Clock, Outcome, Status, Stop
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ..frontier import Points, PriceFrontier, Programs, settled
 from .metrics import full_kinds
 
 MOST_KINDS = 20_000
@@ -73,10 +73,7 @@ def price_frontiers(
         )
     low = min(within.reached(grouping) for grouping in within.known)
     limits = _spread(low, within.reached(free.solution), points)
-    found = [
-        PricePoint.of(limit, outcome, within.measured)
-        for limit, outcome in programs.within(limits, within.answer)
-    ]
+    found = programs.points(limits, within.answer, within.measured)
     return (PriceFrontier("penalty", "least_alpha", settled(found, "min"), note, programs.stopped),)
 
 

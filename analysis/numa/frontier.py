@@ -65,9 +65,7 @@ def price_frontiers(
     def measured(flow: Flow) -> tuple[float, float]:
         return link_power(instance, flow, **energy), flow.throughput
 
-    found = [
-        PricePoint.of(rate, outcome, measured) for rate, outcome in programs.within(rates, least)
-    ]
+    found = programs.points(rates, least, measured)
     note = NOTE
     most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:

@@ -80,10 +80,8 @@ def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFronti
     if highest is None or (loosest.reached is not None and loosest.reached > highest):
         start, highest = free.solution, loosest.reached
     limits = _limits(instance, loosest.reached or 0.0, highest, points - 1)
-    marks = []
-    for limit, outcome in programs.within(limits, most, start, after=1):
-        marks.append(PricePoint.of(limit, outcome, measured))
-        start = start if outcome.solution is None else outcome.solution
+    marks = programs.points(limits, most, measured, start, after=1)
+    start = next((point.answer for point in marks[::-1] if point.answer is not None), start)
     anyhow = [loosest, *(replace(point, bound=None) for point in marks)]
     # once more, from a better start
     if free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED:
@@ -129,10 +127,7 @@ def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
     if isinstance(free.solution, Placement):
         least = int(price[free.solution.server_class].sum())
     limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
-    marks = [
-        PricePoint.of(limit, outcome, measured)
-        for limit, outcome in programs.within(limits, fewest, free.solution)
-    ]
+    marks = programs.points(limits, fewest, measured, free.solution)
     note = f"The limit is on the servers in use; {now} are now."
     if priced:
         note = f"The limit is on the cost of the servers in use; it is {now} now."

@@ -78,7 +78,7 @@ def claims(
     yield addition("instances with a blocking pair", f"of {instances}: {text}",
         "1-4 VMs, 1-6 jobs")  # fmt: skip
     yield addition("most total speed without a blocking pair",
-        f"{other.total_speed:g}, proposed {ours:g}",
+        f"{other.value:g}, proposed {ours:g}",
         "one VM, two jobs: a VM that chooses which cores a job gets has other stable "
         "assignments")  # fmt: skip
     # 2. Utilization.
@@ -201,11 +201,11 @@ def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 
         name: metrics(one, policy(one)) for name, policy in functions("admission", *SCHEMES).items()
     }
     points = frontier(one, time_limit=time_limit)
+    best = {point.reached or 0.0: point.value or 0.0 for point in points}
     for point in points:
-        what, ours = f"at most {point.blocking_pairs} blocking pairs", f"{point.total_speed:.2f}"
+        what, ours = f"at most {point.reached:.0f} blocking pairs", f"{point.value:.2f}"
         note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
         yield addition(what, f"total speed {ours}", note)
-    best: dict[float, float] = {point.blocking_pairs: point.total_speed for point in points}
     rows = {"most possible": best}
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"

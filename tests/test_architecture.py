@@ -527,7 +527,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_158, 28_158),
-    "analysis": (22_593, 15_694),
+    "analysis": (22_479, 15_608),
     "instances": (21_823, 14_677),
     "models": (5_367, 3_455),
     "verify": (4_646, 3_406),
@@ -535,7 +535,7 @@ BUDGET = {
     "cluster": (18_007, 12_816),
     "papers": (6_921, 5_192),
     "cli": (4_183, 3_216),
-    "tests": (62_766, 50_130),
+    "tests": (62_764, 50_128),
     "benchmarks": (10_335, 8_098),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

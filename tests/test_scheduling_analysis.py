@@ -34,7 +34,6 @@ from cotenant.papers.fair_scheduling.traces import (
     _conclusions,
     _drawn_again,
     _rows,
-    summaries,
 )
 from cotenant.papers.registry import experiment_named
 from cotenant.solvers.scheduling import reference, simulate
@@ -393,12 +392,7 @@ def test_how_far_rules_lie_apart_is_told_with_the_windows_drawn_again() -> None:
 
 def test_a_mean_between_those_from_the_two_starts_names_the_start() -> None:
     [empty], [warm] = (
-        [
-            one
-            for one in _rows(
-                _study(value), start, {"RAND15": (8, 21)}, {other: summaries(_study(else_))}
-            )
-        ]
+        [one for one in _rows(_study(value), start, {"RAND15": (8, 21)}, {other: _study(else_)})]
         for start, value, other, else_ in (
             ("empty", 1.0, "warm", 30.0),
             ("warm", 30.0, "empty", 1.0),
@@ -406,7 +400,7 @@ def test_a_mean_between_those_from_the_two_starts_names_the_start() -> None:
     )
     approved(empty.cause)
     approved(warm.cause)
-    [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": summaries(_study(2.0))})
+    [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": _study(2.0)})
     assert (outside.verdict, outside.cause) == ("differs", "")
 
 

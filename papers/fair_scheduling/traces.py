@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from ...instances.problem.datasets import fetch
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling.formats import read_swf
-from ...instances.scheduling.log import By, Log, Settings
+from ...instances.scheduling.log import By, Initial, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
 from ..charts import chart
 from ..experiment import Finding, Parts, Verdict, addition, compare, decided, runnable
@@ -59,47 +59,38 @@ def table(
 
     A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
     """
+    # 1. Each start beside the paper's column, with the other start as a possible cause.
     opened, paper = open_log(trace, log), PRINTED[number][trace]
-    settings = Settings(
-        length=length,
-        organizations=organizations,
-        machines=MACHINES[trace] if machines is None else machines,
-        split=split,
-        by=by,
+    machines = MACHINES[trace] if machines is None else machines
+    given = Settings(
+        length=length, organizations=organizations, machines=machines, split=split, by=by
     )
     drawn: dict[str, Any] = {"windows": windows, "reading": reading, "seed": seed}
-    starts: tuple[Literal["empty", "warm"], ...] = (
-        ("empty", "warm") if initial == "both" else (initial,)
-    )
+    starts: tuple[Initial, ...] = ("empty", "warm") if initial == "both" else (initial,)
+    studies = {start: study(opened, replace(given, initial=start), **drawn) for start in starts}
     printed = {name: row[0] for name, row in paper.items()}
     means: dict[str, dict[str, float]] = {}
-    studies = {start: study(opened, replace(settings, initial=start), **drawn) for start in starts}
     for start, found in studies.items():
         others = {other: one for other, one in studies.items() if other != start}
-        yield from _rows(found, start, paper, {o: summaries(one) for o, one in others.items()})
+        yield from _rows(found, start, paper, others)
         yield from _differences(found, start, paper, others)
         means[start] = {name: float(found.distance[name].mean()) for name in printed}
         yield from _conclusions(start, means[start], printed)
     bars = {"printed": printed, **{f"{start} start": row for start, row in means.items()}}
     yield chart(f"scheduling-table-{number}", f"Unfairness in windows of {length} s of {trace}",
         "rule", "mean of delta psi / p_tot", bars, y_scale="symlog")  # fmt: skip
+    # 2. How much less unfair shorter windows are.
     if number == "2":
-        shorter = study(
-            opened, replace(settings, length=length // 10, initial=starts[0]),
-            rules=tuple(paper), **drawn,
-        ).distance  # fmt: skip
-        pairs = {
-            name: (float(shorter[name].mean()), long) for name, long in means[starts[0]].items()
-        }
-        grown = [name for name, (short, long) in pairs.items() if long > short]
-        ours = ", ".join(
-            f"{name} {_short(short)} to {_short(long)}" for name, (short, long) in pairs.items()
-        )
-        what = (
-            f"mean unfairness from windows of {length // 10} to {length} seconds, {starts[0]} start"
-        )
-        note = f"grows for {len(grown)} of {len(paper)} rules"
-        yield compare(what, "increasing", ours, len(grown) == len(paper), note)
+        start, short = starts[0], length // 10
+        of_short = replace(given, length=short, initial=start)
+        distance = study(opened, of_short, rules=tuple(paper), **drawn).distance
+        pairs = {name: (float(distance[name].mean()), long) for name, long in means[start].items()}
+        grown = sum(after > before for before, after in pairs.values())
+        yield compare(f"mean unfairness from windows of {short} to {length} seconds, {start} start",
+            "increasing",
+            ", ".join(f"{n} {_short(before)} to {_short(after)}"
+                      for n, (before, after) in pairs.items()),
+            grown == len(paper), f"grows for {grown} of {len(paper)} rules")  # fmt: skip
 
 
 for _number, _length, _seconds in (("1", 50_000, 20), ("2", 500_000, 180)):
@@ -119,7 +110,7 @@ def figure_10(
     most: int = 8,
     machines: int = 70,
     split: str = "zipf",
-    initial: Literal["empty", "warm"] = "empty",
+    initial: Initial = "empty",
     length: int = 50_000,
 ) -> Parts:
     """Unfairness against the number of organizations."""
@@ -127,59 +118,41 @@ def figure_10(
         raise InvalidOption(
             f"least is {least}, most {most}; expected numbers of organizations from 2 to 12"
         )
+    # 1. Each number of organizations.
     opened = open_log("LPC-EGEE", log)
     samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
     for k in range(least, most + 1):
-        settings = Settings(
+        given = Settings(
             length=length, organizations=k, machines=machines, split=split, initial=initial
         )
-        found = study(opened, settings, windows=windows, seed=seed)
+        found = study(opened, given, windows=windows, seed=seed)
         for name in TABLE_RULES:
             samples[name].append(found.distance[name])
-        ours = ", ".join(
-            f"{name} {_short(float(samples[name][-1].mean()))}" for name in TABLE_RULES
-        )
-        note = f"{found.contended_windows} of {found.windows} windows contended"
-        yield compare(f"mean unfairness, {k} organizations", "only a picture", ours, None, note)
-    for name in TABLE_RULES:
-        s = summarize(samples[name][-1] - samples[name][0])
+        ours = ", ".join(f"{name} {_short(float(samples[name][-1].mean()))}" for name in samples)
+        yield compare(f"mean unfairness, {k} organizations", "only a picture", ours, None,
+            f"{found.contended_windows} of {found.windows} windows contended")  # fmt: skip
+    # 2. From the fewest to the most, window by window.
+    for name, sample in samples.items():
+        s = summarize(sample[-1] - sample[0])
         printed = name in TABLE_1["LPC-EGEE"]
         verdict = decided(s.low > 0, s.low, s.high)
-        note = (
-            "window by window it falls"
-            if s.high < 0
-            else ""
-            if s.low > 0
-            else "the interval holds 0"
-        )
+        note = {"differs": "window by window it falls", "undecided": "the interval holds 0"}
         yield compare(f"{name}: from {least} to {most} organizations, window by window",
-            "grows" if printed else "", f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]",
-            verdict if printed else None, note)  # fmt: skip
-    numbers = tuple(range(least, most + 1))
-    lines = {name: [summarize(sample) for sample in samples[name]] for name in TABLE_RULES}
-    first, last = (np.stack([samples[name][place] for name in TABLE_RULES]) for place in (0, -1))
+            "grows" if printed else "", _interval(s), verdict if printed else None,
+            note.get(verdict, ""))  # fmt: skip
+    first, last = (np.stack([sample[index] for sample in samples.values()]) for index in (0, -1))
     low, high = _drawn_again(first, last)
-    grown = f"{_short(_apart(first))} against {_short(_apart(last))}"
-    note = (
+    yield compare(f"difference between the rules, {least} against {most} organizations",
+        "more significant", f"{_short(_apart(first))} against {_short(_apart(last))}",
+        decided(_apart(last) > _apart(first), low, high),
         "most less least of the rules' means; windows drawn again: it grows by "
-        f"{_short(low)} to {_short(high)}"
-    )
-    spreads = compare(f"difference between the rules, {least} against {most} organizations",
-        "more significant", grown, decided(_apart(last) > _apart(first), low, high), note,
-    )  # fmt: skip
-    yield spreads
-    yield chart(
-        "scheduling-figure-10",
-        "Unfairness against the number of organizations",
-        "organizations",
-        "mean of delta psi / p_tot",
-        {name: [entry.mean for entry in line] for name, line in lines.items()},
-        x=numbers,
-        style="line+points",
-        y_scale="symlog",
+        f"{_short(low)} to {_short(high)}")  # fmt: skip
+    means = {name: [summarize(one).mean for one in sample] for name, sample in samples.items()}
+    yield chart("scheduling-figure-10", "Unfairness against the number of organizations",
+        "organizations", "mean of delta psi / p_tot", means, x=range(least, most + 1),
+        style="line+points", y_scale="symlog",
         note="means over few contended windows: their 95 % intervals overlap, see the differences "
-        "window by window",
-    )
+        "window by window")  # fmt: skip
 
 
 def _apart(distance: Floats) -> float:
@@ -211,110 +184,92 @@ def open_log(trace: Trace, log: str | None) -> Log:
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
     """Section 7.3's (i), (iii), (iv) on our means, and whether the paper's bear them out."""
     fast = [name for name in paper if name != "RAND15"]
-
-    def conclusion(
-        what: str, text: str, holds: Callable[[dict[str, float]], bool], words: str
-    ) -> Finding:
-        own = "" if holds(paper) else "the printed column does not bear it out"
-        note = f"by the means; {own}" if own and holds(ours) else "by the means"
-        return compare(
-            f"{what}, {start} start", text, words, holds(ours), note, own and f"{own} either"
-        )
-
-    ranked = ", ".join(sorted(ours, key=ours.__getitem__))
-    yield conclusion(
-        "fairest of all", "RAND", lambda row: min(row, key=row.__getitem__) == "RAND15", ranked
-    )
-    yield conclusion(
-        "fairest of all but RAND", "DIRECTCONTR",
-        lambda row: min(fast, key=row.__getitem__) == "DIRECTCONTR",
-        min(fast, key=ours.__getitem__),
-    )  # fmt: skip
-    yield conclusion(
-        "ROUNDROBIN", "the most unfair", lambda row: max(row, key=row.__getitem__) == "ROUNDROBIN",
-        f"most unfair: {max(ours, key=ours.__getitem__)}",
-    )  # fmt: skip
-
-
-def summaries(found: Study) -> dict[str, Summary]:
-    """Each rule's sample in short."""
-    return {name: summarize(sample) for name, sample in found.distance.items()}
+    ranked = sorted(ours, key=ours.__getitem__)
+    fairest = min(fast, key=ours.__getitem__)
+    for what, text, rule, words, chosen in (
+        ("fairest of all", "RAND", "RAND15", ", ".join(ranked),
+         lambda row: min(row, key=row.__getitem__)),
+        ("fairest of all but RAND", "DIRECTCONTR", "DIRECTCONTR", fairest,
+         lambda row: min(fast, key=row.__getitem__)),
+        ("ROUNDROBIN", "the most unfair", "ROUNDROBIN",
+         f"most unfair: {max(ours, key=ours.__getitem__)}",
+         lambda row: max(row, key=row.__getitem__)),
+    ):  # fmt: skip
+        here, there = (chosen(row) == rule for row in (ours, paper))
+        own = "" if there else "the printed column does not bear it out"
+        note = f"by the means; {own}" if own and here else "by the means"
+        yield compare(f"{what}, {start} start", text, words, here, note, own and f"{own} either")
 
 
 def _rows(
-    found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, dict[str, Summary]]
+    found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
     """Each rule's mean beside the printed one; other starts are tried, none is stated."""
-    counted = (
+    counts = (
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"
     )
-    for place, (name, sample) in enumerate(found.distance.items()):
+    for name, sample in found.distance.items():
         s = summarize(sample)
         ours = (
-            f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}], sd {_short(s.deviation)}, "
+            f"mean {_interval(s)}, sd {_short(s.deviation)}, "
             f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]"
         )
-        what, counts = f"{name}, {start} start", "" if place else counted
         if name not in paper:
-            yield addition(what, ours, counts)
-            continue
-        mean, deviation = paper[name]
-        inside = s.low <= mean <= s.high
-        cures = [
-            other for other, rows in others.items() if rows[name].low <= mean <= rows[name].high
-        ]
-        cause = (
-            f"the start: from {' or '.join(cures)} the printed mean is inside our interval"
-            if cures
-            else ""
-        )
-        means = {start: s.mean} | {other: rows[name].mean for other, rows in others.items()}
-        if not cures and min(means.values()) <= mean <= max(means.values()):
-            ends = " and ".join(f"{_short(value)} from {entry}" for entry, value in means.items())
-            cause = f"the start: the printed mean lies between ours, {ends}"
-        note = "" if inside else "its mean is outside our interval"
-        note += f", also from {', '.join(others)}" if others and not inside and not cures else ""
-        yield compare(what, f"mean {mean:g}, sd {deviation:g}", ours, inside,
-            "; ".join(filter(None, (note, counts))), cause)  # fmt: skip
+            yield addition(f"{name}, {start} start", ours, counts)
+        else:
+            mean, deviation = paper[name]
+            inside = s.low <= mean <= s.high
+            there = {other: summarize(one.distance[name]) for other, one in others.items()}
+            cures = [other for other, row in there.items() if row.low <= mean <= row.high]
+            means = {start: s.mean} | {other: row.mean for other, row in there.items()}
+            cause = ""
+            if cures:
+                cause = f"from {' or '.join(cures)} the printed mean is inside our interval"
+            elif min(means.values()) <= mean <= max(means.values()):
+                ends = " and ".join(f"{_short(value)} from {one}" for one, value in means.items())
+                cause = f"the printed mean lies between ours, {ends}"
+            note = "" if inside else "its mean is outside our interval"
+            note += f", also from {', '.join(others)}" if note and others and not cures else ""
+            yield compare(f"{name}, {start} start", f"mean {mean:g}, sd {deviation:g}", ours,
+                inside, "; ".join(filter(None, (note, counts))),
+                cause and f"the start: {cause}")  # fmt: skip
+        counts = ""
 
 
 def _differences(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
     """Differences to DIRECTCONTR, window by window: less fair, and by how much?"""
-    for name, sample in found.distance.items():
+
+    def of(one: Study, name: str) -> tuple[Floats, Summary, Verdict]:
+        difference = one.distance[name] - one.distance["DIRECTCONTR"]
+        s = summarize(difference)
+        if name not in paper:
+            return difference, s, "not in the paper"
+        printed = paper[name][0] - paper["DIRECTCONTR"][0]
+        return difference, s, decided(bool(np.sign(printed) == np.sign(s.mean)), s.low, s.high)
+
+    for name in found.distance:
         if name == "DIRECTCONTR":
             continue
-        difference = sample - found.distance["DIRECTCONTR"]
-        s = summarize(difference)
-        ours = f"{_mean(s)}, median {_short(s.median)}"
-        more, less = int((difference > 0).sum()), int((difference < 0).sum())
-        verdict: Verdict = "not in the paper"
-        text = cause = ""
+        difference, s, verdict = of(found, name)
+        cause = text = ""
+        for other, one in others.items() if verdict == "differs" else ():
+            _, there, which = of(one, name)
+            known = f"the start: {which} from {other}"
+            known = "tested and not the cause: the start" if which == "differs" else known
+            cause = f"{known} (mean {_interval(there)})"
         if name in paper:
-            printed = paper[name][0] - paper["DIRECTCONTR"][0]
-            text = f"{printed:+g} (difference of the means)"
-            verdict = decided(bool(np.sign(printed) == np.sign(s.mean)), s.low, s.high)
-        if verdict == "differs":
-            for other, one in others.items():
-                there = summarize(one.distance[name] - one.distance["DIRECTCONTR"])
-                which = decided(
-                    bool(np.sign(printed) == np.sign(there.mean)), there.low, there.high
-                )
-                known = (
-                    "tested and not the cause: the start"
-                    if which == "differs"
-                    else f"the start: {which} from {other}"
-                )
-                cause = f"{known} ({_mean(there)})"
-        note = f"farther in {more} windows, nearer in {less}"
+            text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"
+        note = f"farther in {(difference > 0).sum()} windows, nearer in {(difference < 0).sum()}"
         note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
-        yield compare(f"{name} less DIRECTCONTR, {start} start", text, ours, verdict, note, cause)
+        yield compare(f"{name} less DIRECTCONTR, {start} start", text,
+            f"mean {_interval(s)}, median {_short(s.median)}", verdict, note, cause)  # fmt: skip
 
 
-def _mean(s: Summary) -> str:
-    return f"mean {_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]"
+def _interval(s: Summary) -> str:
+    return f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]"
 
 
 def _short(value: float) -> str:

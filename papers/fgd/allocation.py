@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from ...instances.problem.option_types import Above, AtLeast
 from ...instances.problem.tables import CsvTable
 from ...solvers.packing.cards import max_gpus
 from ..charts import chart
-from ..experiment import Finding, Parts, addition, compare
+from ..experiment import Parts, addition, compare
 from . import PAPER
 
 _OPENB = "gpu/fgd/openb_{}.csv.gz"
@@ -92,14 +91,43 @@ def allocation(
             "nodes, published or every list of pods is missing; expected paths of the trace's "
             "files. Give --data DATA, where DATA/gpu/fgd holds them"
         )
-    theirs = _published(published)
-    found = {}
+    # 1. The policies' means of each workload beside the publication's.
+    theirs = {
+        (row.word("workload"), row.word("policy")): row.number("mean_allocated_percent")
+        for row in CsvTable(published, "workload", "policy", "mean_allocated_percent")
+    }
+    found: dict[str, Allocated] = {}
     for workload, path in lists.items():
-        found[workload] = _allocated(path, nodes, seed, draws, seconds)
-        yield from _compared(workload, found[workload], theirs, draws)
-    yield from _claims(found)
+        one = found[workload] = _allocated(path, nodes, seed, draws, seconds)
+        for name, (_, label) in POLICIES.items():
+            mean, what = one.means[name], f"{workload}, {name}: cards allocated"
+            if (printed := theirs.get((workload, label))) is None:
+                yield addition(what, f"{mean:.2f} %", f"mean of {draws} draws")
+            else:
+                yield compare(what, f"{printed:.2f} %", f"{mean:.2f} %",
+                    abs(mean - printed) <= NEAR,
+                    f"means of {draws} draws of other random numbers than theirs")  # fmt: skip
+    # 2. What the abstract and section 6 say in words.
+    first = sum(max(one.means, key=one.means.__getitem__) == "FGD" for one in found.values())
+    yield compare("FGD allocates more than the other policies", "yes",
+        f"on {first} of {len(found)} workloads", first == len(found))  # fmt: skip
+    if (default := found.get("default")) is not None:
+        mine, other = 100 - default.means["FGD"], 100 - default.means["dot product"]
+        fewer, more = 100 * (1 - mine / other), (other - mine) / 100 * default.cards
+        yield compare("FGD leaves fewer cards unallocated than packing policies, at best",
+            "49 % fewer, 290 cards", f"{fewer:.0f} % fewer, {more:.0f} cards",
+            abs(fewer - 49) <= 5,
+            "read as of the dot product on the default workload: where is not said")  # fmt: skip
+    # 3. What part of the cards that FGD leaves no policy could have won.
     for workload, one in found.items():
-        yield _gap(workload, one)
+        mine, cards = one.means["FGD"], one.cards / 100
+        won, could = one.reached - mine, one.bound - mine
+        yield addition(f"{workload}: of the cards that FGD leaves, what no policy could have won",
+            f"{100 - mine:.2f} % left: {100 - one.bound:.2f} points no policy could have won; "
+            f"{won:.2f} to {could:.2f} points, {cards * won:.0f} to {cards * could:.0f} cards, "
+            "lost to deciding one by one",
+            f"at most {one.bound:.3f} % by proved bounds, {one.reached:.3f} % placed; both know "
+            "all pods at once, FGD sees one at a time and never moves any")  # fmt: skip
     shown = ("random", "best fit", "FGD")
     values = {name: {w: round(one.means[name], 3) for w, one in found.items()} for name in shown}
     values["no policy beyond"] = {w: round(one.bound, 3) for w, one in found.items()}
@@ -131,56 +159,3 @@ def _allocated(path: str, nodes: str, seed: int, draws: int, seconds: float) -> 
 def _percent(instance: Packing, answer: object) -> float:
     assert isinstance(answer, Placement)
     return metrics(instance, answer)["cards_allocated"]
-
-
-def _published(path: str) -> dict[tuple[str, str], float]:
-    """Mean percent of all cards allocated, by workload and policy."""
-    return {
-        (row.word("workload"), row.word("policy")): row.number("mean_allocated_percent")
-        for row in CsvTable(path, "workload", "policy", "mean_allocated_percent")
-    }
-
-
-def _compared(
-    workload: str, ours: Allocated, theirs: Mapping[tuple[str, str], float], draws: int
-) -> Iterator[Finding]:
-    """The means of policies beside those of the publication."""
-    for name, (_, label) in POLICIES.items():
-        mean, what = ours.means[name], f"{workload}, {name}: cards allocated"
-        if (printed := theirs.get((workload, label))) is None:
-            yield addition(what, f"{mean:.2f} %", f"mean of {draws} draws")
-        else:
-            yield compare(what, f"{printed:.2f} %", f"{mean:.2f} %", abs(mean - printed) <= NEAR,
-                f"means of {draws} draws of other random numbers than theirs")  # fmt: skip
-
-
-def _claims(found: Mapping[str, Allocated]) -> Iterator[Finding]:
-    """What the abstract and section 6 say in words."""
-    first = [
-        workload
-        for workload, one in found.items()
-        if max(one.means, key=one.means.__getitem__) == "FGD"
-    ]
-    yield compare("FGD allocates more than the other policies", "yes",
-        f"on {len(first)} of {len(found)} workloads", len(first) == len(found))  # fmt: skip
-    if (one := found.get("default")) is not None:
-        mine, other = 100 - one.means["FGD"], 100 - one.means["dot product"]
-        more = (other - mine) / 100 * one.cards
-        yield compare("FGD leaves fewer cards unallocated than packing policies, at best",
-            "49 % fewer, 290 cards", f"{100 * (1 - mine / other):.0f} % fewer, {more:.0f} cards",
-            abs(100 * (1 - mine / other) - 49) <= 5,
-            "read as of the dot product on the default workload: where is not said")  # fmt: skip
-
-
-def _gap(workload: str, one: Allocated) -> Finding:
-    """What part of the cards that FGD leaves unallocated no policy could have won."""
-    mine, cards = one.means["FGD"], one.cards / 100
-    return addition(
-        f"{workload}: of the cards that FGD leaves, what no policy could have won",
-        f"{100 - mine:.2f} % left: {100 - one.bound:.2f} points no policy could have won; "
-        f"{one.reached - mine:.2f} to {one.bound - mine:.2f} points, "
-        f"{cards * (one.reached - mine):.0f} to {cards * (one.bound - mine):.0f} cards, lost to "
-        "deciding one by one",
-        f"at most {one.bound:.3f} % by proved bounds, {one.reached:.3f} % placed; both know all "
-        "pods at once, FGD sees one at a time and never moves any",
-    )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...analysis.packing.audits import audit
-from ...analysis.packing.simulation import Simulated, simulate
+from ...analysis.packing.simulation import simulate
 from ...analysis.packing.sweeps import SweepRow, share, size_sweep
-from ...analysis.report.picture import Chart, Picture
 from ...instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace, azure_trace
 from ...instances.packing.game import FairShare
 from ...instances.packing.generators import VM_TYPES, vm_types
 from ...instances.packing.instance import Integers, Packing
 from ...instances.problem.option_types import AtLeast
 from ..charts import chart
-from ..experiment import Finding, Parts, Variations, addition, compare, each
+from ..experiment import Parts, Variations, addition, compare, each
 from . import PAPER
 
 _TYPES = ("Tiny,Small,Medium", "Small,Medium,Large", "Tiny,Tiny,Tiny")
@@ -48,12 +48,11 @@ STEADY = 0.01
 @PAPER.experiment("figure-5", "fig. 5", seconds=5, variations=GAME)
 def figure_5(
     *, seed: int = 0, alpha: float = 2.0, eta: int = 5, types: str = "Tiny,Medium,Large"
-) -> list[Finding | Picture]:
+) -> Parts:
     """Dominant shares on the 8-node cluster: FUGA against the Hadoop fair scheduler."""
     instance = vm_types(types=types, rng=np.random.default_rng(seed))
     unit = FairShare.of(instance).dominant_unit
     shares, spread = {}, {}
-    found = None
     for policy in (
         "FUGA",
         "FUGA-algorithm-1",
@@ -69,41 +68,30 @@ def figure_5(
         shares[policy] = placement.totals(instance.types) * unit
         mean = float(shares[policy].mean())
         spread[policy] = float(np.abs(shares[policy] - mean).mean() / mean) if mean > 0 else 0.0
-    assert found is not None
-    gain = 1 - spread["FUGA"] / spread["fair-slots"] if spread["fair-slots"] else 0.0
+    mine, theirs = spread["FUGA"], spread["fair-slots"]
+    gain = 1 - mine / theirs if theirs else 0.0
     instead = f"three elastic users of {types}; mean absolute deviation over the mean"
-    rows = [
-        addition(
-            f"dominant shares, {policy}",
-            f"{', '.join(f'{one:.3f}' for one in value)}; deviation {spread[policy]:.0%}",
-        )
-        for policy, value in shares.items()
-    ]
-    picture = chart("packing-figure-5", "Dominant shares of three users on the 8-node cluster",
+    yield compare("FUGA: deviation from equal dominant shares", "13 % on average", f"{mine:.0%}",
+        abs(mine - 0.13) <= 0.02, instead)  # fmt: skip
+    yield compare("FUGA against the Hadoop fair scheduler", "as much as 41 % better",
+        f"{100 * gain:.0f} % less deviation ({theirs:.0%} to {mine:.0%})", abs(gain - 0.41) <= 0.1,
+        "of what it is 41 % is not said: taken as the deviation from equal shares, "
+        "relative")  # fmt: skip
+    yield compare("FUGA nearer to equal shares than the fair scheduler", "yes",
+        f"{mine:.0%} against {theirs:.0%} deviation", mine < theirs, instead)  # fmt: skip
+    for what, ours, failing in (
+        ("sharing incentive", "{} of 3 users below a third of the pool", found.below_pooled_split),
+        ("no envy", "{} of 3 users envy", found.enviers),
+        ("Pareto efficient", "one more VM fits for {} of 3 users", found.still_fits),
+    ):
+        yield compare(f"FUGA: {what}", "yes", ours.format(len(failing)), not failing, instead)
+    for policy, value in shares.items():
+        each_user = ", ".join(f"{one:.3f}" for one in value)
+        yield addition(f"dominant shares, {policy}", f"{each_user}; deviation {spread[policy]:.0%}")
+    yield chart("packing-figure-5", "Dominant shares of three users on the 8-node cluster",
         "user, by VM type", "dominant share",
-        {policy: value.round(6).tolist() for policy, value in shares.items()}, x=types.split(","),
-    )  # fmt: skip
-    return [
-        compare("FUGA: deviation from equal dominant shares", "13 % on average",
-            f"{spread['FUGA']:.0%}", abs(spread["FUGA"] - 0.13) <= 0.02, instead),
-        compare("FUGA against the Hadoop fair scheduler", "as much as 41 % better",
-            f"{100 * gain:.0f} % less deviation ({spread['fair-slots']:.0%} to "
-            f"{spread['FUGA']:.0%})", abs(gain - 0.41) <= 0.1,
-            "of what it is 41 % is not said: taken as the deviation from equal shares, relative"),
-        compare("FUGA nearer to equal shares than the fair scheduler", "yes",
-            f"{spread['FUGA']:.0%} against {spread['fair-slots']:.0%} deviation",
-            spread["FUGA"] < spread["fair-slots"], instead),
-        compare("FUGA: sharing incentive", "yes",
-            f"{len(found.below_pooled_split)} of 3 users below a third of the pool",
-            not found.below_pooled_split, instead),
-        compare("FUGA: no envy", "yes", f"{len(found.enviers)} of 3 users envy", not found.enviers,
-            instead),
-        compare("FUGA: Pareto efficient", "yes",
-            f"one more VM fits for {len(found.still_fits)} of 3 users", not found.still_fits,
-            instead),
-        *rows,
-        picture,
-    ]  # fmt: skip
+        {policy: value.round(6).tolist() for policy, value in shares.items()},
+        x=types.split(","))  # fmt: skip
 
 
 @PAPER.experiment("figure-6", "fig. 6", seconds=440, variations=GROWING)
@@ -117,30 +105,31 @@ def figure_6(
 ) -> Parts:
     """Allocated CPU and memory on 50 to 700 servers: FUGA against first fit.
 
-    The paper gives no eta here: what it says is tested on `eta`; when not given, on the 3 of its
-    fig. 2, and the 5 and 10 of its figs. 5 and 7 are played too (5e9 states at 700 servers and eta
-    10, some 90 s of the processor and 2.5 GB).
+    Alpha is 5 as in section 5.3; users are elastic, of Table 1's types. The paper gives no eta
+    here: what it says is tested on `eta`; when not given, on the 3 of its fig. 2, and the 5 and 10
+    of its figs. 5 and 7 are played too (5e9 states at 700 servers and eta 10, some 90 s of the
+    processor and 2.5 GB).
     """
-    sizes = [size for size in SIZES if size <= largest]
-    policies = ("first-fit", "FUGA", "FUGA-algorithm-1")
 
     def cluster(machines: int) -> Packing:
-        return vm_types(
-            machines=machines, types=types, resources=2, rng=np.random.default_rng(seed)
-        )
+        rng = np.random.default_rng(seed)
+        return vm_types(machines=machines, types=types, resources=2, rng=rng)
 
     first, *others = ETAS if eta is None else (eta,)
-    rows = size_sweep(policies, sizes=sizes, cluster=cluster, seed=seed, alpha=alpha, eta=first)
+    given: dict[str, Any] = {
+        "sizes": [size for size in SIZES if size <= largest], "cluster": cluster, "seed": seed,
+        "alpha": alpha,
+    }  # fmt: skip
+    sweep: Callable[..., list[SweepRow]] = partial(size_sweep, **given)
+    rows = sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), eta=first)
     for other in others:
-        more = size_sweep(
-            ("FUGA",), sizes=sizes, cluster=cluster, seed=seed, alpha=alpha, eta=other
-        )
-        rows += [{**row, "method": f"FUGA, eta {other}"} for row in more]
+        rows += [{**row, "method": f"FUGA, eta {other}"} for row in sweep(("FUGA",), eta=other)]
     yield from claims_6(rows)
 
 
 def claims_6(rows: Sequence[SweepRow]) -> Parts:
     """What the paper says of fig. 6, beside the rows of `size_sweep`, and its curves."""
+    # 1. Resource -> policy -> size -> share allocated.
     policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {
         resource: {
@@ -154,52 +143,47 @@ def claims_6(rows: Sequence[SweepRow]) -> Parts:
             ("memory", "utilization:memory [MB]"),
         )
     }
+    known = {
+        resource: {
+            policy: {size: value for size, value in curve.items() if value is not None}
+            for policy, curve in lines.items()
+        }
+        for resource, lines in curves.items()
+    }
+    # 2. The sentences.
     instead = "elastic users on the proportions of the paper's cluster, not the Google trace"
     for resource, level, least in (("CPU", 0.7, 450), ("memory", 0.6, 500)):
-        fuga = [
-            value
-            for size, value in curves[resource]["FUGA"].items()
-            if size >= least and value is not None
-        ]
-        first = [value for value in curves[resource]["first-fit"].values() if value is not None]
+        fuga = [value for size, value in known[resource]["FUGA"].items() if size >= least]
         if fuga:
             text = f"{min(fuga):.3f} to {max(fuga):.3f}"
-            fixed = max(fuga) - min(fuga) <= STEADY
-            there = max(abs(value - level) for value in fuga) <= NEAR
-            yield compare(
-                f"FUGA: {resource} allocated stays fixed from {least} servers",
-                "yes",
-                text,
-                fixed,
-            )
+            yield compare(f"FUGA: {resource} allocated stays fixed from {least} servers", "yes",
+                text, max(fuga) - min(fuga) <= STEADY)  # fmt: skip
             yield compare(f"FUGA: {resource} allocated from {least} servers", f"about {level:g}",
-                text, there, instead)  # fmt: skip
-        text = f"within {min(first):.3f} to {max(first):.3f}"
-        yield compare(f"first fit: {resource} allocated changes irregularly", "yes", text,
-            max(first) - min(first) > NEAR, instead)  # fmt: skip
-    more = {
-        size: value - (curves["CPU"]["first-fit"][size] or 0.0)
-        for size, value in curves["CPU"]["FUGA"].items()
-        if value is not None
-    }
-    best = max(more.values(), default=0.0)
+                text, max(abs(value - level) for value in fuga) <= NEAR, instead)  # fmt: skip
+        first = known[resource]["first-fit"].values()
+        yield compare(f"first fit: {resource} allocated changes irregularly", "yes",
+            f"within {min(first):.3f} to {max(first):.3f}", max(first) - min(first) > NEAR,
+            instead)  # fmt: skip
+    cpu = known["CPU"]
+    more = [value - cpu["first-fit"].get(size, 0.0) for size, value in cpu["FUGA"].items()]
+    best = max(more, default=0.0)
     yield compare("FUGA: more CPU than first fit", "up to 10 %",
         f"{100 * best:+.1f} points at best", 0.05 <= best <= 0.15,
         "elastic users fill what first fit leaves")  # fmt: skip
-    for policy in policies:
-        if policy.startswith("FUGA, eta"):
-            shares = {
-                resource: [one for one in lines[policy].values() if one is not None]
-                for resource, lines in curves.items()
-            }
-            yield addition(f"{policy}: allocated", ", ".join(
-                f"{resource} {min(all_sizes):.3f} to {max(all_sizes):.3f}"
-                for resource, all_sizes in shares.items() if all_sizes
-            ))  # fmt: skip
+    # 3. Other etas, what failed, and the curves.
+    for policy in (policy for policy in policies if policy.startswith("FUGA, eta")):
+        shares = {resource: lines[policy].values() for resource, lines in known.items()}
+        yield addition(f"{policy}: allocated", ", ".join(
+            f"{resource} {min(values):.3f} to {max(values):.3f}"
+            for resource, values in shares.items() if values
+        ))  # fmt: skip
     for row in rows:
         if "error" in row:
             yield addition(f"{row['machines']} servers, {row['method']}", row["error"])
-    yield from (_curves_6(resource, lines) for resource, lines in curves.items())
+    for resource, lines in curves.items():
+        yield chart(f"packing-figure-6-{resource.lower()}",
+            f"Allocated {resource} on growing clusters", "servers",
+            f"share of the {resource} allocated", lines, style="line+points")  # fmt: skip
 
 
 @PAPER.experiment(
@@ -233,24 +217,29 @@ def figure_7(
     servers, slot, slots : servers (as many of the list of nodes), seconds of a slot, and how many
         slots.
     """
-    what, given, capacity, number = _cluster(seed, trace, nodes, servers, cores, memory)
-    runs = {}
-    for policy in ("FUGA-algorithm-1", "first-fit", "best-fit", "DRF", "fair-slots"):
-        rounds = 20 if policy.startswith("FUGA") else 1
-        runs[policy] = simulate(
-            given,
-            capacity,
-            number,
-            policy,
-            slot=slot,
-            slots=slots,
-            rounds=rounds,
-            seed=seed,
-            alpha=alpha,
-            eta=eta,
+    # 1. The trace, the classes of servers, and how many of each.
+    capacity = np.array([[cores, int(memory * 1024)]], dtype=np.int64)
+    number = np.array([servers], dtype=np.int64)
+    if not trace:
+        what, given = "a synthetic trace", _synthetic_trace(np.random.default_rng(seed))
+    elif not nodes:
+        what, given = "Azure VMs", azure_trace(trace)
+    else:
+        what, given = "Alibaba pods and nodes, CPU and memory", alibaba_trace(trace, gpus=False)
+        capacity, each_class = alibaba_nodes(nodes, gpus=False, servers=servers)
+        number = each_class.astype(np.int64)
+    # 2. Every policy on it.
+    usual: dict[str, Any] = {
+        "slot": slot, "slots": slots, "seed": seed, "alpha": alpha, "eta": eta
+    }  # fmt: skip
+    runs = {
+        policy: simulate(
+            given, capacity, number, policy, rounds=20 if policy.startswith("FUGA") else 1, **usual
         )
-    cpu = [entry.utilization[0] for entry in runs["FUGA-algorithm-1"].slots]
-    mean_memory = runs["FUGA-algorithm-1"].mean_utilization[1]
+        for policy in ("FUGA-algorithm-1", "first-fit", "best-fit", "DRF", "fair-slots")
+    }
+    fuga = runs["FUGA-algorithm-1"]
+    cpu = [entry.utilization[0] for entry in fuga.slots]
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
@@ -260,37 +249,27 @@ def figure_7(
         f"{100 * over:.0f} %", over > 0.5, instead)  # fmt: skip
     yield compare("FUGA: CPU in use sometimes exceeds 85 %", "yes", f"most {100 * max(cpu):.0f} %",
         max(cpu) > 0.85, instead)  # fmt: skip
+    used = fuga.mean_utilization[1]
     yield compare("FUGA: memory in use", "about 60 % (10 points over Google's half)",
-        f"{100 * mean_memory:.0f} %", abs(mean_memory - 0.6) <= NEAR, instead)  # fmt: skip
+        f"{100 * used:.0f} %", abs(used - 0.6) <= NEAR, instead)  # fmt: skip
     for policy, done in runs.items():
-        used = ", ".join(
-            f"{name} {value:.3f}"
-            for name, value in zip(done.resources, done.mean_utilization, strict=True)
-        )
-        ours = f"{used}; served {done.mean_allocated:.3f}, waiting {done.mean_waiting:.0f}"
-        yield addition(f"{policy}: mean use", ours)
-    yield from (
-        _over_time(place, label, runs, what) for place, label in enumerate(("CPU", "memory"))
-    )
-
-
-def _cluster(
-    seed: int, trace: str, nodes: str, servers: int, cores: int, memory: float
-) -> tuple[str, VmTrace, Integers, Integers]:
-    """What is simulated, in words; the trace; the classes of servers, and how many of each."""
-    own = np.array([[cores, int(memory * 1024)]], dtype=np.int64)
-    number = np.array([servers], dtype=np.int64)
-    if not trace:
-        return "a synthetic trace", _synthetic_trace(np.random.default_rng(seed)), own, number
-    if not nodes:
-        return "Azure VMs", azure_trace(trace), own, number
-    capacity, each = alibaba_nodes(nodes, gpus=False, servers=servers)
-    return (
-        "Alibaba pods and nodes, CPU and memory",
-        alibaba_trace(trace, gpus=False),
-        capacity,
-        each.astype(np.int64),
-    )
+        pairs = zip(done.resources, done.mean_utilization, strict=True)
+        means = ", ".join(f"{name} {value:.3f}" for name, value in pairs)
+        yield addition(f"{policy}: mean use",
+            f"{means}; served {done.mean_allocated:.3f}, waiting {done.mean_waiting:.0f}",
+        )  # fmt: skip
+    # 3. Both resources over time.
+    start = fuga.slots[0].time
+    for index, label in enumerate(("CPU", "memory")):
+        lines = {
+            policy: {
+                round((entry.time - start) / 3600, 4): round(entry.utilization[index], 6)
+                for entry in done.slots
+            }
+            for policy, done in runs.items()
+        }
+        yield chart(f"packing-figure-7-{label.lower()}", f"{label} in use over time, {what}",
+            "time [h]", f"share of the {label} in use", lines, style="step")  # fmt: skip
 
 
 def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
@@ -308,28 +287,4 @@ def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
         ("CPU cores", "memory [MB]"),
         tuple(VM_TYPES),
         "synthetic",
-    )
-
-
-def _curves_6(resource: str, lines: dict[str, dict[int, float | None]]) -> Chart:
-    return chart(f"packing-figure-6-{resource.lower()}",
-        f"Allocated {resource} on growing clusters", "servers",
-        f"share of the {resource} allocated", lines, style="line+points")  # fmt: skip
-
-
-def _over_time(place: int, label: str, runs: dict[str, Simulated], what: str) -> Chart:
-    first = next(iter(runs.values())).slots[0].time
-    return chart(
-        f"packing-figure-7-{label.lower()}",
-        f"{label} in use over time, {what}",
-        "time [h]",
-        f"share of the {label} in use",
-        {
-            policy: {
-                round((entry.time - first) / 3600, 4): round(entry.utilization[place], 6)
-                for entry in done.slots
-            }
-            for policy, done in runs.items()
-        },
-        style="step",
     )

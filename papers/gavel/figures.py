@@ -73,18 +73,11 @@ def figure_2(
     log : path of POP's published log: seconds, and every job's throughput, of five methods.
     draws : of Gandiva's random pairs.
     """
-    for name, path in (("throughputs", throughputs), ("jobs", jobs), ("log", log)):
-        if path is None:
-            raise InvalidOption(
-                f"accelerators-figure-2 needs measured data; give -o {name}=PATH, or --data "
-                "FOLDER, which holds it as `cotenant reproduce --list` says"
-            )
-    assert throughputs is not None
-    assert log is not None
-    instance = gavel(throughputs, jobs=jobs, devices=DEVICES)
+    # 1. The jobs, the published log, and ours over the same parts.
+    instance = _read("accelerators-figure-2", throughputs, jobs, log=log)
     models = parse_json(read_text(str(jobs)), str(jobs))["jobs"]
     owner = np.array([instance.names.index(model) for model in models])
-    seconds, published = _log(log, len(owner))
+    seconds, published = _log(str(log), len(owner))
     due = entitlements(instance)[owner]
     _fair(instance)  # libraries are loaded
     begin = time.process_time()
@@ -95,34 +88,35 @@ def figure_2(
         theirs = published[name]
         worst, other = float((own / due).min()), float((theirs / due).min())
         apart = np.abs(own / theirs - 1)
-        near = f"{(apart <= EQUAL).sum()} of {len(own)} jobs within {EQUAL:g}"
-        yield compare(
-            f"worst normalized throughput, {name}", f"{other:.7f}", f"{worst:.7f}",
-            abs(worst / other - 1) <= EQUAL, "theirs from the log's throughputs of every job",
-        )  # fmt: skip
-        yield compare(
-            f"every job's throughput, {name}", "the log's",
-            f"{near}, the farthest {apart.max():.1e} off", bool((apart <= EQUAL).all()),
+        yield compare(f"worst normalized throughput, {name}", f"{other:.7f}", f"{worst:.7f}",
+            abs(worst / other - 1) <= EQUAL,
+            "theirs from the log's throughputs of every job")  # fmt: skip
+        yield compare(f"every job's throughput, {name}", "the log's",
+            f"{(apart <= EQUAL).sum()} of {len(own)} jobs within {EQUAL:g}, the farthest "
+            f"{apart.max():.1e} off", bool((apart <= EQUAL).all()),
             "" if name == "exact" else "job i in part i mod k, as in the published program",
         )  # fmt: skip
+    # 2. Gandiva, which draws its pairs.
     rng = np.random.default_rng(seed)
-    drawn = np.array([_gandiva(instance, rng) for _ in range(draws)])
+    least, mean = np.array([_gandiva(instance, rng) for _ in range(draws)]).T
     theirs = published["Gandiva"] / due
-    low, high = drawn[:, 1].min(), drawn[:, 1].max()
+    low, high = mean.min(), mean.max()
+    half = (high - low) / 2
     yield compare("worst normalized throughput, Gandiva", f"{theirs.min():.4f}",
-        f"{drawn[:, 0].max():.4f}", theirs.min() == drawn[:, 0].max() == 0,
+        f"{least.max():.4f}", theirs.min() == least.max() == 0,
         f"in every one of {draws} draws some pair does not fit into memory")  # fmt: skip
     yield compare("mean normalized throughput, Gandiva", f"{theirs.mean():.4f}",
-        f"{drawn[:, 1].mean():.4f} ({low:.4f} to {high:.4f})",
-        bool(low - (high - low) / 2 <= theirs.mean() <= high + (high - low) / 2),
+        f"{mean.mean():.4f} ({low:.4f} to {high:.4f})",
+        bool(low - half <= theirs.mean() <= high + half),
         f"over {draws} draws of pairs; the log's is one draw of theirs")  # fmt: skip
+    # 3. Variables and seconds, and the curves.
     yield addition("variables", f"{len(instance.placements.first)} over types",
         f"by jobs and pairs of jobs {3 * (len(owner) * (len(owner) + 1) // 2)}")  # fmt: skip
-    yield compare("seconds, exact", f"{seconds[0]:.1f} s", f"{spent:.2f} s of the processor",
-        None, TIMES)  # fmt: skip
-    for name, value in list(zip(COLUMNS, seconds, strict=True))[1:]:
-        yield compare(f"seconds, {name}", f"{value:.1f} s", "", None, "the slowest part of those "
-            "that are taken to run side by side" if name != "Gandiva" else "")  # fmt: skip
+    slowest = "the slowest part of those that are taken to run side by side"
+    for name, value in zip(COLUMNS, seconds, strict=True):
+        ran = f"{spent:.2f} s of the processor" if name == "exact" else ""
+        note = {"exact": TIMES, "Gandiva": ""}.get(name, slowest)
+        yield compare(f"seconds, {name}", f"{value:.1f} s", ran, None, note)
     shown = {name: np.sort(published[name] / due) for name in COLUMNS}
     places = np.linspace(0, len(due) - 1, 65).round().astype(int)
     curves = {f"{name}, published": row[places].round(5).tolist() for name, row in shown.items()}
@@ -130,6 +124,17 @@ def figure_2(
     yield chart("accelerators-figure-2", "Normalized throughputs of 2,048 jobs",
         "jobs, from the least to the most", "normalized throughput", curves,
         x=places.tolist(), style="line", strong=("exact, here",))  # fmt: skip
+
+
+def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | None) -> Accelerators:
+    """The jobs on the three kinds of GPU; raises InvalidOption, naming the file that is missing."""
+    for option, path in {"throughputs": throughputs, "jobs": jobs, **more}.items():
+        if path is None:
+            raise InvalidOption(
+                f"{name} needs measured data; give -o {option}=PATH, or --data FOLDER, which holds "
+                "it as `cotenant reproduce --list` says"
+            )
+    return gavel(str(throughputs), jobs=jobs, devices=DEVICES)
 
 
 def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
@@ -186,19 +191,15 @@ def _gandiva(instance: Accelerators, rng: np.random.Generator) -> tuple[float, f
     data=(THROUGHPUTS, JOBS),
 )
 def policies(*, seed: int = 0, throughputs: str | None = None, jobs: str | None = None) -> Parts:
-    """Gavel's policies as optima, and others, on the same jobs and GPUs.
+    """Optima with proofs, and rivals, on the jobs and GPUs of POP's figure 2; every job has as many
+    steps left as take three hours on a V100.
 
     Parameters
     ----------
     throughputs : path of Gavel's throughput file.
     jobs : path of the list of the jobs' models.
     """
-    if throughputs is None or jobs is None:
-        raise InvalidOption(
-            "accelerators-policies needs measured data; give -o throughputs=PATH and -o jobs=PATH, "
-            "or --data FOLDER, which holds it as `cotenant reproduce --list` says"
-        )
-    shared = gavel(throughputs, jobs=jobs, devices=DEVICES)
+    shared = _read("accelerators-policies", throughputs, jobs)
     shared = shared.replace(steps=shared.throughput[:, 0] * 10_800, device_cost=[2.48, 1.46, 0.45])
     worst: dict[str, float] = {}
     mean: dict[str, float] = {}

@@ -41,12 +41,11 @@ def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Parts:
             by_card[row["Num instance"], row["Num GPU"]].append(row)
         found = min_servers(instance)
         more = min_servers(mig(folder, load=load, card=CARD, processes=MOST_PROCESSES))
-        yield compare(
-            f"load {load}: cards", str(len(by_card)), _shown(found),
+        yield compare(f"load {load}: cards", str(len(by_card)), _shown(found),
             _cards(found) == len(by_card),
             f"{len(instance.services)} services; with up to {MOST_PROCESSES} processes in a slice "
-            f"{_shown(more)}", "there is a deployment within the same rules that takes fewer cards",
-        )  # fmt: skip
+            f"{_shown(more)}",
+            "there is a deployment within the same rules that takes fewer cards")  # fmt: skip
         given = dict.fromkeys((service.name for service in instance.services), Fraction(0))
         for row in slices:
             given[row["Model"]] += _throughput(folder, row)

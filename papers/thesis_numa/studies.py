@@ -44,7 +44,7 @@ def policies(
     tasks: int = 500_000,
     runs: int = 1,
     tolerance: float = 0.005,
-) -> list[Finding]:
+) -> Parts:
     """Of any instance (-o file=): what policies sustain, their p95, and the most of any placement.
 
     Parameters
@@ -54,21 +54,16 @@ def policies(
     """
     instance = read(file, "numa")
     assert isinstance(instance, Numa)
-    findings = _beside_the_bound(instance, instance.name or file, tasks, runs, tolerance, seed)
+    where = instance.name or file
+    yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
     words = []
     for policy in POLICIES:
         run = simulated(instance, policy, tasks, seed)
-        words.append(
-            f"{policy} {1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms"
-            if run.stable
-            else f"{policy} -"
-        )
-    rate = f"95th percentile of response at {instance.rate:g}/s"
-    return [
-        *findings,
-        addition(rate, ", ".join(words), "- where the queue grows"),
-        *_least_power(instance, instance.name or file, tasks, seed),
-    ]
+        time = f"{1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms"
+        words.append(f"{policy} {time if run.stable else '-'}")
+    yield addition(f"95th percentile of response at {instance.rate:g}/s", ", ".join(words),
+        "- where the queue grows")  # fmt: skip
+    yield from _least_power(instance, where, tasks, seed)
 
 
 @BEYOND.experiment("hot-data", seconds=30)
@@ -80,7 +75,7 @@ def hot_data(
     tolerance: float = 0.005,
     benchmark: str = "S6",
     refusal_limit: float | None = 100.0,
-) -> Iterator[Finding]:
+) -> Parts:
     """What policies sustain with a hot memory or blade, beside the most any placement could.
 
     Parameters
@@ -106,43 +101,31 @@ def _beside_the_bound(
     if outcome.bound is None:
         raise EngineError("the fluid program was not solved")
     uniform = np.allclose(instance.location_share, 1 / instance.processors)
-    note = (
-        "all local, which says nothing of placement"
-        if uniform
-        else f"status {outcome.status.value}"
-    )
-    yield addition(f"{where}: most of any placement [tasks/s]", f"{outcome.bound:.0f}", note)
+    local = "all local, which says nothing of placement"
+    yield addition(f"{where}: most of any placement [tasks/s]", f"{outcome.bound:.0f}",
+        local if uniform else f"status {outcome.status.value}")  # fmt: skip
     for policy in (*POLICIES, *MIXES):
         empty, saturated = sustained_pair(
             instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
         )
-        text = (
-            f"{empty.rate:.0f} from empty ({100 * (1 - empty.rate / outcome.bound):.1f} % below), "
-            f"{saturated.rate:.0f} from saturated"
-        )
-        width = f"brackets of {empty.failed - empty.rate:.3g}"
-        yield addition(f"{where}, {policy}: sustained [tasks/s]", text, width)
+        below = 100 * (1 - empty.rate / outcome.bound)
+        yield addition(f"{where}, {policy}: sustained [tasks/s]",
+            f"{empty.rate:.0f} from empty ({below:.1f} % below), {saturated.rate:.0f} from "
+            "saturated", f"brackets of {empty.failed - empty.rate:.3g}")  # fmt: skip
 
 
-def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> list[Finding]:
+def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> Iterator[Finding]:
     """Link power of each policy at the instance's rate beside the least of any placement."""
     outcome = fluid_power(instance)
-    if outcome.bound is None:
-        return []
-    words = []
-    for policy in POLICIES:
-        run = simulated(instance, policy, tasks, seed)
-        words.append(
+    if outcome.bound is not None:
+        runs = {policy: simulated(instance, policy, tasks, seed) for policy in POLICIES}
+        words = ", ".join(
             f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}"
+            for policy, run in runs.items()
         )
-    least = f"at least {outcome.bound:.2f} W in the long run; {', '.join(words)}"
-    return [
-        addition(
-            f"{where}: link power at {instance.rate:g} tasks/s",
-            least,
-            outcome.status.value,
-        )
-    ]
+        yield addition(f"{where}: link power at {instance.rate:g} tasks/s",
+            f"at least {outcome.bound:.2f} W in the long run; {words}",
+            outcome.status.value)  # fmt: skip
 
 
 @PAPER.experiment("queues", "section 4.3.2", seconds=60, variations=QUEUES)
@@ -175,17 +158,13 @@ def queues(
             mean, spread = (
                 new / old - 1 if old > 0 else 0.0 for new, old in zip(several, one, strict=True)
             )
-            yield compare(
-                f"{policy}, {rate:g}/s: wait of one queue, one per processor",
+            yield compare(f"{policy}, {rate:g}/s: wait of one queue, one per processor",
                 "same mean, larger variance",
                 f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
                 f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms ({100 * spread:+.1f} %)",
-                abs(mean) <= 0.05 and spread > 0,
-                f"{benchmark}, refusal limit {limit}",
+                abs(mean) <= 0.05 and spread > 0, f"{benchmark}, refusal limit {limit}",
                 f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
-                if one[0] < IDLE
-                else "",
-            )
+                if one[0] < IDLE else "")  # fmt: skip
     title = "Deviation of the wait, one queue against one per processor"
     label = "standard deviation of the wait [ms]"
     yield chart("numa-queues", title, "policy and arrivals", label, bars)

@@ -30,12 +30,11 @@ from cotenant.cluster.measure.penalty_model import PenaltyModel
 from cotenant.cluster.measure.profiles import profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
-from cotenant.cluster.run.dispatch import Ended
+from cotenant.cluster.run.dispatcher import Ended
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.queue_store import QueueStore
 from cotenant.cluster.run.run import policy_of
 from cotenant.cluster.run.settings import Settings
-from cotenant.cluster.run.worker_runtime import Registered
 
 ROUNDS = 6
 LIMIT = 1.0
@@ -46,16 +45,13 @@ class Fleet:
 
     def __init__(self, number: int) -> None:
         self.clock = 1e9
-        self._machines = {
-            f"m{place:06}": Registered("", {"machine": str(place)}, (), "", (), {})
-            for place in range(number)
-        }
+        self._machines = {f"m{place:06}": {"machine": str(place)} for place in range(number)}
         self._running: deque[tuple[str, int]] = deque()
 
     def now(self) -> float:
         return self.clock
 
-    def all(self) -> Mapping[str, Registered]:
+    def all(self) -> Mapping[str, Mapping[str, str]]:
         return self._machines
 
     def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
@@ -69,9 +65,6 @@ class Fleet:
             member = JobRuns((Run(self.clock, 6.0, 6.0, float(jobs > 1)),))
             found.append(Ended(group, Measurement((member,) * jobs, self.clock, 6.0, 0.0)))
         return found
-
-    def acknowledge(self, groups: Mapping[str, str]) -> None:
-        pass
 
     def end_all(self) -> None:
         pass

@@ -32,7 +32,6 @@ class Unknown(StrEnum):
 
 @options_of(
     Settings,
-    dask=None,
     local=None,
     seats="K",
     method=None,
@@ -58,14 +57,9 @@ def run(
         Path,
         typer.Option(metavar="LAB.db", help="The file that `measure` wrote; every run is added."),
     ],
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="A Dask scheduler; each worker is a machine."),
-    ] = None,
     local: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Divide this computer into N machines instead."),
-    ] = None,
+        int, typer.Option(metavar="N", help="Divide this computer into so many machines.")
+    ] = 1,
     method: Annotated[
         str | None,
         typer.Option(
@@ -115,7 +109,6 @@ def run(
         summary = running(
             queue,
             store,
-            dask=dask,
             local=local,
             method=chosen,
             options=options,

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """What ends a command and keeps its best answer."""
@@ -57,6 +57,33 @@ def give_back(before: dict[int, Handler]) -> None:
     """Restore the handlers that `take_over` returned."""
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+class Interrupts:
+    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`received`, and `wake` is
+    called) and the second ends all.
+
+    Outside the main thread, or where a signal is ignored (as under nohup), it changes nothing.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.received = False
+        self._wake = wake
+        self._before: dict[int, Handler] = {}
+
+    def __enter__(self) -> Self:
+        self._before = take_over(self._hear)
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        give_back(self._before)
+
+    def _hear(self, number: int, frame: object) -> None:
+        note(number)
+        if self.received:
+            raise KeyboardInterrupt
+        self.received = True
+        self._wake()
 
 
 class Deferred:

@@ -54,14 +54,6 @@ else:
         print([row["status"] for row in cotenant.compare([tiny], ["SMR"], dask=cluster.scheduler_address).rows])
 """
 
-ON_WORKERS = """
-from cotenant.cluster.run.dispatch import machines_of
-from cotenant.cluster.run.worker_runtime import Wanted
-
-with machines_of(Wanted("", [], overlap=True), dask=None, local=1) as fleet:
-    print(len(fleet.all()), fleet._cluster.client.run(os.getenv, "PYTHONPATH").values())
-"""
-
 
 def run_in(
     folder: Path, program: str, *arguments: str, python: str = sys.executable, **environment: str
@@ -100,20 +92,6 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     assert printed == ["optimal", f"{elsewhere} True", "['feasible']", "['feasible']"], (
         "what the environment says, stays"
     )
-    assert told(note) == ""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="jobs are run on Linux only")
-def test_the_workers_of_this_computer_import_nothing_from_the_current_folder(
-    tmp_path: Path,
-) -> None:
-    pytest.importorskip("distributed")
-    pytest.importorskip("psutil")
-    note, folder, elsewhere = tmp_path / "note", tmp_path / "folder", tmp_path / "elsewhere"
-    plant(folder, note)
-    printed = run_in(folder, f"import os\n{ON_WORKERS}", PYTHONPATH=str(elsewhere))
-    assert printed == f"1 dict_values(['{elsewhere}'])\n", "what the environment says, stays"
     assert told(note) == ""
 
 

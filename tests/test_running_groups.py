@@ -271,7 +271,6 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
-    pytest.importorskip("distributed", reason="python -m pip install '.[cluster]'")
     from cotenant.cluster.measure import sleeper
     from cotenant.cluster.measure.command import TOKEN
     from cotenant.cluster.measure.measure import measure

@@ -92,7 +92,7 @@ def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begi
     assert sum(len(kinds) for _, kinds in machines.begun) == 21
     assert sorted(machines.begun[0][1] + machines.begun[1][1] + machines.begun[2][1]) == [*"001122"]
     assert len(run.rows.looks(1)) == before  # what was measured stays what it was
-    assert len(machines.acknowledged) == len(machines.begun) == 11
+    assert len(machines.begun) == 11
     rows = run.rows.rows("SELECT placed, waiting, certain, possible FROM epoch ORDER BY id")
     assert [row[0] for row in rows] == [6, 6, 6, 3]
     assert [row[1] for row in rows] == [21, 15, 9, 3]
@@ -159,28 +159,6 @@ def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
     assert len(machines.begun) == times
 
 
-def test_a_machine_of_another_kind_is_left_aside_and_waited_around(begin: Begin) -> None:
-    machines = SimulatedMachines(2)
-    run = begin("0011", machines)
-    whole = Coordinator(
-        run.rows, run.queue_store.entries(), [], run.coordinator.penalty_model, machines, greedy,
-        settings(), 1, tell=run.lines.append,
-        accepts=lambda facts: "it is m1" if facts["machine"] == "m1" else "",
-    )  # fmt: skip
-    waited: list[float] = []
-    ended = machines.ended
-
-    def watched(seconds: float) -> Any:
-        waited.append(seconds)
-        return ended(seconds)
-
-    machines.ended = watched  # type: ignore[method-assign]
-    assert whole.run().states == {"done": 4}
-    assert {machine for machine, _ in machines.begun} == {"m00000"}
-    approved(run.lines)
-    assert waited.count(0.0) <= 2  # nobody spins while every machine that may be used is busy
-
-
 def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(begin: Begin) -> None:
     jobs = [*queued(["0"]), once("side-effect", "1")]
     machines = SimulatedMachines(
@@ -214,20 +192,23 @@ def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(begin: Be
     assert dict(rows)["lost"] == 1
 
 
-def test_a_killed_coordinator_is_gone_on_with_from_what_is_written(
-    store: Path, tmp_path: Path
-) -> None:
-    machines = SimulatedMachines(2)
-    jobs = [*queued("0120"), once("side-effect", "1")]
+def test_a_killed_coordinators_groups_are_lost_and_the_rest_is_gone_on_with(store: Path) -> None:
+    jobs = [once("side-effect", "1"), *queued("0120")]
     with ExitStack() as first:
-        Run(first, store, jobs, machines).coordinator.step([])
+        Run(first, store, jobs, SimulatedMachines(2)).coordinator.step([])
     with ExitStack() as second:
+        machines = SimulatedMachines(2)
         run = Run(second, store, jobs, machines)
-        assert len(run.queue_store.running()) == 2
-        assert run.states() == {"running": 4, "waiting": 1}
-        summary = run.whole()  # its machines still run the groups, and tell of them
-        assert summary.states == {"done": 5}
-    assert len(machines.begun) == 3
+        assert run.queue_store.running() == []
+        assert run.states() == {"waiting": 4, "lost": 1}
+        assert run.whole().states == {"done": 4, "lost": 1}
+        assert (
+            run.lines.count(
+                "side-effect lost: the command that ran it ended; it may not be begun again"
+            )
+            == 1
+        )
+    assert sorted(kind for _, kinds in machines.begun for kind in kinds) == [*"0012"]
 
 
 def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_there_is_room(

@@ -1,11 +1,10 @@
-"""What `cotenant run` and `cotenant advice` are given: a queue, a store, an address; each wrong one
-refused in one line, before any job.
+"""What `cotenant run` and `cotenant advice` are given: a queue and a store; each wrong one refused
+in one line, before any job.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import sqlite3
 import time
 from contextlib import closing
@@ -18,11 +17,10 @@ from support.fake_machine import SimulatedMachine
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.analysis.run.lock import locked
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import profiles
-from cotenant.cluster.measure.store import opened
+from cotenant.cluster.measure.store import held, opened
 from cotenant.cluster.run.job_advice import job_advice
 from cotenant.cluster.run.pairs import advise_pairs
 from cotenant.cluster.run.queue import QueuedJob, read_queue
@@ -84,26 +82,11 @@ def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> N
     assert read_queue(queue, here=False)[0].job.command == ("no-such-program",)
 
 
-@pytest.mark.slow
-def test_run_waits_for_no_scheduler_that_is_silent(store: Path, tmp_path: Path) -> None:
-    queue = written(tmp_path)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        begin = time.monotonic()
-        words = ("run", str(queue), "--store", str(store))
-        done = run(*words, "--dask", address)
-        assert time.monotonic() - begin < 60  # some 4 s; the rest is for a busy machine
-    assert done.returncode == 2
-    approved(done.stderr[done.stderr.index("error:") :])
-
-
 def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
     queue = written(tmp_path)
     words = ("run", str(queue), "--store", str(store))
     for options in (
-        "", "--local 1 --dask tcp://127.0.0.1:1", "--local 0", "--dask nowhere",
+        "--local 0",
         "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",
         "--local 1 -o alpha=-1", "--local 1 --epoch 0", f"--local 1 --report {queue}",
         "--local 1 --seats 1", "--local 1 --seats 3 -m stable", "--local 1 --seats 2 -m core",
@@ -133,8 +116,8 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     unknown = GOOD.replace('type = "0"', 'type = "2"')
     approved(refusal(unknown, store))
     approved(refusal(unknown.replace("yes", "no"), store, "--unknown", "measure"))
-    with locked(store, "--store"):
-        assert "is being written by process" in refusal(GOOD, store)
+    with held(store):
+        assert "another program has it open" in refusal(GOOD, store)
 
 
 def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:

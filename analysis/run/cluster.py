@@ -23,13 +23,13 @@ from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
 from ...instances.problem.errors import CotenantError, EngineError, InvalidOption, install
+from ...solvers.interrupts import Interrupts
 from .cell import Cell
 from .result import fingerprint, versions
 from .rows import Row
 from .workers import (
     INTERRUPT_GRACE,
     CellOutcome,
-    Interrupts,
     Worker,
     limit_of,
     pickled_cell,

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from ...instances.problem.errors import EngineError, InvalidOption
 from ...solvers.engines import START_LIMIT, Child
 from ...solvers.engines.answer import start_thread
-from ...solvers.interrupts import Handler, give_back, note, take_over
+from ...solvers.interrupts import Interrupts
 from .cell import Cell, failed_row, run_cell
 from .own_functions import why_other_code
 from .rows import Row
@@ -186,33 +186,6 @@ class Worker:
                     f"a process for the runs does not start: {error.strerror}"
                 ) from None
         return self._child
-
-
-class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`received`, and `wake` is
-    called) and the second ends all.
-
-    Outside the main thread, or where a signal is ignored (as under nohup), it changes nothing.
-    """
-
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self.received = False
-        self._wake = wake
-        self._before: dict[int, Handler] = {}
-
-    def __enter__(self) -> Self:
-        self._before = take_over(self._hear)
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        give_back(self._before)
-
-    def _hear(self, number: int, frame: object) -> None:
-        note(number)
-        if self.received:
-            raise KeyboardInterrupt
-        self.received = True
-        self._wake()
 
 
 class Processes:

@@ -46,12 +46,15 @@ def require_linux() -> Any:
 
 
 def kill_leftovers(token: str) -> int:
-    """Kill every process that carries the token of a store; returns how many there were."""
+    """Kill every process that carries the token of a store, or of a machine of it (the store's, a
+    dot and a number); returns how many there were.
+    """
     psutil = require_linux()
     killed = 0
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.pid != os.getpid() and process.environ().get(TOKEN) == token:
+            carried = process.environ().get(TOKEN, "")
+            if process.pid != os.getpid() and f"{carried}.".startswith(f"{token}."):
                 process.kill()
                 killed += 1
     return killed

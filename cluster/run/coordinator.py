@@ -12,15 +12,15 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ...analysis.colocation.batches import Policy
-from ...analysis.run.workers import Interrupts
-from ...instances.problem.errors import EngineError, InvalidFile
+from ...instances.problem.errors import InvalidFile
+from ...solvers.interrupts import Interrupts
 from ..measure.command import ENDED
 from ..measure.machine import fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
@@ -28,7 +28,7 @@ from ..measure.penalty_model import PenaltyModel
 from ..measure.statistics import GROUP_COVERED
 from ..measure.store import Store, StoredMeasurement
 from .agents import format_counts
-from .dispatch import Ended, Machines
+from .dispatcher import Ended, Machines
 from .first_come import gain_over_first_come
 from .placement import Decision, Placer
 from .queue import QueuedJob
@@ -48,11 +48,10 @@ _TICK = 0.5  # seconds between two looks at whether an epoch is due
 
 @dataclass
 class _Running:
-    """A group that runs: its jobs' rows of the store, and its machine's."""
+    """A group that runs: its jobs' rows of the store, and half of what is predicted's intervals."""
 
     group: PlacedGroup
     jobs: list[int]
-    machine: int
     half: tuple[float, ...] = ()
 
 
@@ -63,14 +62,13 @@ class Coordinator:
     ----------
     store : open to write, the queue entered.
     entries : the queue's jobs.
-    running : groups that an earlier command began.
+    running : groups that an earlier command began, which ended with it: lost.
     penalty_model : of the penalties.
     machines : where groups run.
     policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
     settings, session : of this command.
     progress : called when something changed.
     tell : called with a line that a person should read.
-    accepts : whether a machine of these facts may be used; it says why not, or "".
     """
 
     def __init__(
@@ -86,24 +84,24 @@ class Coordinator:
         *,
         progress: Callable[[QueueStatus], None] | None = None,
         tell: Callable[[str], None] | None = None,
-        accepts: Callable[[Mapping[str, str]], str] = lambda facts: "",
     ) -> None:
         self.store, self.queue_store = store, QueueStore(store)
         self.penalty_model, self.machines = penalty_model, machines
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
-        self._accepts = accepts
         self._placer = Placer(penalty_model, policy, settings.alpha, settings.seats)
         self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
         self._counts = Counts()
         self._names = penalty_model.instance().names
         self.jobs = WaitingQueue(self._names)
         self._reserved: list[tuple[int, ...]] = []
-        self._machine_rows: dict[str, int] = {}
+        self._machine_rows = {
+            machine: store.machine(fingerprint(dict(facts)), facts, other=True)
+            for machine, facts in machines.all().items()
+        }
         self._job_rows: dict[tuple[str, str], int] = {}
         self._commands = store.commands()
-        self._refused: set[str] = set()
         self._pending: list[Ended] = []
         self._stopping = False
         self._epoch = self.queue_store.next_epoch()
@@ -114,10 +112,8 @@ class Coordinator:
             for entry in self.queue_store.entries_of(group.jobs):
                 self.jobs.entries.setdefault(entry.number, entry)
                 self.jobs.attempts.setdefault(entry.number, entry.attempts)
-            jobs = self.queue_store.jobs(group.jobs)
-            rows = [self._job_row(jobs[number]) for number in group.jobs]
-            self._running[group.id] = _Running(group, rows, 0)
-        self._free()  # knows the machines
+            self._running[group.id] = _Running(group, [])
+        self._hear([Ended(group.id, None, "the command that ran it ended") for group in running])
 
     def run(self) -> Summary:
         """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
@@ -126,8 +122,6 @@ class Coordinator:
         ------
         InvalidFile
             The store cannot be written.
-        EngineError
-            The scheduler, or every machine, is gone.
         """
         begin = self.machines.now()
         try:
@@ -238,20 +232,9 @@ class Coordinator:
         return free > 0 and (waited or not self._running)
 
     def _free(self) -> list[str]:
-        """The machines that run nothing and may be used."""
-        there = self.machines.all()
+        """The machines that run nothing."""
         busy = {one.group.machine for one in self._running.values()}
-        for machine, registration in there.items():
-            if machine not in self._machine_rows and machine not in self._refused:
-                if why := self._accepts(registration.facts):
-                    self._refused.add(machine)
-                    self._tell(f"{machine} is not used: {why}")
-                    continue
-                facts = dict(registration.facts)
-                self._machine_rows[machine] = self.store.machine(
-                    fingerprint(facts), facts, other=True
-                )
-        return sorted(there.keys() - busy - self._refused)
+        return sorted(self._machine_rows.keys() - busy)
 
     def _broken(
         self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
@@ -324,7 +307,7 @@ class Coordinator:
             (high - low) / 2 for low, high in zip(expected.low, expected.high, strict=True)
         )
         rows = [self._job_row(job) for job in ordered]
-        return _Running(group, rows, self._machine_rows[group.machine], half), ordered
+        return _Running(group, rows, half), ordered
 
     def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
         """Hand a group to its machine."""
@@ -367,10 +350,8 @@ class Coordinator:
                 if why:
                     complaints.append(why)
         self._pending = []
-        done: dict[str, str] = {}
         for one in ours:
-            done[one.group] = self._running.pop(one.group).group.machine
-        self.machines.acknowledge(done)
+            del self._running[one.group]
         for here, look in seen:
             self._count_seen(here, look)
             self.penalty_model.add(look)
@@ -402,12 +383,11 @@ class Coordinator:
             number: self._after_run(number, visit.members[seat])
             for seat, number in enumerate(group.jobs)
         }
-        machine = here.machine or self._machine_rows.get(group.machine, 0)
         look = self.store.add(
             visit,
             here.jobs,
             session=self._session,
-            machine=machine,
+            machine=self._machine_rows[group.machine],
             round=-group.epoch,
             most_pressure=self._most_pressure,
         )
@@ -461,7 +441,7 @@ class Coordinator:
         while self._running and self.machines.now() < end:
             try:
                 ended = self.machines.ended(_TICK)
-            except (EngineError, KeyboardInterrupt):
+            except KeyboardInterrupt:
                 break
             self._hear_cut(ended)
         self._hear_cut([Ended(group, None, "it was cut") for group in self._running])

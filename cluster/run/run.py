@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ...analysis.colocation.batches import Policy
-from ...analysis.run.lock import locked
 from ...analysis.run.result import outcome_of
 from ...catalog import find, methods
 from ...instances.colocation.instance import Colocation
@@ -30,11 +29,12 @@ from ...instances.problem.errors import (
 from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...instances.problem.options import accepts, check_options, option_names, require_settings
 from ...solvers.outcome import Status
+from ..measure.command import kill_leftovers, require_linux
 from ..measure.penalty_model import PenaltyModel
 from ..measure.profiles import profile_of
-from ..measure.store import kind_of, opened
+from ..measure.store import held, kind_of, opened
 from .coordinator import Coordinator
-from .dispatch import machines_of, programs_of
+from .dispatcher import Dispatcher, local_seats
 from .first_come import gain_over_first_come
 from .measure_unmeasured import measure_unmeasured, require_known
 from .placement import group_estimates
@@ -42,7 +42,6 @@ from .queue import read_queue
 from .queue_store import Entry, QueueStore
 from .settings import Agents, References, Settings
 from .status import QueueStatus, Summary
-from .worker_runtime import Wanted
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
@@ -130,8 +129,7 @@ def run(
     queue: Path,
     store: Path,
     *,
-    dask: str | None = None,
-    local: Annotated[int | None, AtLeast(1, "a number of machines")] = None,
+    local: Annotated[int, AtLeast(1, "a number of machines")] = 1,
     method: str | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
@@ -149,14 +147,12 @@ def run(
     ----------
     queue : TOML file of `[[job]]` tables; see `queue.read_queue`.
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
-    dask, local : the scheduler whose workers are the machines, or how many machines this computer
-        is divided into; one of them.
+    local : how many machines this computer is divided into.
     method, options : the method that places each epoch's jobs: of the problem colocation for two
         seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
     time_limit : seconds that a decision may take.
     unknown : what to do with types that the store does not know: refuse them, or measure them first
-        by a job that may be run again, on this computer or on a worker: the one that the others
-        were measured on.
+        by a job that may be run again.
     other_machine : whether what was measured on machines of another kind is used.
     overlap : whether machines may share CPUs.
     progress : called when something changed.
@@ -167,8 +163,6 @@ def run(
     ------
     InvalidFile, InvalidInstance, InvalidOption
         The queue, the store or an option is wrong, before any work.
-    EngineError
-        The scheduler went away, or every machine for a minute.
     """
     require_settings(run, Settings, settings, but=set(option_names(agent_options)))
     chosen, wanted = dict(options or {}), Settings(**settings)
@@ -176,14 +170,9 @@ def run(
     policy = policy_of(method, chosen, time_limit, wanted.seats)
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     alpha, agents, references = agent_options(**mine)
-    if (dask is None) == (local is None):
-        raise InvalidOption("expected one of dask, a scheduler's address, and local, a number")
-    jobs = read_queue(queue, here=local is not None)
+    jobs = read_queue(queue)
     if unknown == "measure":
-        measured = measure_unmeasured(
-            jobs, store, dask=dask, pressure=wanted.pressure, other_machine=other_machine,
-            overlap=overlap, progress=tell,
-        )  # fmt: skip
+        measured = measure_unmeasured(jobs, store, pressure=wanted.pressure, progress=tell)
         if measured is not None and measured.stop == "interrupted":
             return Summary.of("interrupted", [], measured.seconds)
     elif not os.path.exists(store):
@@ -192,7 +181,7 @@ def run(
             f"{quoted(os.fspath(store))}), or give --unknown measure"
         )
     with ExitStack() as stack:
-        stack.enter_context(locked(store, "--store"))
+        stack.enter_context(held(store))
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)
@@ -212,23 +201,18 @@ def run(
             estimates = group_estimates(penalty_model, wanted.seats)
             gain = gain_over_first_come(queue_store, estimates)
             return Summary.of("finished", entered(), 0.0, gain=gain)
-        machines = Wanted(rows.token, programs_of(job.job for job in jobs), wanted.seats, overlap)
-        running = {group.id: group.machine for group in recovered}
-        fleet = stack.enter_context(
-            machines_of(machines, dask=dask, local=local, recovered=running)
-        )
-
-        def differing_facts(facts: Mapping[str, str]) -> str:
-            known, here = kind_of(profile.facts), kind_of(dict(facts))
-            differs = [name for name in {**known, **here} if known.get(name) != here.get(name)]
-            return "; ".join(f"{n} {known.get(n)}, there {here.get(n)}" for n in sorted(differs))
-
-        for machine, registration in fleet.all().items():
-            if not other_machine and (why := differing_facts(registration.facts)):
-                raise InvalidFile(
-                    f"{store} was measured on machines of another kind than {machine} ({why}). "
-                    "Measure on one of these, or give --other-machine to use it all the same"
-                )
+        require_linux()
+        seats = local_seats(local, wanted.seats, overlap=overlap)
+        kill_leftovers(rows.token)
+        machines = stack.enter_context(Dispatcher(seats, rows.token))
+        known, here = kind_of(profile.facts), kind_of(machines.all()["machine 1"])
+        differs = sorted(n for n in {**known, **here} if known.get(n) != here.get(n))
+        if differs and not other_machine:
+            why = "; ".join(f"{n} {known.get(n)}, here {here.get(n)}" for n in differs)
+            raise InvalidFile(
+                f"{store} was measured on a machine of another kind ({why}). Measure on this one, "
+                "or give --other-machine to use it all the same"
+            )
         pressure = profile.settings["pressure"] if wanted.pressure is None else wanted.pressure
         wanted = replace(
             wanted, alpha=alpha, agents=agents, references=references, pressure=pressure
@@ -236,13 +220,12 @@ def run(
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(
             rows.last_session()[0],
-            fleet.now(),
+            machines.now(),
             profile.settings
             | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entered(), recovered, penalty_model, fleet, policy, wanted, session,
+            rows, entered(), recovered, penalty_model, machines, policy, wanted, session,
             progress=progress, tell=tell,
-            accepts=(lambda _: "") if other_machine else differing_facts,
         )  # fmt: skip
         return coordinator.run()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
-from cotenant.cluster.run.dispatch import Ended
-from cotenant.cluster.run.worker_runtime import Registered
+from cotenant.cluster.run.dispatcher import Ended
 
 
 class SimulatedMachines:
-    """See `cotenant.cluster.run.dispatch.Machines`; time goes on only by `step`.
+    """See `cotenant.cluster.run.dispatcher.Machines`; time goes on only by `step`.
 
     Parameters
     ----------
@@ -27,25 +26,20 @@ class SimulatedMachines:
     ) -> None:
         self.clock = 1e9
         self.begun: list[tuple[str, tuple[str, ...]]] = []
-        self.acknowledged: list[str] = []
         self.killed = False
         self._seconds, self._error = seconds, error
         self._running: dict[str, tuple[float, str, tuple[str, ...], int]] = {}
         # of the kind of the machine of `fake_machine`
-        self._machines = {
-            f"m{place:05}": Registered("", {"machine": f"m{place}"}, (), "", (), {})
-            for place in range(number)
-        }
+        self._machines = {f"m{place:05}": {"machine": f"m{place}"} for place in range(number)}
 
     def now(self) -> float:
         return self.clock
 
-    def all(self) -> Mapping[str, Registered]:
+    def all(self) -> Mapping[str, Mapping[str, str]]:
         return self._machines
 
     def lose(self, machine: str) -> list[Ended]:
-        """A machine that dies; what it ran is lost."""
-        del self._machines[machine]
+        """Lose what a machine runs."""
         lost = [group for group, entry in self._running.items() if entry[1] == machine]
         return [self._ended(group, f"{machine} was lost") for group in lost]
 
@@ -72,9 +66,6 @@ class SimulatedMachines:
             if begin + self._seconds(kinds) <= self.clock
         ]
         return [self._ended(group) for group in over]
-
-    def acknowledge(self, groups: Mapping[str, str]) -> None:
-        self.acknowledged += groups
 
     def end_all(self) -> None:
         self.killed = True

@@ -1,0 +1,124 @@
+"""The job dispatcher: this computer as machines of so many seats, and the groups that run on them.
+
+Each machine has a supervisor of its own, which ends with this process and takes its jobs along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Protocol, Self
+
+from ..measure.command import Computer
+from ..measure.machine import machine_facts
+from ..measure.measurement import Measurement, MeasurementRequest
+from ..measure.topology import Seats, choose_seats, divided_cpus, read_topology, require_pinning
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What came of a group: its measurement, or why nothing is known of its end."""
+
+    group: str
+    visit: Measurement | None
+    reason: str = ""
+
+
+class Machines(Protocol):
+    """Where groups run: this computer, or a simulated cluster in tests."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+
+    def all(self) -> Mapping[str, Mapping[str, str]]:
+        """The facts of each machine, by its name; see `machine.machine_facts`."""
+
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
+        """Begin a group on a machine that has none."""
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """What came of groups; waits so long for the first."""
+
+    def end_all(self) -> None:
+        """Kill what runs."""
+
+
+def local_seats(machines: int, seats: int, *, overlap: bool = False) -> list[Seats]:
+    """The seats of machines into which this computer is divided; see `topology.divided_cpus`.
+
+    Raises
+    ------
+    InvalidOption
+        There are too few CPUs, or jobs may not be pinned to them.
+    """
+    topology = read_topology()
+    parts = divided_cpus(topology, machines, seats, overlap=overlap)
+    divided = [choose_seats(topology, cpus, seats, overlap=overlap) for cpus in parts]
+    for one in divided:
+        require_pinning(one)
+    return divided
+
+
+class Dispatcher:
+    """The machines of this computer; see `Machines`. Use it in a with statement.
+
+    Parameters
+    ----------
+    seats : of each machine.
+    token : of the store; the processes of a machine carry it and the machine's number.
+    """
+
+    def __init__(self, seats: Sequence[Seats], token: str) -> None:
+        self._computers = {
+            f"machine {number}": Computer(one, f"{token}.{number}")
+            for number, one in enumerate(seats, 1)
+        }
+        self._facts = {name: machine_facts(one.seats) for name, one in self._computers.items()}
+        self._threads = ThreadPoolExecutor(len(seats))
+        self._ended: SimpleQueue[Ended] = SimpleQueue()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.end_all()
+        self._threads.shutdown()
+        for computer in self._computers.values():
+            computer.__exit__()
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    def all(self) -> Mapping[str, Mapping[str, str]]:
+        """The facts of each machine, by its name."""
+        return self._facts
+
+    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
+        """Begin a group on a machine that has none."""
+        self._threads.submit(self._run, machine, group, request)
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """What came of groups; waits so long for the first."""
+        outcomes: list[Ended] = []
+        try:
+            outcomes.append(self._ended.get(timeout=seconds))
+            while True:
+                outcomes.append(self._ended.get_nowait())
+        except Empty:
+            return outcomes
+
+    def end_all(self) -> None:
+        """Kill what runs."""
+        for computer in self._computers.values():
+            computer.end()
+
+    def _run(self, machine: str, group: str, request: MeasurementRequest) -> None:
+        try:
+            ended = Ended(group, self._computers[machine].visit(request))
+        except Exception as error:  # no process can be started, say
+            ended = Ended(group, None, f"on {machine}: {type(error).__name__}: {error}")
+        self._ended.put(ended)

@@ -247,8 +247,8 @@ def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> Non
 def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: Path) -> None:
     store = tmp_path / "lab.db"
     code = (
-        "import time; from cotenant.cluster.measure.store import held\n"
-        f"with held({str(store)!r}): print('held', flush=True); time.sleep(60)"
+        "import time; from cotenant.cluster.measure.store import locked\n"
+        f"with locked({str(store)!r}): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

@@ -20,7 +20,7 @@ from support.terminal import run
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import profiles
-from cotenant.cluster.measure.store import held, opened
+from cotenant.cluster.measure.store import locked, opened
 from cotenant.cluster.run.job_advice import job_advice
 from cotenant.cluster.run.pairs import advise_pairs
 from cotenant.cluster.run.queue import QueuedJob, read_queue
@@ -116,7 +116,7 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     unknown = GOOD.replace('type = "0"', 'type = "2"')
     approved(refusal(unknown, store))
     approved(refusal(unknown.replace("yes", "no"), store, "--unknown", "measure"))
-    with held(store):
+    with locked(store):
         assert "another program has it open" in refusal(GOOD, store)
 
 

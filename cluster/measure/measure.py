@@ -22,7 +22,7 @@ from .machine import fingerprint, machine_facts
 from .measurement import Machine
 from .measurement_run import MeasurementRun, MeasurementStatus, Summary
 from .settings import Settings
-from .store import held, opened
+from .store import locked, opened
 from .topology import choose_seats, read_topology, require_pinning
 
 
@@ -78,7 +78,7 @@ def measure(
             facts |= {"runner": runner} if meter else {}
         else:
             facts = dict(getattr(machine, "facts", {"machine": type(machine).__name__}))
-        stack.enter_context(held(store))
+        stack.enter_context(locked(store))
         rows = stack.enter_context(opened(store, new=True))
         place = rows.machine(fingerprint(facts), facts, other=other_machine)
         if machine is None:

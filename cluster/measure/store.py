@@ -448,7 +448,7 @@ def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store
 
 
 @contextmanager
-def held(path: str | os.PathLike[str]) -> Iterator[None]:
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a store for one command that adds to it: by a transaction of LAB.db.lock, which ends
     with the process. Others may read the store meanwhile.
 

@@ -32,7 +32,7 @@ from ...solvers.outcome import Status
 from ..measure.command import kill_leftovers, require_linux
 from ..measure.penalty_model import PenaltyModel
 from ..measure.profiles import profile_of
-from ..measure.store import held, kind_of, opened
+from ..measure.store import kind_of, locked, opened
 from .coordinator import Coordinator
 from .dispatcher import Dispatcher, local_seats
 from .first_come import gain_over_first_come
@@ -181,7 +181,7 @@ def run(
             f"{quoted(os.fspath(store))}), or give --unknown measure"
         )
     with ExitStack() as stack:
-        stack.enter_context(held(store))
+        stack.enter_context(locked(store))
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)

@@ -8,12 +8,11 @@ Static bound. Let prices q of types be 0 or more and no filling of a server be w
       max b(t) or server-time below sum l(t) b(t).
 Lives. Let prices p of VMs be 0 or more and let no life be worth more than s times its server-time:
       a life is a set of VMs that one server can run. Every VM is in one, so the server-time of an
-      answer is at least sum p / s, rounded up as times are whole.
+      answer is at least sum p / s, rounded up as times are integers.
 Search. The least of every way to put a few VMs on servers.
 """
 
 from fractions import Fraction
-from itertools import pairwise
 
 from .frame import CheckedLevel, Methods, ProofCase
 from .packing import Packing
@@ -30,43 +29,55 @@ from .reading import (
     wholes,
 )
 
-Row = tuple[int, ...]
+Chain = tuple[int, "Chain"] | None
+States = dict[int, tuple[int, Chain, tuple[int, ...]]]
 
 
 class Trace:
-    """An instance: sizes and room, and the VMs with their first interval and the one after their
-    last.
-    """
+    """An instance: sizes and room, and the VMs that come and that go at each instant."""
 
     def __init__(self, case: ProofCase) -> None:
-        document = fields(
-            case.document, "demand capacity kind start end",
-            "predicted_end resources names dropped censored", "the instance",
-        )  # fmt: skip
-        self.room = wholes(document["capacity"], "capacity", None, 0, MOST_PRICE)
-        packed = {"capacity": [self.room], "demand": document["demand"]}
+        needed, others = "demand capacity kind start end", "predicted_end resources names"
+        given = fields(case.document, needed, f"{others} dropped censored", "the instance")
+        self.room = wholes(given["capacity"], "capacity", None, 0, MOST_PRICE)
+        packed = {"capacity": [self.room], "demand": given["demand"]}
         self.packing = Packing(ProofCase(packed, {}, None, []))
-        self.size = self.packing.size
-        self.kind = wholes(document["kind"], "kind", None, 0, len(self.size) - 1)
-        start, end = (wholes(document[name], name, len(self.kind)) for name in ("start", "end"))
-        refuse_if(
-            any(a >= b for a, b in zip(start, end, strict=True)), "a VM ends before it starts"
-        )
+        self.kind = wholes(given["kind"], "kind", None, 0, len(self.packing.size) - 1)
+        self.size = [self.packing.size[kind] for kind in self.kind]
+        start, end = (wholes(given[name], name, len(self.kind)) for name in ("start", "end"))
+        empty = not self.kind or any(a >= b for a, b in zip(start, end, strict=True))
+        refuse_if(empty, "there are no VMs, or one ends before it starts")
         times = sorted({*start, *end})
         place = {time: t for t, time in enumerate(times)}
         self.first, self.last = [place[a] for a in start], [place[b] for b in end]
-        self.length = [b - a for a, b in pairwise(times)]
-        refuse_if(not self.kind, "there are no VMs")
-        charge(20 * len(self.kind))
+        self.length = [b - a for a, b in zip(times, times[1:], strict=False)]  # noqa: RUF007
         self.comes: list[list[int]] = [[] for _ in times]
         self.goes: list[list[int]] = [[] for _ in times]
         for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)):
             self.comes[a].append(i)
             self.goes[b].append(i)
 
+    def in_use(self, witness: object) -> list[int]:
+        """Servers that are on in each interval; refuses an answer in which one holds too much."""
+        answer = fields(witness, "host", what="the answer")
+        host = wholes(answer["host"], "host", len(self.kind), 0)
+        charge(len(host) * (20 + 4 * len(self.room)))
+        free, running, use = dict[int, list[int]](), dict[int, int](), list[int]()
+        for comes, goes in zip(self.comes, self.goes, strict=True):
+            for vms, sign in ((goes, -1), (comes, 1)):
+                for i in vms:
+                    pairs = zip(free.get(host[i], self.room), self.size[i], strict=True)
+                    free[host[i]] = [room - sign * amount for room, amount in pairs]
+                    refuse_if(min(free[host[i]]) < 0, "a server holds more than it has room for")
+                    running[host[i]] = running.get(host[i], 0) + sign
+                    if not running[host[i]]:
+                        del running[host[i]]
+            use.append(len(running))
+        return use[:-1]
+
     def most(self) -> list[int]:
         """The most VMs of each type that run at once."""
-        now = [0] * len(self.size)
+        now = [0] * len(self.packing.size)
         most = list(now)
         for comes, goes in zip(self.comes, self.goes, strict=True):
             for i in goes:
@@ -76,35 +87,12 @@ class Trace:
                 most[self.kind[i]] = max(most[self.kind[i]], now[self.kind[i]])
         return most
 
-    def in_use(self, witness: object) -> list[int]:
-        """Servers that are on in each interval; refuses an answer in which one holds too much."""
-        answer = fields(witness, "host", what="the answer")
-        host = wholes(answer["host"], "host", len(self.kind), 0)
-        charge(len(host) * (20 + 4 * len(self.room)))
-        load: dict[int, list[int]] = {}
-        number: dict[int, int] = {}
-        use = list[int]()
-        for comes, goes in zip(self.comes, self.goes, strict=True):
-            for vms, sign in ((goes, -1), (comes, 1)):
-                for i in vms:
-                    full = load.setdefault(host[i], [0] * len(self.room))
-                    for j, amount in enumerate(self.size[self.kind[i]]):
-                        full[j] += sign * amount
-                    number[host[i]] = number.get(host[i], 0) + sign
-                    if number[host[i]] == 0:
-                        del number[host[i]]
-            for h in {host[i] for i in comes}:
-                over = any(a > b for a, b in zip(load[h], self.room, strict=True))
-                refuse_if(over, "a server holds more than it has room for")
-            use.append(len(number))
-        return use[:-1]
-
     def priced(self, step: Step, most: list[int]) -> list[int]:
         """Servers that are needed in each interval, by the prices of a step."""
         refuse_if("sums" in step, "no tree is about all instants")
         priced = Priced(self.packing, most, [1], step)
         refuse_if(priced.scale < 1, "a server is worth nothing")
-        prices, worth, needed = wholes(step["prices"], "prices", len(self.size)), 0, list[int]()
+        prices, worth, needed = wholes(step["prices"], "prices"), 0, list[int]()
         charge(5 * (len(self.kind) + len(self.length)))
         for comes, goes in zip(self.comes, self.goes, strict=True):
             worth += sum(prices[self.kind[i]] for i in comes)
@@ -117,13 +105,13 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
     """The least peak or server-time: what the answer has, and the best bound of all steps."""
     trace = Trace(case)
 
-    def value(use: list[int]) -> int:
-        return max(use) if peak else sum(map(int.__mul__, use, trace.length))
+    def value(use: list[int]) -> Fraction:
+        return Fraction(max(use) if peak else sum(map(int.__mul__, use, trace.length)))
 
     needed, most = [0] * len(trace.length), trace.most()
-    shown = None if case.witness is None else Fraction(value(trace.in_use(case.witness)))
-    level, kinds = CheckedLevel(shown), {"prices": Priced.kind, "search": ""}
-    for kind, step in case.each(0, **kinds | ({} if peak else {"lives": "prices scale"})):
+    level = CheckedLevel(None if case.witness is None else value(trace.in_use(case.witness)))
+    kinds = {"prices": Priced.kind, "search": ""} | ({} if peak else {"lives": "prices scale"})
+    for kind, step in case.each(0, **kinds):
         if kind == "prices":
             needed = list(map(max, needed, trace.priced(step, most)))
         elif kind == "search":
@@ -131,11 +119,10 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
         else:
             prices = wholes(step["prices"], "prices", len(trace.kind), 0, MOST_PRICE)
             scale = whole(step["scale"], "scale", 1, MOST_PRICE)
-            refuse_if(
-                dearest_life(trace, prices, scale)[0] > 0, "a life is worth more than its time"
-            )
+            beyond = dearest_life(trace, prices, scale)[0]
+            refuse_if(beyond > 0, "a life is worth more than its time")
             level.at_least(Fraction(-(-sum(prices) // scale)))
-    level.at_least(Fraction(value(needed)))
+    level.at_least(value(needed))
     return [level]
 
 
@@ -144,42 +131,33 @@ def best_answer(trace: Trace, peak: bool) -> tuple[int, list[int]]:
     on servers, in the order in which they come, is looked at that is not worse already.
     """
     order = [i for comes in trace.comes for i in comes]
-    worst = max(trace.length) * len(order) * len(trace.length)
-    best, found = worst + 1, list[int]()
-    masks = [(1 << trace.last[i]) - (1 << trace.first[i]) for i in order]
-    stack: list[tuple[list[int], list[int], int]] = [([], [], 0)]  # hosts, their busy time, worth
+    best, found = len(order) * (sum(trace.length) + 1), dict[int, int]()
+    # hosts of the first VMs, the intervals in which each server is on (as bits), and their worth
+    stack: list[tuple[dict[int, int], list[int], int]] = [({}, [], 0)]
     while stack:
-        hosts, busy, worth = stack.pop()
+        hosts, on, worth = stack.pop()
         charge(50)
         if worth >= best:
             continue
         if len(hosts) == len(order):
             best, found = worth, hosts
             continue
-        i, mask = order[len(hosts)], masks[len(hosts)]
-        beside = [j for j in range(len(hosts)) if trace.last[order[j]] > trace.first[i]]
-        charge(len(busy) * (10 + len(beside) + len(trace.length)))
-        for h in range(len(busy), -1, -1):
-            here = [order[j] for j in beside if hosts[j] == h] + [i]
-            sizes = zip(*(trace.size[trace.kind[j]] for j in here), strict=True)
-            if any(map(int.__gt__, map(sum, sizes), trace.room)):
+        i = order[len(hosts)]
+        begin, life = 1 << trace.first[i], (1 << trace.last[i]) - (1 << trace.first[i])
+        beside = [j for j in hosts if trace.last[j] > trace.first[i]]
+        charge(len(on) * (10 + len(beside) + len(trace.length)))
+        for h in range(len(on) + 1):
+            sizes = [trace.size[i], *(trace.size[j] for j in beside if hosts[j] == h)]
+            if any(map(int.__gt__, map(sum, zip(*sizes, strict=True)), trace.room)):
                 continue
-            after = [*busy, 0] if h == len(busy) else list(busy)
-            new = mask & ~after[h]
-            after[h] |= mask
-            if peak:
-                first = 1 << trace.first[i]  # a peak is where a VM comes
-                more = max(worth, sum(1 for on in after if on & first))
+            after = [*on, 0] if h == len(on) else list(on)
+            new, after[h] = life & ~after[h], after[h] | life
+            if peak:  # it is where a VM comes
+                more = max(worth, sum(1 for busy in after if busy & begin))
             else:
                 more = worth + sum(n for t, n in enumerate(trace.length) if new >> t & 1)
-            stack.append(([*hosts, h], after, more))
-    hosts = [0] * len(order)
-    for i, h in zip(order, found, strict=True):
-        hosts[i] = h
-    return best, hosts
-
-
-Chain = tuple[int, "Chain"] | None
+            stack.append(({**hosts, i: h}, after, more))
+    return best, [found[i] for i in range(len(order))]
 
 
 def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list[int]]:
@@ -189,38 +167,31 @@ def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list
     A dynamic program over time. A state is the set of VMs that a server runs now, as bits (none: it
     is off); of each it keeps the best worth so far, and the chain of VMs that got it there.
     """
-    off = 0
-    states: dict[int, tuple[int, Chain, Row]] = {off: (0, None, tuple(trace.room))}
+    states: States = {0: (0, None, tuple(trace.room))}
     for t, length in enumerate(trace.length):
-        # 1. VMs leave; states that are then equal are one
-        if trace.goes[t]:
-            gone = sum(1 << i for i in trace.goes[t])
-            merged: dict[int, tuple[int, Chain, Row]] = {}
-            for state, (worth, chain, free) in states.items():
-                leaving = [i for i in trace.goes[t] if state >> i & 1] if state & gone else []
-                for i in leaving:
-                    free = tuple(map(int.__add__, free, trace.size[trace.kind[i]]))
-                rest = state & ~gone
-                if rest not in merged or merged[rest][0] < worth:
-                    merged[rest] = worth, chain, free
-            charge((10 + len(trace.goes[t])) * len(states))
-            states = merged
+        # 1. VMs leave; of states that are then equal the best stays
+        gone, merged = sum(1 << i for i in trace.goes[t]), States()
+        charge((10 + len(trace.goes[t])) * len(states))
+        for state, (worth, chain, free) in states.items():
+            for i in trace.goes[t] if state & gone else ():
+                if state >> i & 1:
+                    free = tuple(map(int.__add__, free, trace.size[i]))
+            rest = state & ~gone
+            if rest not in merged or merged[rest][0] < worth:
+                merged[rest] = worth, chain, free
+        states = merged
         # 2. VMs come, each where there is room for it
         for i in trace.comes[t]:
-            if not prices[i]:
-                continue
-            size = trace.size[trace.kind[i]]
             charge(5 * len(states) + 10)
-            for state, (worth, chain, free) in list(states.items()):
-                left = tuple(map(int.__sub__, free, size))
+            for state, (worth, chain, free) in list(states.items()) if prices[i] else ():
+                left = tuple(map(int.__sub__, free, trace.size[i]))
                 if min(left) >= 0:
                     states[state | 1 << i] = worth + prices[i], (i, chain), left
             if len(states) > MOST_FOUND:
                 raise Refused("more sets of VMs fit on a server than this program has memory for")
         # 3. a server that is on pays for the interval
-        cost = scale * length
         for state, (worth, chain, free) in states.items():
-            states[state] = worth - cost * (state > 0), chain, free
+            states[state] = worth - scale * length * (state > 0), chain, free
     worth, chain, _ = max(states.values(), key=lambda state: state[0])
     members = []
     while chain is not None:
@@ -242,5 +213,4 @@ def least_time(case: ProofCase) -> list[CheckedLevel]:
 METHODS: Methods = {
     "min-peak": ("", "peak min", least_peak),
     "hindsight": ("", "server_time min", least_time),
-    "lives": ("", "server_time min", least_time),
 }

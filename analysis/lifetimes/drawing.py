@@ -7,22 +7,16 @@ from typing import Any
 
 from ...instances.lifetimes import Hosts, Lifetimes
 from ..report.picture import Chart, Picture, Series
-from ..report.picture_data import Record, records_by_method
+from ..report.picture_data import Record, evenly, records_by_method
 from ..run.rows import Row
-
-MOST_POINTS = 1_000
-"""Instants of a line; of longer traces every few."""
 
 
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
-    """Servers in use over time, and what volume alone needs."""
-    use = solution.in_use(instance)
-    shown = slice(None, None, -(-len(use) // MOST_POINTS))
-    return {
-        "time": (instance.times[:-1] - instance.times[0])[shown].tolist(),
-        "servers": use[shown].tolist(),
-        "needed": instance.volume[shown].tolist(),
-    }
+    """Servers in use over time, and what volume alone needs; of long traces at 1,000 times."""
+    shown = evenly(len(instance.length), 1_000)
+    lines = {"time": instance.times - instance.times[0], "needed": instance.volume}
+    lines["servers"] = solution.in_use(instance)
+    return {name: line[shown].tolist() for name, line in lines.items()}
 
 
 def answer_picture(instance: Lifetimes, solution: Hosts) -> Chart:
@@ -40,14 +34,12 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 def _chart(name: str, records: Mapping[str, Record]) -> Chart:
     """A step line a record, and thick what volume needs."""
     some = next(iter(records.values()))
-    times = tuple(some["time"])
-    series = [Series("needed by volume", times, tuple(some["needed"]), "step", strong=True)]
-    series += [
-        Series(method, times, tuple(each["servers"]), "step") for method, each in records.items()
-    ]
-    peaks = ", ".join(f"{method} {max(each['servers'])}" for method, each in records.items())
-    return Chart(
-        name, "Servers in use over time", "time since the first start", "servers",
-        tuple(series), f"Servers in use over time. Most at once: {peaks}; by volume at least "
-        f"{max(some['needed'])}.",
-    )  # fmt: skip
+    lines = {"needed by volume": some["needed"]}
+    lines |= {method: each["servers"] for method, each in records.items()}
+    series = tuple(
+        Series(line, tuple(some["time"]), tuple(y), "step", strong=line == "needed by volume")
+        for line, y in lines.items()
+    )
+    words = "Servers in use over time. Most at once: "
+    words += ", ".join(f"{line} {max(y)}" for line, y in lines.items())
+    return Chart(name, words[:24], "time since the first start", "servers", series, f"{words}.")

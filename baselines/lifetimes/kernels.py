@@ -9,86 +9,55 @@ from ...solvers.compiled import compiled
 
 Array = npt.NDArray[np.int64]
 
-FIRST, BEST, DOT, RANDOM, EXTENSION, ALIGNED, CLASSES = range(7)
-
-
-@compiled
-def score_of(
-    policy: int, size: Array, free: Array, capacity: Array, until: int, end: int, now: int
-) -> float:
-    """What a policy looks at of a server on which a VM fits, the less the better."""
-    left, product, wide = 0.0, 0.0, len(capacity)
-    for j in range(wide):
-        if capacity[j] > 0:
-            left += (free[j] - size[j]) / capacity[j] / (2 * wide)
-            product += size[j] / capacity[j] * (free[j] / capacity[j])
-    if policy == FIRST or policy == RANDOM:
-        return 0.0
-    if policy == DOT:
-        return -product
-    if policy == EXTENSION:
-        return max(0, end - max(until, now)) + left
-    if policy == ALIGNED:
-        return abs(end - until) + left
-    return left
+FIRST, BEST, EXTENSION, ALIGNED, CLASSES = range(5)
 
 
 @compiled
 def run_policy(
-    policy: int, order: Array, leaving: Array, demand: Array, capacity: Array, kind: Array,
-    start: Array, end: Array, expected: Array, draw: npt.NDArray[np.float64], host: Array,
+    policy: int, order: Array, leaving: Array, size: Array, capacity: Array, start: Array,
+    end: Array, expected: Array, host: Array,
 ) -> int:  # fmt: skip
-    """Put VMs on servers in an order of arrival; `leaving` are the VMs by their ends, `draw` a
-    number of each. Returns how many servers were ever in use.
+    """Put VMs of a size (n, k) on servers in an order of arrival; `leaving` are the VMs by their
+    ends. Returns how many servers were ever in use.
 
-    A server without VMs is taken where no other has room. Of servers that are as good the first.
+    A server without VMs is taken where no other has room; of servers that are as good the first.
     """
-    n, wide = len(order), len(capacity)
+    n, wide, gone, top = len(order), len(capacity), 0, 0
     free = np.zeros((n, wide), dtype=np.int64)
-    number, until = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    family = np.zeros(n, dtype=np.int64)
-    gone, top = 0, 0
+    # of each server: VMs on it, its last end as far as is known, and its class of lifetimes
+    number, until, family = np.zeros((3, n), dtype=np.int64)
     for i in order:
-        now, size = start[i], demand[kind[i]]
-        while end[leaving[gone]] <= now:
+        # 1. VMs that have ended are gone
+        while end[leaving[gone]] <= start[i]:
             v = leaving[gone]
             gone += 1
             number[host[v]] -= 1
-            free[host[v]] += demand[kind[v]]
-        own = int(np.log2(max(expected[i] - now, 1)))
-        best, least, empty, able = -1, 0.0, top, 0
+            free[host[v]] += size[v]
+        # 2. the server with the least score of those that are on and have room
+        own = int(np.log2(max(expected[i] - start[i], 1)))
+        best, least, empty = -1, 0.0, top
         for h in range(top):
             if number[h] == 0:
                 empty = min(empty, h)
                 continue
-            fits = policy != CLASSES or family[h] == own
+            fits, score = policy != CLASSES or family[h] == own, 0.0
             for j in range(wide):
-                fits = fits and size[j] <= free[h, j]
-            if not fits:
-                continue
-            able += 1
-            value = score_of(policy, size, free[h], capacity, until[h], expected[i], now)
-            if best < 0 or value < least:
-                best, least = h, value
-        if policy == RANDOM and able > 0:  # the one so far down the list of those with room
-            left = int(draw[i] * able)
-            for h in range(top):
-                fits = number[h] > 0
-                for j in range(wide):
-                    fits = fits and size[j] <= free[h, j]
-                if fits:
-                    best = h
-                    left -= 1
-                    if left < 0:
-                        break
+                fits = fits and size[i, j] <= free[h, j]
+                score += (free[h, j] - size[i, j]) / max(capacity[j], 1) / (2 * wide)
+            if policy == FIRST:
+                score = 0.0
+            elif policy == EXTENSION:
+                score += max(0, expected[i] - max(until[h], start[i]))
+            elif policy == ALIGNED:
+                score += abs(expected[i] - until[h])
+            if fits and (best < 0 or score < least):
+                best, least = h, score
+        # 3. else one that is off
         if best < 0:
-            best = empty
-            top = max(top, best + 1)
-            free[best] = capacity
-            until[best] = now
-            family[best] = own
+            best, top = empty, max(top, empty + 1)
+            free[best], until[best], family[best] = capacity, start[i], own
         host[i] = best
         number[best] += 1
-        free[best] -= size
+        free[best] -= size[i]
         until[best] = max(until[best], expected[i])
     return top

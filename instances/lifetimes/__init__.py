@@ -14,14 +14,14 @@ from ..packing.instance import LARGEST, Packing
 from ..problem.answer_table import AnswerTable, labels
 from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import Axes, Index, Names, set_array, set_fields
+from ..problem.fields import Axes, Index, Names, raise_first_broken, set_array, set_fields
 from ..problem.option_types import Above, AtLeast, Between, validate_options
 from ..problem.registry import Problem
 
 Integers = npt.NDArray[np.int64]
 
-LATEST = 2**42
-"""Times are within this many units of 0: milliseconds since 1970 are."""
+A_TIME = Between(-(2**42), 2**42, "a time")
+"""Milliseconds since 1970 are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,10 +31,10 @@ class Lifetimes(Instance["Hosts"]):
 
     Parameters
     ----------
-    demand : (s, k) what a VM of each type takes of each resource, whole numbers; not 0 everywhere.
+    demand : (s, k) what a VM of each type takes of each resource, integers; not 0 everywhere.
     capacity : (k,) what a server has.
     kind : (n,) index of each VM's type.
-    start, end : (n,) whole times [s, or another unit]; a VM runs at start <= t < end.
+    start, end : (n,) integer times [s, or another unit]; a VM runs at start <= t < end.
     predicted_end : (n,) when policies expect it to end, optional.
     resources : (k,) strings, optional.
     names : (n,) strings, optional.
@@ -43,18 +43,14 @@ class Lifetimes(Instance["Hosts"]):
     """
 
     problem: ClassVar[str] = "lifetimes"
-    counted: ClassVar[Mapping[str, str]] = {
-        "types": "VM type", "resources": "resource", "vms": "VM",
-    }  # fmt: skip
+    counted: ClassVar[Mapping[str, str]] = dict(types="VM type", resources="resource", vms="VM")
 
     demand: Annotated[Integers, Axes("types resources"), AtLeast(0, "a whole amount")]
     capacity: Annotated[Integers, Axes("resources"), AtLeast(0, "a whole amount")]
     kind: Annotated[Integers, Axes("vms"), Index("types")]
-    start: Annotated[Integers, Axes("vms"), Between(-LATEST, LATEST, "a time")]
-    end: Annotated[Integers, Axes("vms"), Between(-LATEST, LATEST, "a time")]
-    predicted_end: Annotated[
-        Integers | None, Axes("vms"), Between(-LATEST, LATEST, "a time")
-    ] = None  # fmt: skip
+    start: Annotated[Integers, Axes("vms"), A_TIME]
+    end: Annotated[Integers, Axes("vms"), A_TIME]
+    predicted_end: Annotated[Integers | None, Axes("vms"), A_TIME] = None
     resources: Annotated[tuple[str, ...], Names("resources", filled=True)] = ()
     names: Annotated[tuple[str, ...], Names("vms")] = ()
     dropped: Annotated[int, AtLeast(0)] = 0
@@ -64,21 +60,15 @@ class Lifetimes(Instance["Hosts"]):
         """Raise InvalidInstance, naming the field, the value and what was expected."""
         set_fields(self)
         for i in np.flatnonzero(self.end <= self.start)[:1].tolist():
-            raise InvalidInstance(
-                f"end[{i}]", self.end[i], f"more than its start, {self.start[i]}",
-                "Leave out VMs that never run",
-            )  # fmt: skip
+            wanted = f"more than its start, {self.start[i]}"
+            raise InvalidInstance(f"end[{i}]", self.end[i], wanted, "Leave out VMs that never run")
         for i, j in np.argwhere(self.demand > self.capacity)[:1].tolist():
-            raise InvalidInstance(
-                f"demand[{i}, {j}]", self.demand[i, j],
-                f"at most what a server has of it, {self.capacity[j]}",
-            )  # fmt: skip
+            wanted = f"at most what a server has of it, {self.capacity[j]}"
+            raise InvalidInstance(f"demand[{i}, {j}]", self.demand[i, j], wanted)
         for i in np.flatnonzero(~self.demand.any(axis=1))[:1].tolist():
             raise InvalidInstance(f"demand[{i}]", "0 everywhere", "a VM that takes something")
         if (self.demand[self.kind].sum(axis=0, dtype=float) >= LARGEST).any():
-            raise InvalidInstance(
-                "demand", "so large in all", "a sum below 2**53", "Use larger units"
-            )
+            raise InvalidInstance("demand", "so large in all", "below 2**53", "Use larger units")
         if len(self.kind) * int(self.end.max() - self.start.min()) >= 2**62:
             raise InvalidInstance("end", "so late", "fewer units of time", "Use a larger unit")
 
@@ -101,84 +91,59 @@ class Lifetimes(Instance["Hosts"]):
 
     def load(self, each: Integers) -> Integers:
         """(T,) the sum, over the VMs that run in each interval, of a number of their type (s,)."""
-        first, last = self.intervals
         change = np.zeros(len(self.times), dtype=np.int64)
-        np.add.at(change, first, each[self.kind])
-        np.subtract.at(change, last, each[self.kind])
+        for place, sign in zip(self.intervals, (1, -1), strict=True):
+            np.add.at(change, place, sign * each[self.kind])
         return change.cumsum()[:-1]
-
-    def count(self, interval: int) -> Integers:
-        """(s,) VMs of each type that run in an interval."""
-        first, last = self.intervals
-        here = (first <= interval) & (interval < last)
-        return np.bincount(self.kind[here], minlength=len(self.demand))
 
     @cached_property
     def most(self) -> Integers:
         """(s,) the most VMs of each type that run at once."""
-        order = np.argsort(self.kind, kind="stable")
-        groups = np.split(order, np.bincount(self.kind, minlength=len(self.demand)).cumsum()[:-1])
-        return np.array([self._at_once(group) for group in groups])
-
-    def _at_once(self, vms: Integers) -> int:
-        """The most of some VMs that run at once."""
-        first, last = (part[vms] for part in self.intervals)
-        change = np.bincount(first, minlength=len(self.times))
-        change -= np.bincount(last, minlength=len(self.times))
-        return int(change.cumsum().max())
+        return np.array([self.load(one).max() for one in np.eye(len(self.demand), dtype=np.int64)])
 
     @cached_property
     def volume(self) -> Integers:
         """(T,) servers that are needed in each interval by volume alone."""
-        needed = [
-            -(-self.load(self.demand[:, j]) // room)
-            for j, room in enumerate(self.capacity.tolist()) if room
-        ]  # fmt: skip
-        return np.asarray(np.max(needed, axis=0))
+        pairs = zip(self.demand.T, self.capacity.tolist(), strict=True)
+        return np.max([-(-self.load(size) // room) for size, room in pairs if room], axis=0)
 
     @property
     def size(self) -> int:
         """VMs times servers, about what a policy looks at."""
         return len(self.kind) * int(self.volume.max())
 
+    def count(self, time: int) -> Integers:
+        """(s,) VMs of each type that run at a time."""
+        here = (self.start <= time) & (time < self.end)
+        return np.bincount(self.kind[here], minlength=len(self.demand))
+
     def packing(self, request: Integers) -> Packing:
         """So many VMs (s,) of each type, on as few servers as possible."""
-        return Packing(
-            self.capacity[None], self.demand, request.astype(float), resources=self.resources,
-            name=self.name, source=self.source,
-        )  # fmt: skip
+        rows = self.capacity[None], self.demand, request.astype(float)
+        return Packing(*rows, resources=self.resources, name=self.name, source=self.source)
 
     def at(self, time: int) -> Packing:
         """The VMs that run at a time, on as few servers as possible."""
-        return self.packing(self.count(int(np.searchsorted(self.times, time, "right")) - 1))
+        return self.packing(self.count(time))
 
     def summary(self) -> dict[str, object]:
         """Facts for people: VMs with those left out and cut off, instants, servers by volume."""
-        arrivals = len(np.unique(self.start))
+        mean = self.volume @ self.length / self.length.sum()
+        pairs = zip(self.capacity, self.resources, strict=True)
         return {
-            **super().summary(), "VMs": f"{self.counts_left_out}{len(self.kind):,} here",
+            **super().summary(), "VMs": f"{self.left_out}{len(self.kind):,} here",
             "types": len(self.demand),
-            "server": ", ".join(
-                f"{room} {name}" for room, name in zip(self.capacity, self.resources, strict=True)
-            ),
-            "time": f"{self.times[-1] - self.times[0]:,} in {len(self.length):,} intervals",
-            "arrivals": f"at {arrivals:,} instants"
-            + "; the order of VMs that arrive together matters, see ties" * self.tied,
-            "servers by volume": f"{self.volume.max():,} at the peak, "
-            f"{self.volume @ self.length / (self.times[-1] - self.times[0]):,.1f} on average",
+            "server": ", ".join(f"{room} {name}" for room, name in pairs),
+            "time": f"{self.length.sum():,} in {len(self.length):,} intervals",
+            "arrivals": f"at {len(np.unique(self.start)):,} instants",
+            "servers by volume": f"{self.volume.max():,} at the peak, {mean:,.1f} on average",
         }  # fmt: skip
 
-    @cached_property
-    def tied(self) -> bool:
-        """Whether VMs arrive at the same time."""
-        return len(np.unique(self.start)) < len(self.start)
-
     @property
-    def counts_left_out(self) -> str:
+    def left_out(self) -> str:
         """How many VMs of the list were dropped or cut off, in words; "" for none."""
-        words = [f"{self.dropped:,} dropped"] * (self.dropped > 0)
-        words += [f"{self.censored:,} censored"] * (self.censored > 0)
-        return ", ".join(words) + "; " * bool(words)
+        pairs = ((self.dropped, "dropped"), (self.censored, "censored"))
+        return "".join(f"{number:,} {word}; " for number, word in pairs if number)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,14 +172,13 @@ class Hosts(Solution):
         start, end = instance.start[order] + apart, instance.end[order] + apart
         reached = np.maximum.accumulate(end)
         new = np.append(True, start[1:] > reached[:-1])
-        last = np.append(np.flatnonzero(new)[1:], len(start)) - 1
-        return (start - apart)[new], (reached - apart)[last]
+        return (start - apart)[new], (reached - apart)[np.append(new[1:], True)]
 
     def in_use(self, instance: Lifetimes) -> Integers:
         """(T,) servers that are on in each interval."""
-        begin, end = (np.searchsorted(instance.times, at) for at in self.spells(instance))
-        change = np.bincount(begin, minlength=len(instance.times))
-        return (change - np.bincount(end, minlength=len(instance.times))).cumsum()[:-1]
+        places = (np.searchsorted(instance.times, at) for at in self.spells(instance))
+        begin, end = (np.bincount(at, minlength=len(instance.times)) for at in places)
+        return (begin - end).cumsum()[:-1]
 
 
 @validate_options
@@ -225,20 +189,19 @@ def check(instance: Lifetimes, solution: Hosts) -> None:
     host, n = solution.host, len(instance.kind)
     if host.shape != (n,):
         raise InfeasibleSolution(f"host has {len(host)} entries; expected {n}, one per VM")
-    for i in np.flatnonzero(host < 0)[:1].tolist():
-        raise InfeasibleSolution(f"VM {i} is on server {host[i]}; expected 0 or more")
+    raise_first_broken(host < 0, lambda i: f"VM {i} is on server {host[i]}; expected 0 or more")
     # all starts and ends, server by server in order of time, what ends before what starts
     time = np.concatenate([instance.end, instance.start])
-    server, starts = np.tile(host, 2), np.repeat([0, 1], n)
-    order = np.lexsort((starts, time, server))
+    order = np.lexsort((np.repeat([0, 1], n), time, np.tile(host, 2)))
     size = instance.demand[instance.kind]
     load = np.concatenate([-size, size])[order].cumsum(axis=0)
-    for event, j in np.argwhere(load > instance.capacity)[:1].tolist():
-        place = order[event]
-        raise InfeasibleSolution(
-            f"server {server[place]} has VMs at {time[place]} that take {load[event, j]} of "
-            f"{instance.resources[j]}; it has {instance.capacity[j]}"
-        )
+    raise_first_broken(
+        load > instance.capacity,
+        lambda event, j: (
+            f"server {host[order[event] % n]} has VMs at {time[order[event]]} that take "
+            f"{load[event, j]} of {instance.resources[j]}; it has {instance.capacity[j]}"
+        ),
+    )
 
 
 @validate_options
@@ -249,33 +212,26 @@ def arrivals(
     life: Annotated[float, Above(0, "minutes")] = 90.0,
     spread: Annotated[float, AtLeast(0, "a standard deviation of logarithms")] = 1.0,
     every: Annotated[int, AtLeast(1, "seconds")] = 300,
-    cores: Annotated[int, AtLeast(16)] = 32,
-    memory: Annotated[int, AtLeast(64, "GB")] = 96,
     rng: np.random.Generator,
 ) -> Lifetimes:
-    """VMs of a public cloud by its rough shape: more arrivals by day, many short lives and a few
-    very long ones, small VMs most of all; looked at for some hours.
+    """VMs of a cloud by its rough shape, many of them small and short-lived, on servers of 32 cores
+    and 96 GB, looked at for some hours.
 
     Parameters
     ----------
     vms, hours : how many, and how long they come; what runs then is cut off there.
     life, spread : median of their lives [minutes], and how much these differ.
     every : times are multiples of this [s], as monitoring tells them; many VMs arrive together.
-    cores, memory : of a server [GB].
     """
     demand = np.array([[n, n * per] for n in (1, 2, 4, 8, 16) for per in (2, 4)])
-    drawn = rng.random(4 * vms) * hours
-    kept = rng.random(4 * vms) < 0.5 + 0.5 * np.sin((drawn - 6) * np.pi / 12) ** 2
-    hour = np.append(drawn[kept], drawn[~kept])[:vms]
-    start = np.sort((hour * 3600 // every * every).astype(np.int64))
-    minutes = life * np.exp(spread * rng.standard_normal(vms))
-    lives = np.clip(minutes * 60 // every, 1, hours * 3600 // every + 1).astype(np.int64) * every
-    stop = hours * 3600 if start.max() < hours * 3600 else int(start.max()) + every
-    end = np.minimum(start + lives, stop)
-    share = np.array([0.2, 0.2, 0.15, 0.15, 0.1, 0.1, 0.04, 0.04, 0.01, 0.01])
+    share = np.repeat([0.2, 0.15, 0.1, 0.04, 0.01], 2)
+    stop = -(-hours * 3600 // every)
+    start = np.sort(rng.integers(stop, size=vms))
+    lives = np.ceil(life * 60 / every * np.exp(spread * rng.standard_normal(vms)))
+    end = np.minimum(start + lives, stop).astype(np.int64)
     return Lifetimes(
-        demand, np.array([cores, memory]), rng.choice(len(demand), vms, p=share), start, end,
-        resources=("cores", "memory [GB]"), censored=int((end == stop).sum()),
+        demand, np.array([32, 96]), rng.choice(len(demand), vms, p=share), start * every,
+        end * every, resources=("cores", "memory [GB]"), censored=int((start + lives > stop).sum()),
         name=f"arrivals-{vms}", source=f"synthetic: {vms} VMs in {hours} hours",
     )  # fmt: skip
 
@@ -283,17 +239,15 @@ def arrivals(
 def answer_table(instance: Lifetimes, solution: Hosts, most: int | None = None) -> AnswerTable:
     """A row for each VM, server by server in order of time."""
     order = np.lexsort((instance.start, solution.host))
-    names = labels("VM", instance.names, len(order))
-    rows = tuple(
-        (int(solution.host[i]), names[i], int(instance.start[i]), int(instance.end[i]))
-        for i in order[:most].tolist()
-    )
+    columns = solution.host, labels("VM", instance.names, len(order)), instance.start, instance.end
+    rows = [(int(h), vm, int(a), int(b)) for h, vm, a, b in zip(*columns, strict=True)]
     use = solution.in_use(instance)
-    sentence = f"{instance.counts_left_out}{use.max()} servers at the peak, "
+    sentence = f"{instance.left_out}{use.max()} servers at the peak, "
     sentence += f"{use @ instance.length / instance.length.sum():.6g} on average"
-    if instance.tied:
+    if len(np.unique(instance.start)) < len(order):
         sentence += "; another order of VMs that arrive together gives another answer"
-    return AnswerTable(sentence, ("server", "VM", "start", "end"), rows, len(order))
+    shown = tuple(rows[i] for i in order[:most])
+    return AnswerTable(sentence, ("server", "VM", "start", "end"), shown, len(order))
 
 
 PROBLEM = Problem(

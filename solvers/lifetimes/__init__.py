@@ -6,25 +6,26 @@ import numpy as np
 
 from ...instances.lifetimes import Hosts, Lifetimes
 from ...instances.problem.option_types import validate_options
+from ...verify.frame import ProofCase
+from ...verify.lifetimes import Trace, best_answer
+from ...verify.reading import Refused
+from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report
-from .search import Search
+from ..proofs import patience
+from .life_columns import few_at_once, price_lives
+from .placing import clairvoyant
+from .static_bound import StaticBound
 
-FEW = 8
-"""VMs of the least size that a server holds at once, at most, where its lives are listed."""
+MOST_SEARCHED = 12
+"""VMs of which every answer is looked at."""
 
 
 @validate_options
 def min_peak(
-    instance: Lifetimes,
-    *,
-    rng: np.random.Generator | None = None,
-    start: Hosts | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
-) -> Outcome:
-    """Find the fewest servers at the peak, when all lives are known beforehand.
-
-    The bound is the most servers that prices of VM types prove to be needed at some instant.
+    instance: Lifetimes, *, rng: np.random.Generator | None = None, start: Hosts | None = None,
+    time_limit: float | None = None, report: Report | None = None,
+) -> Outcome:  # fmt: skip
+    """Find the fewest servers at the peak when all lives are known beforehand.
 
     Parameters
     ----------
@@ -35,26 +36,18 @@ def min_peak(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("lifetimes/tiny"), "min-peak")
     >>> print(result.status, result.objective)
-    optimal 3.0
+    optimal 2.0
     """
-    search = Search(instance, start, Clock(time_limit, report), peak=True)
-    with search.ending():
-        search.begin()
-        search.tighten()
-    return search.finish()
+    return _solve(instance, start, rng, Clock(time_limit, report), peak=True)
 
 
 @validate_options
 def hindsight(
-    instance: Lifetimes,
-    *,
-    rng: np.random.Generator | None = None,
-    start: Hosts | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
-) -> Outcome:
-    """Find the least server-time when all lives are known beforehand, as nearly as can be, with a
-    bound from the static bounds of all instants.
+    instance: Lifetimes, *, rng: np.random.Generator | None = None, start: Hosts | None = None,
+    time_limit: float | None = None, report: Report | None = None,
+) -> Outcome:  # fmt: skip
+    """Find the least server-time when all lives are known beforehand, or come near it, with a bound
+    by prices of VM types, and by lives of servers where these hold few VMs at once.
 
     Parameters
     ----------
@@ -67,50 +60,46 @@ def hindsight(
     >>> print(result.status, result.objective)
     optimal 17.0
     """
-    search = Search(instance, start, Clock(time_limit, report), peak=False)
-    with search.ending():
-        search.begin()
-        search.tighten()
-        search.improve(rng or np.random.default_rng(0))
-    return search.finish()
+    return _solve(instance, start, rng, Clock(time_limit, report), peak=False)
 
 
-@validate_options
-def lives(
-    instance: Lifetimes,
-    *,
-    rng: np.random.Generator | None = None,
-    start: Hosts | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
-) -> Outcome:
-    """Find the least server-time where few VMs fit on a server at once, with a bound from a linear
-    program over all lives of a server.
+def _solve(
+    instance: Lifetimes, start: Hosts | None, rng: np.random.Generator | None, clock: Clock,
+    *, peak: bool,
+) -> Outcome:  # fmt: skip
+    """Answers and bounds of either objective; the certificate has the steps of its proof."""
 
-    Parameters
-    ----------
-    start : an answer to begin with.
+    def worth(answer: Hosts) -> int:
+        use = answer.in_use(instance)
+        return int(use.max() if peak else use @ instance.length)
 
-    Examples
-    --------
-    >>> import cotenant
-    >>> cotenant.solve(cotenant.read("lifetimes/tiny"), "lives").objective
-    17.0
-    """
-    from .life_columns import generate_lives
-
-    search = Search(instance, start, Clock(time_limit, report), peak=False)
-    with search.ending():
-        search.begin()
-        search.tighten()
-        if search.incumbent.open:
-            generate_lives(instance, search.trace, search.incumbent, search.steps)
-    return search.finish()
-
-
-def few_at_once(instance: Lifetimes) -> bool:
-    """Whether only few VMs fit on a server at once."""
-    with np.errstate(divide="ignore"):
-        fit = instance.capacity // np.where(instance.demand, instance.demand, 1)
-    fit = np.where(instance.demand, fit, np.iinfo(np.int64).max).min(axis=1)
-    return bool(fit.max() <= FEW)
+    incumbent = Incumbent(instance, clock, worth, bound=0)
+    static, steps = StaticBound(instance, clock), list[dict[str, object]]()
+    answers = clairvoyant(instance, rng or np.random.default_rng(0))
+    with incumbent.keeping_best():
+        # 1. an answer, and the prices of VM types that bound it
+        incumbent.offer(start, "a start")
+        incumbent.offer(next(answers), "whole lives placed")
+        assert incumbent.best is not None
+        use = incumbent.best.in_use(instance)
+        for bound in static.tighten(use, None if peak else instance.length):
+            incumbent.raise_bound(int(bound), "prices of VM types")
+        # 2. better answers
+        for answer in answers:
+            if not incumbent.open:
+                break
+            incumbent.offer(answer, "whole lives placed")
+        # 3. where few VMs fit at once, lives of servers; of few VMs every answer
+        trace = Trace(ProofCase(instance.document(), {}, None, []))
+        if incumbent.open and not peak and few_at_once(instance):
+            price_lives(instance, trace, incumbent, steps)
+        if incumbent.open and len(instance.kind) <= MOST_SEARCHED:
+            try:
+                with patience(0.1):
+                    value, host = best_answer(trace, peak)
+                steps.append({"kind": "search"})
+                incumbent.offer(Hosts(np.array(host)), "every answer")
+                incumbent.raise_bound(value, "every answer")
+            except Refused:  # longer than the verifier has patience for
+                pass
+    return incumbent.finish({"steps": static.steps + steps})

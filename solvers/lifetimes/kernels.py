@@ -8,57 +8,64 @@ import numpy.typing as npt
 from ..compiled import compiled
 
 Array = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-
-@compiled
-def best_host(
-    load: Array, busy: Array, size: Array, share: Floats, first: int, last: int, length: Array,
-    capacity: Array, used: int,
-) -> int:  # fmt: skip
-    """The server on which a VM adds least to server-time, of these the one with the largest growth
-    of the squares of its loads; the first of those without VMs only where no other is as good.
-    """
-    best, least, most = -1, 0, 0.0
-    for h in range(used + 1):
-        fits, more, square = True, 0, 0.0
-        for t in range(first, last):
-            if busy[h, t] == 0:
-                more += length[t]
-                if best >= 0 and more > least:
-                    fits = False
-                    break
-                continue
-            for j in range(len(size)):
-                if load[h, t, j] + size[j] > capacity[j]:
-                    fits = False
-                square += share[j] * load[h, t, j] * length[t] / capacity[j]
-            if not fits:
-                break
-        if fits and (best < 0 or more < least or (more == least and square > most)):
-            best, least, most = h, more, square
-    return best
 
 
 @compiled
 def place_all(
-    order: Array, demand: Array, share: Floats, kind: Array, first: Array, last: Array,
-    length: Array, capacity: Array, host: Array, load: Array, busy: Array, used: int,
+    vms: Array, size: Array, first: Array, last: Array, length: Array, capacity: Array,
+    host: Array, load: Array, on: Array, used: int,
 ) -> int:  # fmt: skip
-    """Put VMs where they add least, in an order, on servers of which the first `used` are in use;
-    returns how many are in use then, or -1 where there are too few.
+    """Put VMs of sizes (n, k) where they add least to the cost of servers, in the order given, for
+    their intervals from `first` to before `last`; returns how many servers have ever been in use,
+    of which there were `used`; -1 where `load` (h, T, k) and VMs `on` (h, T) are of too few.
+
+    The cost of a server is the time for which it is on, less the mean square of its loads over all
+    time: full servers beside nearly empty ones are the cheaper.
     """
-    for i in order:
-        size = demand[kind[i]]
-        if used == len(busy):
+    wide = len(capacity)
+    square = 1.0 / (np.maximum(capacity, 1).astype(np.float64) ** 2 * wide)
+    for i in vms:
+        if used == len(on):
             return -1
-        h = best_host(
-            load, busy, size, share[kind[i]], first[i], last[i], length, capacity, used
-        )  # fmt: skip
-        host[i] = h
-        used = max(used, h + 1)
-        for t in range(first[i], last[i]):
-            busy[h, t] += 1
-            for j in range(len(size)):
-                load[h, t, j] += size[j]
+        # 1. of the servers in use and one more the one whose cost grows least
+        best, least = 0, np.inf
+        for h in range(used + 1):
+            cost = 0.0
+            for t in range(first[i], last[i]):
+                if on[h, t] == 0:
+                    cost += length[t]
+                for j in range(wide):
+                    new = load[h, t, j] + size[i, j]
+                    if new > capacity[j]:
+                        cost = np.inf
+                    cost -= length[t] * size[i, j] * (new + load[h, t, j]) * square[j]
+                if cost == np.inf:
+                    break
+            if cost < least:
+                best, least = h, cost
+        # 2. it runs there
+        host[i], used = best, max(used, best + 1)
+        move(i, 1, size, first, last, host, load, on)
     return used
+
+
+@compiled
+def move(
+    i: int, sign: int, size: Array, first: Array, last: Array, host: Array, load: Array, on: Array
+) -> None:
+    """Add a VM to its server, or take it off where the sign is -1."""
+    h = host[i]
+    for t in range(first[i], last[i]):
+        on[h, t] += sign
+        for j in range(size.shape[1]):
+            load[h, t, j] += sign * size[i, j]
+
+
+@compiled
+def move_all(
+    vms: Array, sign: int, size: Array, first: Array, last: Array, host: Array, load: Array,
+    on: Array,
+) -> None:  # fmt: skip
+    """The same of several."""
+    for i in vms:
+        move(i, sign, size, first, last, host, load, on)

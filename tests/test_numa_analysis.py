@@ -89,26 +89,6 @@ def test_power_and_ed2_follow_from_energy_and_delay() -> None:
         link_energy_per_bit("three hops")  # type: ignore[arg-type]
 
 
-SHORT: dict[str, dict[str, object]] = {
-    "numa-figure-4.2": {},
-    "numa-table-4.1": {},
-    "numa-table-4.2": {},
-    "numa-table-4.3": {},
-    "numa-figure-4.4": {},
-    "numa-figure-4.10": {},
-    "numa-figure-4.11": {},
-    "numa-figure-4.12": {},
-    "numa-figure-4.7": {"tasks": 30_000, "runs": 1, "tolerance": 0.05, "points": 3},
-    "numa-figure-4.8": {"tasks": 30_000, "tolerance": 0.05, "benchmarks": "S6,M10"},
-    "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
-    "numa-figure-4.13": {"tasks": 50_000},
-    "numa-figure-4.14": {"tasks": 20_000},
-    "numa-queues": {"tasks": 20_000},
-    "numa-policies": {"tasks": 30_000, "tolerance": 0.05, "file": "numa/tiny"},
-    "numa-hot-data": {"tasks": 30_000, "tolerance": 0.05},
-}
-
-
 def verdicts(name: str, **options: object) -> dict[str, str]:
     return {
         finding.what: finding.verdict
@@ -161,18 +141,6 @@ def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> 
     ]
     for row in recomputed():
         assert found.count(row.what) == 1, row.what
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SHORT)
-def test_every_experiment_runs_and_puts_the_thesis_beside_what_came_out(name: str) -> None:
-    findings = experiment_named(name).run(seed=0, **SHORT[name]).findings
-    assert findings
-    assert all(finding.ours for finding in findings)
-    assert all(
-        bool(finding.paper) == (finding.verdict != "not in the paper") or finding.paper
-        for finding in findings
-    )
 
 
 def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:

@@ -335,6 +335,70 @@ def test_the_names_of_experiments_are_different() -> None:
     assert len({one.name for one in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
+AGENTS = {"agents": 120, "draws": 2}
+SIMULATED = {"tasks": 40_000, "tolerance": 0.02}
+SMALL: dict[str, dict[str, Any]] = {
+    "colocation-figure-7": AGENTS,
+    "colocation-figure-8": AGENTS | {"slack_seconds": 0.0},
+    "colocation-figure-9": AGENTS,
+    "colocation-figure-10": AGENTS,
+    "colocation-figure-11": AGENTS,
+    "colocation-figure-12": AGENTS | {"repeats": 3},
+    "colocation-figure-13": {"largest": 100, "draws": 6, "proved": 2},
+    "market-section-3.3.2": {"largest": 5, "draws": 1},
+    "market-figure-3.11": {"largest": 20, "draws": 1},
+    "market-figure-3.12": {"users": 40, "groups": 4},
+    "market-figure-3.13": {"largest": 20, "draws": 1},
+    "numa-figure-4.7": SIMULATED | {"runs": 1, "points": 2},
+    "numa-figure-4.8": SIMULATED | {"benchmarks": "S6,M10"},
+    "numa-figure-4.9": {"tasks": 20_000, "benchmarks": "S6,M10"},
+    "numa-figure-4.13": {"tasks": 20_000},
+    "numa-figure-4.14": {"tasks": 20_000},
+    "numa-queues": {"tasks": 20_000},
+    "numa-policies": SIMULATED | {"file": "numa/tiny"},
+    "numa-hot-data": SIMULATED,
+    "admission-table-ii": {"simulations": 2, "optima": 0},
+    "admission-table-iii": {"simulations": 2, "optima": 0},
+    "admission-table-iv": {"simulations": 2, "optima": 0},
+    "admission-claims": {"instances": 20},
+    "scheduling-theorem-6.2": {"instances": 4},
+    "scheduling-strategy": {"instances": 1, "seeds": 1},
+    "packing-figure-6": {"largest": 50, "eta": 3},
+    "packing-figure-7": {"slots": 3, "servers": 20},
+    "packing-theorems-8-10": {"games": 5, "servers": 3, "eta": 3},
+}
+"""Options with which an experiment takes a second or two."""
+LONG = {
+    "numa-figure-4.7", "numa-figure-4.8", "numa-hot-data", "admission-frontier",
+    "scheduling-strategy",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (one.name in LONG))
+        for one in EXPERIMENTS
+        if not one.data or one.substitute
+    ],
+)
+def test_an_experiment_gives_findings_with_verdicts_and_pictures_in_words(
+    experiment: Experiment,
+) -> None:
+    done = experiment.run(**SMALL.get(experiment.name, {}))
+    assert done.findings
+    for one in done.findings:
+        assert one.ours
+        assert one.paper or one.verdict == "not in the paper"
+    for picture in done.pictures:
+        assert picture.name.startswith(experiment.name)
+        assert len(picture.alt) > 40
+        assert picture.command.startswith(f"cotenant reproduce {experiment.name}")
+        if isinstance(picture, Chart):
+            assert all(len(series.x) == len(series.y) for series in picture.series)
+    assert experiment.run(**SMALL.get(experiment.name, {})).findings == done.findings
+
+
 stored_only = pytest.mark.skipif(
     not STORED.exists(), reason="docs/reproduction.jsonl is made after the parts are merged"
 )

@@ -535,7 +535,7 @@ BUDGET = {
     "cluster": (17_396, 12_371),
     "papers": (6_599, 4_866),
     "cli": (4_176, 3_209),
-    "tests": (62_600, 49_979),
+    "tests": (62_528, 49_919),
     "benchmarks": (10_328, 8_092),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -57,7 +57,6 @@ class ShowOptions:
         """
         from ..cluster.plan.answer import require_kinds
         from ..cluster.report.emit import require_form
-        from ..cluster.report.text_report import warning_lines
         from ..solvers.outcome import validate_time_limit
 
         require_form(self.form)
@@ -78,9 +77,6 @@ class ShowOptions:
             require_report(self.report, *states)
         state = source.read(states)
         require_form(self.form, state.platform)
-        if self.form == "csv":  # a table has no comments
-            for line in warning_lines(state):
-                say(line)
         return state
 
     def show(self, answer: Answer) -> None:
@@ -149,7 +145,8 @@ class PlanOptions(ShowOptions):
         NoSolution
             A plan is asked for, and nothing can be carried out.
         """
-        from ..cluster.report.emit import emit
+        from ..cluster.plan.wording import wrapped
+        from ..cluster.report.emit import emit, head
         from ..instances.problem.files import write_text
 
         if self.plan is None and self.emit is None:
@@ -157,6 +154,9 @@ class PlanOptions(ShowOptions):
         if found.advice is None or found.no_plan:
             raise NoSolution(f"{found.no_plan}; leave out --emit and --plan")
         text = None if self.emit is None else emit(found.advice, self.emit)
+        if self.emit == "csv":  # a table has no comments
+            for line in wrapped(head(found.advice)):
+                say(line)
         if self.plan is not None:
             words = json.dumps(found.advice.document(), allow_nan=False, indent=2)
             write_text(self.plan, words + "\n")

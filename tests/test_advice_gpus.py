@@ -102,7 +102,7 @@ def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
     advice = only(gpus(read_state(["state/training"]))).plan
     text = emit(advice, "kubectl").splitlines()
     assert advice.reserved == ("g-2", "g-3")
-    assert text[2:4] == ["kubectl cordon g-2", "kubectl cordon g-3"]
+    assert text[3:5] == ["kubectl cordon g-2", "kubectl cordon g-3"]
     assert text[-2:] == ["kubectl uncordon g-2", "kubectl uncordon g-3"]
     assert advice.left_pending == {"LeastAllocated": (), "MostAllocated": ()}
     busy = [pod("c-1", "n2", cpu=1, containers=cards(6)), pod("d-1", "n3", containers=cards(7, 6))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -134,6 +134,14 @@ def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
     done = run("advise", "nodes", one_namespace, "--emit", "csv")
     assert done.stdout.startswith("wave,")
     assert "[one-namespace]" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["kubectl", "patches", "descheduler"])
+def test_emitted_plan_begins_with_what_the_default_scheduler_leaves_pending(form: str) -> None:
+    advice = advise(read_state(["state/shop"]))
+    left = {scoring: (1,) for scoring in advice.left_pending}
+    first = emit(replace(advice, left_pending=left), form).splitlines()[0]
+    approved(first)
 
 
 def test_a_cluster_of_one_node_has_one_namespace_and_no_warning_of_it(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from ...instances.problem.errors import InvalidOption
 from ..judge.scheduler_filters import Move
 from ..plan.answer import Answer
 from ..state.state import Pod, workload
-from .text_report import not_by_default
+from .text_report import left_to_default, not_by_default
 
 FREED = "cotenant.plan/freed"
 """Label and taint of nodes that a plan empties."""
 
 
 def emit(advice: Answer, form: str) -> str:
-    """The plan in a form of `FORMS`, after the warnings of its state where the form has comments.
+    """The plan in a form of `FORMS`, after its `head` where the form has comments.
 
     Raises
     ------
@@ -28,9 +28,17 @@ def emit(advice: Answer, form: str) -> str:
     text = FORMS[form][1](advice)
     if form == "csv":  # a table has no comments
         return text
-    said = [comment(f"warning: {each.sentence} [{each.code}]") for each in advice.state.warnings]
-    said += map(comment, not_by_default(advice))
-    return "\n".join([*said, text])
+    return "\n".join([*map(comment, head(advice)), text])
+
+
+def head(advice: Answer) -> Iterator[str]:
+    """What stands before a plan that is carried out: the warnings of its state, and what the
+    default scheduler and cluster-autoscaler would make of it.
+    """
+    yield from (f"warning: {each.sentence} [{each.code}]" for each in advice.state.warnings)
+    if advice.targets and advice.left_pending:
+        yield left_to_default(advice)
+    yield from not_by_default(advice)
 
 
 def require_form(form: str | None, platform: str = "") -> None:

@@ -166,7 +166,7 @@ def nodes_answer(advice: Answer) -> Shown:
         lines += [Line(words, number=plural(moves, "move"))]
         lines += map(Line, (*ordering(advice), *not_by_default(advice)))
     if any(advice.left_pending.values()):
-        lines.append(Line(_default_scheduler(advice)))
+        lines.append(Line(left_to_default(advice)))
     if pending := len(advice.arrivals) + len(advice.waiting):
         number = f"{len(advice.arrivals)} of {pending} pending"
         lines.append(Line(_pending(advice), number=number))
@@ -221,7 +221,7 @@ def _plan_details(advice: Answer) -> Iterator[str]:
     """What a plan rests on."""
     state, stays = advice.state, reasons_to_stay(advice)
     if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
-        yield _default_scheduler(advice)
+        yield left_to_default(advice)
     movable = sum(pod.role is Role.MOVABLE for pod in state.pods) - len(advice.pinned)
     counted = f"counted: {movable} movable {state.workload_noun}{'s' * (movable != 1)}"
     for title, reasons in stays.items():
@@ -437,7 +437,8 @@ def limit_words(advice: Answer, point: PricePoint) -> str:
     return amount(Fraction(point.limit or 0))
 
 
-def _default_scheduler(advice: Answer) -> str:
+def left_to_default(advice: Answer) -> str:
+    """How many evicted pods stay pending if the default scheduler places them itself."""
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 

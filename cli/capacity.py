@@ -1,5 +1,5 @@
-"""The commands `advise fit`, `buy`, `safe` and `repair`: room for new pods, losses, what to
-buy, and what is broken now.
+"""The commands `advise fit`, `buy`, `safe`, `repair` and `gpus`: room for new pods, losses, what to
+buy, what is broken now, and cards.
 """
 
 from __future__ import annotations
@@ -187,4 +187,48 @@ def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
     state = shown.read(states, source)
     with waiting("looking for what is broken") as say:
         found = repairing(state, say=say, **source.limits)
+    shown.show(found)
+
+
+@options_of(AddOptions)
+@options_of(PlanOptions)
+def gpus(
+    states: States,
+    source: AddOptions,
+    shown: PlanOptions,
+    gang: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GANG",
+            help="Only this gang that waits: namespace/name, or LABEL=VALUE of its pods.",
+        ),
+    ] = None,
+    topology: Annotated[
+        str,
+        typer.Option(metavar="LABEL", help="All nodes of a gang have one value of this label."),
+    ] = "",
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shape",
+            metavar="AMOUNTS",
+            help="Count room for pods of this size, such as gpu=8,cpu=64; repeat for more.",
+        ),
+    ] = None,
+) -> None:
+    """Say where GPUs are free, and which moves admit a gang.
+
+    All pods of it, or none: the fewest moves, or a proof that no moves do. Exit 1 when a gang that
+    waits has no room, even after moves.
+    """
+    from ..cluster.plan.gpus import gpus as cards_of
+    from ..cluster.state.new_pods import shape_requests
+
+    state = shown.read(states, source)
+    shapes = [shape_requests(state, text) for text in sizes or ()]
+    with waiting("looking for room") as say:
+        found = cards_of(
+            state, gang=gang, topology=topology, shapes=shapes, moves=source.rare.moves, say=say,
+            **source.limits,
+        )  # fmt: skip
     shown.show(found)

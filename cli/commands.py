@@ -97,7 +97,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness, gpus, pairs
+    from . import advice, capacity, fairness, pairs
 
     return {
         "nodes": advice.nodes,
@@ -106,7 +106,7 @@ def advise() -> dict[str, Callable[..., None]]:
         "fit": capacity.fit,
         "buy": capacity.buy,
         "repair": capacity.repair,
-        "gpus": gpus.gpus,
+        "gpus": capacity.gpus,
         "fairness": fairness.fairness,
         "pairs": pairs.pairs,
     }

@@ -13,7 +13,7 @@ from ...instances.packing.instance import Packing, Placement
 from ...instances.packing.placement_constraints import rules_of
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
 from ...solvers.interrupts import deferred
-from ...solvers.outcome import Clock, Report
+from ...solvers.outcome import Clock
 from ..judge.order import ordered
 from ..judge.scheduler_filters import Scheduler, check_arrivals, check_waves
 from ..state.node_types import NodeType, daemon_pods, with_nodes
@@ -22,7 +22,7 @@ from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .costs import node_costs
-from .optimum import cost_needed, run
+from .optimum import Say, SolveBudget, cost_needed, run
 from .pending import (
     admitted,
     arrivals_in_order,
@@ -33,7 +33,6 @@ from .pending import (
 )
 from .placing import with_waiting, workers_in_use
 from .plan import SECONDS
-from .solve_budget import Say, SolveBudget
 from .to_packing import translate
 
 
@@ -84,7 +83,7 @@ def buy(
         ("the cheapest nodes", market.translated(for_bound=False)),
         ("other nodes", relaxed),
     ):
-        bought = market.checked(plan, work.search(words, 2, market.cheapest, None, plan))
+        bought = market.checked(plan, market.cheapest(plan, words, work))
         if not of or _rank(bought) < _rank((final, arrivals, of)):
             final, arrivals, of = bought
         if len(arrivals) == len(asked) and not plan.tightened:
@@ -167,18 +166,22 @@ class _Market:
         nodes = tuple(n for n in plan.nodes for _ in range(self.number[n]))
         return replace(plan, instance=instance, costs=costs, nodes=nodes)
 
-    def cheapest(
-        self, plan: Translation, time_limit: float | None, report: Report
-    ) -> Placement | None:
+    def cheapest(self, plan: Translation, words: str, work: SolveBudget) -> Placement | None:
         """The best placement that is found, by patterns where every rule is a resource."""
-        clock, whole = Clock(time_limit), plan.instance
-        plain = as_resources(with_waiting(plan, nowhere(plan)).instance)
-        for instance in (plain, whole):
-            if instance is not None:
-                outcome = run("min-cost", instance, time_limit=clock.time_slice(), report=report)
+
+        def search() -> Placement | None:
+            clock, report = Clock(work.share(2)), work.report(words)
+            plain = as_resources(with_waiting(plan, nowhere(plan)).instance)
+            for instance in (plain, plan.instance):
+                if instance is None:
+                    continue
+                seconds = clock.time_slice()
+                outcome = run("min-cost", instance, time_limit=seconds, report=report)
                 if isinstance(outcome.solution, Placement):
                     return outcome.solution
-        return None
+            return None
+
+        return work.part(words, search, None)
 
     def checked(
         self, plan: Translation, answer: Placement | None
@@ -249,10 +252,10 @@ class _Market:
             cost = np.ones(instance.classes, dtype=np.int64)
             cost[-1] += len(relaxed.nodes)
             flat = replace(relaxed, instance=replace(instance, cost=cost))
-            number = work.bound("a bound on the pods that wait", 2, cost_needed, flat)
+            number = work.find("a bound on the pods that wait", 2, cost_needed, flat).bound
             least = number // int(cost[-1])
         free = with_waiting(relaxed, waiting, waiting + 1)
-        total = work.bound("a bound on the cost", 1, cost_needed, free)
+        total = work.find("a bound on the cost", 1, cost_needed, free).bound
         return least, relaxed.costs.money(max(0, -((waiting - total) // (waiting + 1))))
 
 

@@ -13,9 +13,9 @@ from ..state.quantities import readable
 from ..state.state import CARD, CARDS, PARTS, SHARES, ClusterState, Pod, Role
 from .answer import CardUse, Proved, Question, Slots
 from .gangs import Attempt
+from .optimum import SolveBudget
 from .pending import vouched
 from .plan import plan_answer
-from .solve_budget import SolveBudget
 
 MIG = "nvidia.com/mig-"
 

@@ -17,10 +17,9 @@ from ..state.state import ClusterState, Node, Pod, Role, change_nodes, change_po
 from .answer import Answer, Question
 from .costs import unpriced
 from .nodes import unmoved
-from .optimum import Found, fewest_moves
+from .optimum import Found, Say, SolveBudget, fewest_moves
 from .pending import refused_by
 from .plan import SECONDS, plan_answer, plans_of
-from .solve_budget import Say, SolveBudget
 from .to_packing import translate
 
 

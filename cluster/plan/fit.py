@@ -12,11 +12,10 @@ from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question, require_kinds
 from .buy import buy, nowhere
 from .costs import unpriced
-from .optimum import cost_needed, fewest_moves, least_cost, moves_needed
+from .optimum import Say, SolveBudget, cost_needed, fewest_moves, least_cost, moves_needed
 from .pending import most_that_fit, vouched, why_refused
 from .placing import as_it_is, with_waiting
 from .plan import SECONDS, fewest, plan_answer, plans_of
-from .solve_budget import Say, SolveBudget
 from .to_packing import translate
 
 
@@ -92,7 +91,7 @@ def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answ
     any moves make room for.
     """
     relaxed = translate(question, for_bound=True)
-    lower = work.bound("a bound on what fits after moves", 6, cost_needed, relaxed)
+    lower = work.find("a bound on what fits after moves", 6, cost_needed, relaxed).bound
     wait = least = relaxed.costs.split(lower)[0]
     plans = plans_of(question)
     for attempt in range(2):
@@ -111,7 +110,7 @@ def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answ
     else:
         return None, pods - least
     free = with_waiting(relaxed, best.plan.waiting_servers)
-    bound = work.bound("a bound on the moves", 1, moves_needed, free, None)
+    bound = work.find("a bound on the moves", 1, moves_needed, free, None).bound
     plan = plan_answer(question, best, work, moves_bound=bound)
     # nodes that the moves happen to empty are no aim of it
     return (None if plan.order.stuck else replace(plan, freed=())), pods - least

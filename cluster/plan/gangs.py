@@ -22,11 +22,10 @@ from ..state.state import (
 )
 from .answer import Answer, Question, Reason
 from .assembly import Translation
-from .optimum import Found, fewest_moves, room_needed
+from .optimum import Found, SolveBudget, fewest_moves, room_needed
 from .pending import vouched
 from .placing import with_waiting
 from .plan import fewest, plan_answer, plans_of
-from .solve_budget import SolveBudget
 from .to_packing import translate
 
 LIFTED = (GATES, NOMINATED, SCHEDULER, TOPOLOGY)
@@ -130,7 +129,7 @@ class Attempt:
         if (placed := all_placed(plan)) is None:
             self.bound = self.pinned = None
             return
-        low: Found = work.search(words, parts, room_needed, Found(placed), placed, quick)
+        low = work.find(words, parts, room_needed, placed, quick)
         self.bound = self.pinned = None if low.infeasible else low.bound
 
     def search(self, released: Collection[str], work: SolveBudget, parts: float) -> None:

@@ -16,8 +16,8 @@ from .answer import Answer, require_kinds
 from .cards import MIG, card_use, cards_of, count_slots, own_shapes
 from .costs import unpriced
 from .gangs import admit
+from .optimum import Say, SolveBudget
 from .plan import SECONDS
-from .solve_budget import Say, SolveBudget
 
 MOST_GANGS = 20
 """Gangs that are asked about, those with most cards."""

@@ -11,9 +11,9 @@ from ..state.node_types import ZONE, with_spares
 from ..state.state import ClusterState, Node, Pod, Role, Taint, change_nodes, change_pods
 from .answer import Answer, Proved, require_kinds
 from .costs import unpriced
+from .optimum import Say, SolveBudget
 from .pending import admitted, can_arrive, most_that_fit, vouched
 from .plan import SECONDS
-from .solve_budget import Say, SolveBudget
 
 REASONS = 5
 """Pods of a loss of which it is said why no node takes them."""

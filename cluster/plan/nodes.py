@@ -19,7 +19,16 @@ from ..state.state import ClusterState, Role, StateWarning
 from .answer import Answer, Proved, Question
 from .assembly import Translation
 from .costs import price_of
-from .optimum import Found, cost_needed, fewest_moves, least_cost, moves_needed
+from .optimum import (
+    SOLVING,
+    Found,
+    Say,
+    SolveBudget,
+    cost_needed,
+    fewest_moves,
+    least_cost,
+    moves_needed,
+)
 from .placing import (
     as_it_is,
     cost_of,
@@ -31,7 +40,6 @@ from .placing import (
     workers_in_use,
 )
 from .plan import SECONDS, fewest, plan_answer, plans_of
-from .solve_budget import SOLVING, Say, SolveBudget
 from .to_packing import translate
 
 
@@ -85,7 +93,7 @@ def advise(
     plans = plans_of(question)
     relaxed = translate(question, for_bound=True)
     # 2. the cheapest nodes, and bounds on them
-    lower = work.bound("a bound on the nodes", 5, cost_needed, relaxed)
+    lower = work.find("a bound on the nodes", 5, cost_needed, relaxed).bound
     answers = _cheapest(plans, work, f"the {'cheapest' if state.priced else 'fewest'} nodes")
     best = min(one.value for one in answers if one.value is not None)
     costs, (waiting, cost) = relaxed.costs, relaxed.costs.split(best)
@@ -110,7 +118,7 @@ def advise(
         total *= len(plans) == 1 and not tightened
     # 4. with every rule dropped, as many nodes cannot be reached with fewer moves
     free, limit = with_waiting(relaxed, waiting), costs.limit(cost) + waiting
-    moves_bound = work.bound("a bound on the moves", 1, moves_needed, free, limit)
+    moves_bound = work.find("a bound on the moves", 1, moves_needed, free, limit).bound
     if frontier:
         plan, seconds = chosen.plan, work.whole.time_slice(1 / SOLVING)
         points: tuple[PricePoint, ...] = ()
@@ -190,7 +198,7 @@ def _bounds(
     if costs.split(lower)[0] < waiting:  # with so many that wait, what nodes are needed at least?
         scale = waiting + 1
         free = with_waiting(relaxed, waiting, scale)
-        total = work.bound("a bound on the nodes", 4, cost_needed, free)
+        total = work.find("a bound on the nodes", 4, cost_needed, free).bound
         needed = max(needed, -((waiting - total) // scale))
     pinned = max(needed, pinned)
     name, amount = ("cost", costs.money) if state.priced else ("nodes", int)

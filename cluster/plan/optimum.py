@@ -1,9 +1,12 @@
-"""The two questions to the packing methods: how cheap the nodes, and how few moves to them."""
+"""The two questions to the packing methods, how cheap the nodes and how few moves to them; and the
+time that they have together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.moves import moves_bound
 from .assembly import Translation
-from .placing import cost_of, moves_of
+from .placing import cost_of
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,68 @@ class Found:
     interrupted: bool = False
 
 
+SOLVING = 0.9
+"""The part of the time for fewest nodes and moves; the rest is for order and check."""
+
+Say = Callable[[str], None]
+"""Progress, in a few words."""
+
+_Any = TypeVar("_Any")
+
+
+class SolveBudget:
+    """The time of an advice, its progress, and whether it was interrupted: then only what makes a
+    plan of what was found is still done.
+    """
+
+    def __init__(self, time_limit: float | None, say: Say, parts: int = 1) -> None:
+        self.whole, self.say = Clock(time_limit), say
+        self.solving = Clock(None if time_limit is None else SOLVING * time_limit / parts)
+        self.interrupted = False
+        self.cut: list[str] = []
+
+    def share(self, parts: float) -> float | None:
+        """Seconds for one of so many parts of the solving to come."""
+        return self.solving.time_slice(parts)
+
+    def part(self, words: str, work: Callable[[], _Any], otherwise: _Any) -> _Any:
+        """What a part of the work returns; something else after an interrupt."""
+        if self.interrupted:
+            return otherwise
+        self.say(words)
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return otherwise
+
+    def find(
+        self, words: str, parts: float, search: Callable[..., Found], plan: Translation, *asked: Any
+    ) -> Found:
+        """What a search finds in one of so many parts of the time: its best answer where it is
+        interrupted, nothing after that.
+        """
+
+        def work() -> Found:
+            return search(plan, *asked, time_limit=self.share(parts), report=self.report(words))
+
+        found = self.part(words, work, Found(plan))
+        self.interrupted |= found.interrupted
+        return found
+
+    def report(self, words: str) -> Callable[..., None]:
+        """Progress of a search, after a few words."""
+
+        def says(
+            seconds: float, objective: float | None, bound: float | None, text: str = ""
+        ) -> None:
+            value = "none yet" if objective is None else f"{objective:.0f}"
+            least = "" if bound is None else f", at least {bound:.0f}"
+            self.say(f"{words}: {value}{least}")
+
+        return says
+
+
 TINY, SMALL = 400, 20_000
 """Servers times types up to which one declarative model decides at once, or where nothing else did:
 it ends with a proof.
@@ -47,23 +112,24 @@ it ends with a proof.
 
 def cost_needed(
     plan: Translation, time_limit: float | None = None, report: Report | None = None
-) -> int:
+) -> Found:
     """A proved bound on the cost of the workers in use: the least where that is soon known."""
     if plan.instance.has_constraints and _size(plan) > SMALL:
         problem, clock = reduce_ruled(plan.instance, costs=True), Clock(time_limit, report)
         bound = aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
-        return max(0, bound - plan.kept_cost)
-    return least_cost(plan, None, time_limit, report).bound
+        return Found(plan, bound=max(0, bound - plan.kept_cost))
+    return least_cost(plan, None, time_limit, report)
 
 
 def moves_needed(
     plan: Translation, limit: int | None, time_limit: float | None = None,
     report: Report | None = None,
-) -> int:  # fmt: skip
+) -> Found:  # fmt: skip
     """A proved bound on the pods that move: the fewest where that is soon known."""
     if _size(plan) > SMALL:
-        return moves_bound(plan.instance, seconds=time_limit, **_within(plan, limit))
-    return fewest_moves(plan, limit, None, time_limit, report).bound
+        least = moves_bound(plan.instance, seconds=time_limit, **_within(plan, limit))
+        return Found(plan, bound=least)
+    return fewest_moves(plan, limit, None, time_limit, report)
 
 
 def room_needed(
@@ -127,12 +193,9 @@ def fewest_moves(
     report: Report | None = None,
 ) -> Found:
     """As few pods that leave their node as let workers in use and waiting pods cost `limit` at most
-    (None: anything); no more than in an answer `start` (servers, types).
+    (None: anything); `start` is an answer (servers, types).
     """
-    found = _found(plan, "fewest-moves", time_limit, report, start=start, **_within(plan, limit))
-    if found.count is None and start is not None:
-        return replace(found, value=moves_of(plan, start), count=start)
-    return found
+    return _found(plan, "fewest-moves", time_limit, report, start=start, **_within(plan, limit))
 
 
 def run(method: str, instance: Packing, **options: object) -> Outcome:

@@ -12,7 +12,7 @@ from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState, Role
 from .answer import Answer
 from .nodes import advise
-from .solve_budget import Say
+from .optimum import Say
 
 SHOWN = 10
 """Reasons that are shown; twice as many are tried, those of the most pods first."""

@@ -17,10 +17,9 @@ from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question
 from .assembly import Translation
 from .costs import price_of
-from .optimum import Found
+from .optimum import Found, SolveBudget
 from .pending import admitted, arrivals_in_order, can_arrive, most_that_fit, vouched
 from .placing import idle_nodes, targets_of, workers_in_use
-from .solve_budget import SolveBudget
 from .to_packing import translate
 
 SECONDS = 60.0

@@ -12,9 +12,8 @@ from ..state.state import ClusterState
 from .answer import Answer, Question
 from .costs import unpriced
 from .drain import impossibility
-from .optimum import Found, fewest_moves
+from .optimum import Found, Say, SolveBudget, fewest_moves
 from .plan import SECONDS, plan_answer
-from .solve_budget import Say, SolveBudget
 from .to_packing import translate
 
 

@@ -24,9 +24,9 @@ from ..state.state import (
 from .answer import Answer, Proved
 from .costs import unpriced
 from .losses import losses, settled, without
+from .optimum import Say, SolveBudget
 from .pending import admitted, can_arrive, vouched
 from .plan import SECONDS
-from .solve_budget import Say, SolveBudget
 
 TOGETHER = "all HPAs at once"
 _HASH = "pod-template-hash"

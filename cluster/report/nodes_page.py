@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 from typing import Any
 
 from ...analysis.report.content import PageFigure
@@ -240,17 +241,14 @@ def _certificate(advice: Answer) -> PagePart:
     """What the plan reaches beside what is proved."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
-    least: tuple[Any, Any] = advice.nodes.bound, advice.nodes.pinned
-    rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", advice.nodes.value, *least)]
+    rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", *astuple(advice.nodes))]
     if advice.cost is not None:
         least = advice.cost.bound, advice.cost.pinned
         floors = (None if bound is None else amount(bound, math.floor) for bound in least)
         rows = [(f"paid for {host}s", amount(advice.cost.value), *floors)]
-    least = advice.moves.bound, advice.moves.pinned
-    rows.append((f"{one}s that move to that", len(advice.targets), *least))
+    rows.append((f"{one}s that move to that", *astuple(advice.moves)))
     if advice.arrivals or advice.waiting:
-        least = advice.waits.bound, advice.waits.pinned
-        rows.append((f"pending {one}s that wait", len(advice.waiting), *least))
+        rows.append((f"pending {one}s that wait", *astuple(advice.waits)))
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
     lists = {
         "Not in the bound": advice.dropped,

@@ -250,15 +250,9 @@ def workload(pod: Pod) -> tuple[str, str]:
     return kind, name
 
 
-COMPARED = (
-    "namespace", "affinity", "volume_node_affinity", "tolerations", "pod_anti_affinity",
-    "pod_affinity", "spread", "ports", "unsupported_constraints",
-)  # fmt: skip
-"""Fields in which pods of one kind are equal; so are their requests, and of their labels what some
-selector asks for.
-"""
-
 NOT_COMPARED = {
+    "requests": "those that are counted are compared",
+    "labels": "those that some selector asks for are compared",
     "name": "it tells pods apart, not kinds",
     "node": "where each pod runs is the placement, not the kind",
     "role": "pods that stay are types of their own",
@@ -272,25 +266,8 @@ NOT_COMPARED = {
 }
 """Fields in which pods of one kind may differ, and why no constraint is lost."""
 
-
-def require_every_field(pod: type) -> None:
-    """Refuse a class of pods with a field that neither tells kinds apart nor is named as one that
-    does not: pods that differ in it would be merged, and the bound be wrong.
-
-    Raises
-    ------
-    TypeError
-        It has such a field.
-    """
-    listed = {*COMPARED, *NOT_COMPARED, "requests", "labels"}
-    if missing := sorted(each.name for each in fields(pod) if each.name not in listed):
-        raise TypeError(
-            f"Pod.{missing[0]} is neither in COMPARED nor in NOT_COMPARED of {__name__}; name it "
-            "in the one where pods that differ in it may not be merged, else in the other"
-        )
-
-
-require_every_field(Pod)
+COMPARED = tuple(each.name for each in fields(Pod) if each.name not in NOT_COMPARED)
+"""Fields in which pods of one kind are equal: a new one is, unless it is named above."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,8 @@ class PlanOptions(ShowOptions):
         NoSolution
             A plan is asked for, and nothing can be carried out.
         """
-        from ..cluster.plan.wording import wrapped
         from ..cluster.report.emit import emit, head
+        from ..cluster.report.wording import wrapped
         from ..instances.problem.files import write_text
 
         if self.plan is None and self.emit is None:

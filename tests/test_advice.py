@@ -42,9 +42,9 @@ from cotenant.cluster.plan.answer import Answer, Question
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.to_packing import translate
-from cotenant.cluster.plan.wording import WIDTH, amount
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.report.text_report import LINES, still_idle
+from cotenant.cluster.report.wording import WIDTH, amount
 from cotenant.cluster.state.quantities import readable
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.selectors import satisfies

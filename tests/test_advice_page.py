@@ -21,7 +21,6 @@ from cotenant.cluster.judge.scheduler_filters import Move
 from cotenant.cluster.plan.answer import Answer, Proved
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.plan.wording import amount
 from cotenant.cluster.report.answer_page import AnswerPage, Fill, PagePart, write_page
 from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.nodes_page import (
@@ -34,6 +33,7 @@ from cotenant.cluster.report.nodes_page import (
     plan_part,
 )
 from cotenant.cluster.report.text_report import limit_words
+from cotenant.cluster.report.wording import amount
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import StateWarning
 

@@ -16,7 +16,7 @@ from ...instances.problem.emitted import comment, quoted
 from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling.accounts import waits
 from ...instances.scheduling.units import Unit
-from ..plan.wording import NAMED, some, wrapped
+from ..report.wording import NAMED, some, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ from .answer import Question
 from .optimum import least_cost
 from .placing import as_it_is, targets_of
 from .to_packing import translate
-from .wording import tally
 
 _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
 """Kinds of constraints beside which what the filters refuse is refused."""
@@ -43,6 +43,12 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
         left = [number for number in left if number not in arrivals]
         if not left or len(arrivals) == before:
             return arrivals
+
+
+def tally(refusals: Iterable[Collection[str]]) -> dict[str, int]:
+    """How many nodes have each of their reasons, the most first."""
+    counts = Counter(why for reasons in refusals for why in sorted({*reasons}))
+    return dict(counts.most_common())
 
 
 def refused_by(

@@ -13,11 +13,11 @@ from ..plan.answer import RELEASED, Answer, CardUse, Slots
 from ..plan.cards import MIG, cards_of
 from ..plan.gpus import cards_together
 from ..plan.pending import why_refused
-from ..plan.wording import plural, some
 from ..state.state import PARTS
 from .answer_page import PagePart
 from .nodes_page import rows_part
 from .text_report import Line, Shown, cut_short, ordering, sure_of_moves
+from .wording import plural, some
 
 PIECES, PINS = 4, 2
 """Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""

@@ -15,7 +15,6 @@ from ...analysis.report.picture import Chart, Series
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import slug
 from ..plan.answer import Answer
-from ..plan.wording import amount, as_sentence, qualified
 from ..state.state import ClusterState, Role
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
 from .text_report import (
@@ -26,6 +25,7 @@ from .text_report import (
     pending_places,
     reasons_to_stay,
 )
+from .wording import amount, as_sentence, qualified
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from ..plan.answer import Answer
 from ..plan.losses import left_of, starts_again
 from ..plan.safe import TOGETHER
-from ..plan.wording import fewest, grouped, on_nodes, plural, some
 from ..state.kubernetes import AUTOSCALER
 from ..state.state import ClusterState, Role
 from .answer_page import PlanPart
 from .nodes_page import rows_part, wave_steps
 from .text_report import Line, Shown, cut_short, not_by_default, ordering, sure_of_moves
+from .wording import fewest, grouped, on_nodes, plural, some
 
 GROWS = (AUTOSCALER, "Deployment")
 """Kinds of cases of further pods; the others lose nodes."""

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ..plan.answer import Answer, Proved
-from ..plan.wording import amount, on_nodes, plural, some
 from ..state.state import ClusterState
 from .answer_page import PagePart
 from .nodes_page import MAX_PENDING, rows_part
 from .text_report import Line, Shown, cut_short, ordering, preemption, sure_of_moves
+from .wording import amount, on_nodes, plural, some
 
 EXPLAINED = 10
 """Pods that wait of which the reasons are looked for."""

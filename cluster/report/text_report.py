@@ -14,7 +14,10 @@ from typing import Any
 from ...analysis.frontier import PricePoint
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
-from ..plan.wording import (
+from ..plan.pending import tally
+from ..state.state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
+from .answer_page import PagePart, PlanPart
+from .wording import (
     NAMED,
     amount,
     fewest,
@@ -23,11 +26,8 @@ from ..plan.wording import (
     plural,
     qualified,
     some,
-    tally,
     wrapped,
 )
-from ..state.state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
-from .answer_page import PagePart, PlanPart
 
 GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")
 """Assumptions that the user gave, or that places rest on: they stand before the answer."""

@@ -30,7 +30,7 @@ from .completeness import (
 from .fields import Fields
 from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .gpu_shares import with_shares
-from .selectors import admits, selects
+from .selectors import admits, equal, name_of, node_terms, selector_of, selects
 from .state import (
     AFFINITY,
     CORDONED,
@@ -60,7 +60,6 @@ from .state import (
     Taint,
     Toleration,
 )
-from .terms import equal, name_of, node_terms, selector_of
 from .volumes import Volumes
 
 AUTOSCALER = "HorizontalPodAutoscaler"

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from .completeness import LIMITS_NOT_LISTED, SHARED, VOLUMES_NOT_LISTED
 from .fields import Fields
+from .selectors import name_of, node_terms
 from .state import VOLUMES, Expression, Node, NodeTerm, Pod, limitless
-from .terms import name_of, node_terms
 
 _WHERE = {
     f"failure-domain.beta.kubernetes.io/{what}": f"topology.kubernetes.io/{what}"

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ...instances.problem.text import sanitize_for_terminal
@@ -29,12 +28,6 @@ def some(names: Sequence[str], most: int = NAMED) -> str:
     """The first of some names, and how many there are besides."""
     rest = len(names) - most
     return ", ".join(names[:most]) + f" and {rest} more" * (rest > 0)
-
-
-def tally(refusals: Iterable[Collection[str]]) -> dict[str, int]:
-    """How many nodes have each of their reasons, the most first."""
-    counts = Counter(why for reasons in refusals for why in sorted({*reasons}))
-    return dict(counts.most_common())
 
 
 def on_nodes(counts: Mapping[str, int], host: str) -> str:

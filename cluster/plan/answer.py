@@ -261,7 +261,8 @@ def _plain(value: Any, titles: list[str]) -> Any:
     if isinstance(value, Move):
         return {"pod": titles[value.pod], "to": value.node, "temporary": value.temporary}
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name), titles) for each in fields(value)}
+        shown = (each.name for each in fields(value) if each.repr)
+        return {name: _plain(getattr(value, name), titles) for name in shown}
     if isinstance(value, Mapping):
         names = {key: titles[key] if titles and isinstance(key, int) else str(key) for key in value}
         return {names[key]: _plain(each, titles) for key, each in value.items()}

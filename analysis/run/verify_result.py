@@ -150,15 +150,16 @@ class _Judge:
             self._first_level()
             self._levels()
         self._tolerance()
-        unproved, has_bound = self._unproved() if not self.broken else ([], False)
-        claims = self._claims(unproved, time_limit) if unproved else []
+        claims = {} if self.broken else self._claims()
+        unproved = self._unproved(claims, time_limit)
+        some = (claims or self.result.bound is not None) and not self.broken
         kept = {"levels"} | self.computed
         hints = (f"certificate.{name}" for name in self.result.certificate if name not in kept)
         return Recheck(
             tuple(self.broken),
-            () if self.broken else tuple(claims),
+            () if self.broken else tuple(unproved),
             (*NOT_LOOKED_AT, *hints),
-            "none" if not has_bound else "claimed" if claims else "proved",
+            "claimed" if unproved else "proved" if some else "none",
         )
 
     def _written(self) -> None:
@@ -328,38 +329,36 @@ class _Judge:
             return [f"claimed {status.value} in {name}, but value and bound agree: that is optimal"]
         return []
 
-    def _unproved(self) -> tuple[list[int], bool]:
-        """The numbers of the levels that need a proof, and whether there is any bound."""
-        result, found, some = self.result, list[int](), False
-        if result.solution is None and result.status is Status.INFEASIBLE:
-            return [0], True
-        further = result.certificate.get("levels", [])[1:] if result.solution is not None else []
-        claims = [(result.objective_name, result.bound)]
-        claims += [(level["objective"], level["bound"]) for level in further]
-        for number, (name, bound) in enumerate(claims):
-            some |= bound is not None
-            least = name in self.analysis.whole | FROM_0 and self.senses[name or ""] == "min"
+    def _claims(self) -> dict[int, str]:
+        """What needs a proof, in words, by the number of its level (0: the objective)."""
+        result, found = self.result, dict[int, str]()
+        if result.solution is None:
+            infeasible = result.status is Status.INFEASIBLE
+            return {0: "that there is no answer"} if infeasible else found
+        first = {"objective": result.objective_name, "bound": result.bound}
+        for number, level in enumerate([first, *result.certificate.get("levels", [])[1:]]):
+            name, bound = level["objective"], level["bound"]
+            least = name in self.analysis.whole | FROM_0 and self.senses[name] == "min"
             if bound is not None and not (least and bound <= 0 and name in self.measured):
-                found.append(number)
-        game = self.kind == "equilibrium" and result.certificate.get("equilibrium")
-        found += [0] if game and not game.startswith("not reached") else []  # claimed without bound
-        return found, some or bool(found)
+                found[number] = f"bound {bound:.10g} on {name}"
+        kind = result.certificate.get("equilibrium") if self.kind == "equilibrium" else None
+        if kind is not None and not kind.startswith("not reached"):  # claimed without a bound
+            found[0] = f"{kind} equilibrium"
+        return found
 
-    def _claims(self, numbers: list[int], time_limit: float | None) -> list[str]:
-        """Of the levels that need a proof, those that none made now shows, in sentences."""
-        result, infeasible = self.result, self.result.status is Status.INFEASIBLE
+    def _unproved(self, claims: Mapping[int, str], time_limit: float | None) -> list[str]:
+        """Of what needs a proof, that which none made now shows, with the reason."""
+        if not claims:
+            return []
         proved = self._proof(time_limit)
-        if proved.covered:
-            numbers = [n for n in numbers if proved.covered[n : n + 1] != (True,)]
-        if numbers and infeasible and self.method is not None and time_limit != 0:
-            given = {"seed": result.seed, "time_limit": time_limit, **result.options}
+        left = [n for n in claims if proved.covered[n : n + 1] != (True,)]
+        if left and self.result.solution is None and self.method is not None and time_limit != 0:
+            given = {"seed": self.result.seed, "time_limit": time_limit, **self.result.options}
             if solve(self.instance, self.method.name, **given).solution is not None:
                 self.broken.append("status infeasible, but there is an answer")
-        if numbers and proved.weaker:
+        if left and proved.weaker:
             return [proved.weaker]
-        levels = [{"objective": result.objective_name, "bound": result.bound}]
-        levels += result.certificate.get("levels", [])[1:]
-        return [f"{_claim(levels[n], result)} ({proved.says})" for n in numbers]
+        return [f"{claims[n]} ({proved.says})" for n in left]
 
     def _proof(self, time_limit: float | None) -> Proved:
         """What a proof made now shows."""
@@ -397,14 +396,6 @@ class _Judge:
 
     def _unit(self, name: str) -> float:
         return scale(self.instance, name, **self.result.options)
-
-
-def _claim(level: Mapping[str, Any], result: Result) -> str:
-    if result.status is Status.INFEASIBLE:
-        return "that there is no answer"
-    if level["bound"] is None:
-        return f"{result.certificate.get('equilibrium')} equilibrium"
-    return f"bound {level['bound']:.10g} on {level['objective']}"
 
 
 def _catalogued(result: Result) -> Method | None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...models.scheduling import Nearness, fluid_bound
@@ -63,31 +59,40 @@ def price_frontiers(
     """
     clock = Clock(time_limit)
     fair = ref(instance, reading=reading, time_limit=time_limit) if affordable(instance) else None
-    if fair is None or fair.stop is not Stop.FINISHED or not isinstance(fair.solution, Schedule):
-        nobody = Schedule(np.full(instance.jobs, -1), np.full(instance.jobs, -1))
-        frontiers = (
-            _Map(instance, objective, nobody, 1, clock).unlimited() for objective in OBJECTIVES
-        )
-        return tuple(
-            replace(each, stop=Stop.FINISHED if fair is None else fair.stop) for each in frontiers
-        )
+    schedule = None if fair is None or fair.stop is not Stop.FINISHED else fair.solution
+    if not isinstance(schedule, Schedule):
+        stop = Stop.FINISHED if fair is None else fair.stop
+        return tuple(_unlimited(instance, objective, stop) for objective in OBJECTIVES)
     units = reference(instance, reading).units
     if units == 0:
         return ()
-    if int((instance.release < instance.horizon).sum()) > MOST_JOBS:
-        return tuple(
-            _Map(instance, objective, fair.solution, units, clock).cheap()
-            for objective in OBJECTIVES
-        )
+    cheap = int((instance.release < instance.horizon).sum()) > MOST_JOBS
     found: list[PriceFrontier] = []
     for place, objective in enumerate(OBJECTIVES):
-        left = clock.time_slice(len(OBJECTIVES) - place)
-        found.append(
-            _Map(instance, objective, fair.solution, units, Clock(left)).frontier(int(points))
-        )
+        left = Clock(clock.time_slice(len(OBJECTIVES) - place))
+        tried = _Map(instance, objective, schedule, units, left)
+        found.append(tried.cheap() if cheap else tried.frontier(int(points)))
         if found[-1].stop is Stop.INTERRUPTED:
             break
     return tuple(found)
+
+
+def _unlimited(instance: Scheduling, objective: Objective, stop: Stop) -> PriceFrontier:
+    """One point, where REF takes too long to know what is fair."""
+    schedule = simulate(instance, "FIFO").schedule
+    unit = _unit(instance, objective)
+    value, bound = worth_of(instance, schedule, objective), fluid_bound(instance, objective)
+    mark = PricePoint(None, value / unit, bound / unit, None, Status.FEASIBLE)
+    note = (
+        "REF was not worked out in the time given, so that no unfairness is known. The "
+        "point is first in, first out."
+    )
+    return PriceFrontier(objective, FAIRNESS, settled([mark], "max", 0.0), note, stop)
+
+
+def _unit(instance: Scheduling, objective: Objective) -> int:
+    """The units of work in all of the machines' time; utility is counted as it is."""
+    return 1 if objective == "utility" else instance.capacity * instance.horizon
 
 
 class _Map:
@@ -162,17 +167,6 @@ class _Map:
         )
         return self._frontier(marks, note, Stop.FINISHED)
 
-    def unlimited(self) -> PriceFrontier:
-        """One point, where REF takes too long to know what is fair."""
-        schedule = simulate(self.instance, "FIFO").schedule
-        bound = self._scaled(fluid_bound(self.instance, self.objective))
-        mark = PricePoint(None, self._scaled(self._worth(schedule)), bound, None, Status.FEASIBLE)
-        note = (
-            "REF was not worked out in the time given, so that no unfairness is known. The "
-            "point is first in, first out."
-        )
-        return self._frontier([mark], note, Stop.FINISHED)
-
     def _most(self, start: Schedule, left: int) -> Outcome:
         method = max_utilization if self.objective == "utilization" else max_utility
         return self.programs.solve(left, method, self.instance, engine=self.engine, start=start)
@@ -193,9 +187,7 @@ class _Map:
 
     def _scaled(self, whole: int) -> float:
         """Units of work as a share of the machines' time, or utility as it is."""
-        if self.objective == "utility":
-            return float(whole)
-        return whole / (self.instance.capacity * self.instance.horizon)
+        return whole / _unit(self.instance, self.objective)
 
     def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
         """What a schedule says, counted again; its bound in whole units, to be equal or not."""

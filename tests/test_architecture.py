@@ -527,7 +527,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_129, 28_130),
-    "analysis": (22_444, 15_586),
+    "analysis": (22_427, 15_569),
     "instances": (21_728, 14_597),
     "models": (5_366, 3_457),
     "verify": (4_616, 3_379),
@@ -536,7 +536,7 @@ BUDGET = {
     "papers": (6_599, 4_866),
     "cli": (4_163, 3_201),
     "tests": (62_530, 49_919),
-    "benchmarks": (10_328, 8_092),
+    "benchmarks": (10_343, 8_107),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

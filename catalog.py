@@ -447,11 +447,11 @@ METHODS: tuple[Method, ...] = (
     _online("best-fit", function="baselines.lifetimes:best_fit",
             source="Johnson et al. (1974)"),
     _online("least-extension", function="baselines.lifetimes:least_extension",
-            source="Barbalho et al. (MLSys 2023)"),
+            source="Ling et al. (MLSys 2025), NILAS"),
     _online("aligned-ends", function="baselines.lifetimes:aligned_ends",
-            source="Buchbinder et al. (2021)"),
+            source="Barbalho et al. (MLSys 2023)"),
     _online("lifetime-classes", function="baselines.lifetimes:lifetime_classes",
-            source="Li et al. (2014)"),
+            source="Ren and Tang (SPAA 2016)"),
 )
 # fmt: on
 

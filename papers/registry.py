@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from ..instances.problem.errors import UnknownName
-from . import cooper, fair_scheduling, fgd, fuga, gavel, matching, parvagpu
+from . import cooper, fair_scheduling, fgd, fuga, gavel, matching, parvagpu, vm_lifetimes
 from . import thesis_market as market
 from . import thesis_numa as numa
 from .experiment import Experiment, Paper
@@ -17,7 +17,7 @@ _DECLARED = (
     "thesis_numa.migration thesis_numa.power thesis_numa.studies thesis_market.incentives "
     "thesis_market.profiles thesis_market.mechanisms fair_scheduling.traces "
     "fair_scheduling.claims matching.tables matching.claims fuga.games fuga.cluster "
-    "fuga.theorems parvagpu.deployments gavel.figures fgd.allocation"
+    "fuga.theorems parvagpu.deployments gavel.figures fgd.allocation vm_lifetimes.azure"
 )
 """The modules in which experiments are declared."""
 
@@ -26,7 +26,7 @@ for _module in _DECLARED.split():
 
 PAPERS: tuple[Paper, ...] = (
     cooper.PAPER, market.PAPER, numa.PAPER, fair_scheduling.PAPER, matching.PAPER, fuga.PAPER,
-    parvagpu.PAPER, gavel.POP, gavel.GAVEL, fgd.PAPER, numa.BEYOND,
+    parvagpu.PAPER, gavel.POP, gavel.GAVEL, fgd.PAPER, numa.BEYOND, vm_lifetimes.PAPER,
 )  # fmt: skip
 """Parts of a paper that are of different problems have one name and title."""
 

@@ -105,7 +105,8 @@ class Lifetimes(Instance["Hosts"]):
     def volume(self) -> Integers:
         """(T,) servers that are needed in each interval by volume alone."""
         pairs = zip(self.demand.T, self.capacity.tolist(), strict=True)
-        return np.max([-(-self.load(size) // room) for size, room in pairs if room], axis=0)
+        needed = [-(-self.load(size) // room) for size, room in pairs if room]
+        return np.asarray(np.max(needed, axis=0))
 
     @property
     def size(self) -> int:

@@ -52,9 +52,9 @@ def lifetimes_of(
         if fields.get(name):
             fields[name] = [entry for entry, keep in zip(fields[name], runs, strict=True) if keep]
     fields |= {"name": name_of(path), "source": f"VMs of {Path(path).name}"}
-    counts = {"dropped": int((~runs).sum()), "censored": int((censored & runs).sum())}
-    vms = {"kind": kind.reshape(-1), "start": start[runs], "end": end[runs]}
-    return Lifetimes(demand=demand, **vms, **counts, **fields)
+    fields |= {"dropped": int((~runs).sum()), "censored": int((censored & runs).sum())}
+    fields |= {"kind": kind.reshape(-1), "start": start[runs], "end": end[runs]}
+    return Lifetimes(demand=demand, **fields)
 
 
 @validate_options
@@ -125,7 +125,7 @@ def azure_2017(
     path: PathLike, *, cores: Annotated[int, AtLeast(1)] = 64,
     memory: Annotated[float, Above(0, "GB")] = 192.0, until: Until = None,
 ) -> Lifetimes:  # fmt: skip
-    """Azure's list of VMs of 2017: cpu_cores, mem_gb, start_s, end_s_lo.
+    """Azure's list of VMs of 2017: cpu_cores, mem_gb, start_s, end_s_lo, and perhaps censored.
 
     The list tells an end as an interval; its lower end is taken, so that VMs whose interval is
     empty never run and are dropped.
@@ -139,8 +139,12 @@ def azure_2017(
     sizes = [(row.whole("cpu_cores"), row.whole("mem_gb", 1024)) for row in rows]
     times = [(int(row.number("start_s", AMOUNT)), int(row.number("end_s_lo", AMOUNT)))
              for row in rows]  # fmt: skip
-    server = {"capacity": [cores, int(memory * 1024)], "resources": ("CPU cores", "memory [MiB]")}
-    return lifetimes_of(path, sizes, times, until, **server)
+    server: Any = {
+        "capacity": [cores, int(memory * 1024)],
+        "resources": ("CPU cores", "memory [MiB]"),
+    }
+    made = lifetimes_of(path, sizes, times, until, **server)
+    return made.replace(censored=max(made.censored, sum(row["censored"] == "1" for row in rows)))
 
 
 @validate_options
@@ -173,9 +177,8 @@ def azure_2020(
     if not (rows := [row for row in every if row[2] is not None]):
         raise InvalidOption(f"machine is {machine}; no VM of {path} can run on it")
     sizes = [tuple(round((part or 0) * _PARTS) for part in row[2:]) for row in rows]
-    seconds = [[None if day is None else round(day * 86_400) for day in row[:2]] for row in rows]
-    times: Any = [tuple(pair) for pair in seconds]
-    server = {"capacity": [_PARTS] * len(resources), "resources": resources}
+    times: Any = [[None if day is None else round(day * 86_400) for day in row[:2]] for row in rows]
+    server: Any = {"capacity": [_PARTS] * len(resources), "resources": resources}
     made = lifetimes_of(path, sizes, times, until, **server)
     return made.replace(dropped=made.dropped + len(every) - len(rows))
 

@@ -27,8 +27,8 @@ WINDOW, WINDOWS = 500, 5
 def azure(
     *, seed: int = 0, vms: str = "", draws: Annotated[int, AtLeast(1, "orders of ties")] = 10
 ) -> Parts:
-    """Server-time by policy, order of ties and what is known of ends, on Azure's list of 2017, above
-    a proved bound.
+    """Server-time by policy, order of ties and what is known of ends, on Azure's list of 2017,
+    above a proved bound.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ def main() -> None:
         return
     cases: tuple[tuple[str, Source, dict[str, Any]], ...] = (
         ("all, week by week, by group", Source(), {"windows": "week"}),
-        ("one week, 16 users", Source(by="each-user", top=15), {"windows": WEEK}),
-        ("one week, 25 users", Source(by="each-user", top=24), {"windows": WEEK}),
+        ("one week, 16 users", Source(by="user", top=15), {"windows": WEEK}),
+        ("one week, 25 users", Source(by="user", top=24), {"windows": WEEK}),
     )
     for what, source, options in cases:
         found, wall, cpu = timed(lambda s=source, o=options: fairness(arguments.log, s, **o))

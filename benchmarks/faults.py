@@ -648,7 +648,7 @@ FAULTS = r"""
 + for each in range(seeds):
 
 @ cli/arguments.py: 10% is a share of 10
-? fairness fairness_kueue
+? advice_safe
 - (100 if text.endswith("%") else 1)
 + 1
 

@@ -395,8 +395,8 @@ def _foreign(folder: Path) -> Iterator[Subject]:
         form = name.partition(" ")[0]  # what follows tells its good files apart
         (folder / f"good-{name}").write_text(text)
         convert = partial(_converted, form, tuple(needed.get(form, ())))
-        audit = (partial(command, "audit"),) if form in ("swf", "accounting-csv", "sacct") else ()
-        yield Subject("foreign", name, suffix, text, (convert, *audit), delimiter)
+        judge = (partial(command, "advise", "fairness"),) if form in ("swf", "sacct") else ()
+        yield Subject("foreign", name, suffix, text, (convert, *judge), delimiter)
     for option, (delimiter, text) in TABLES.items():
         form = OWNERS[option]
         others = tuple(

@@ -93,7 +93,7 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
         yield f"check, second {name}", f"cotenant check colocation/tiny {name}"
         yield f"report {name}", f"cotenant report {name} --out $F/page.html"
         yield f"convert {name}", f"cotenant convert {name} --from penalty-csv --out $F/out.json"
-        yield f"audit {name}", f"cotenant audit {name}"
+        yield f"fairness {name}", f"cotenant advise fairness {name}"
     for name, form in (
         ("wide.csv", "penalty-csv"), ("wide.csv", "jobs-csv"), ("wide.csv", "admission-csv"),
         ("tall.csv", "penalty-csv"),
@@ -136,7 +136,7 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
     yield (
         "a name of 300 letters",
         "cotenant show $L; cotenant check colocation/tiny $L; cotenant report $L --out "
-        "$F/x.html; cotenant audit $L",
+        "$F/x.html; cotenant advise fairness $L",
     )
     yield "a limit that is none", "COTENANT_FILE_LIMIT=lots cotenant show colocation/tiny"
     yield "no folder for temporary files", "TMPDIR=/nowhere cotenant compare colocation/tiny -m GR"

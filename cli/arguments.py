@@ -22,7 +22,6 @@ __all__ = [
     "Metrics",
     "Options",
     "Rules",
-    "Schedule",
     "SummaryOnly",
     "TimeLimit",
     "Width",
@@ -82,13 +81,6 @@ Rules = Annotated[
 ]
 As = Annotated[
     Form, typer.Option("--format", help="How tables are printed; 'wide' shows every column.")
-]
-Schedule = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RESULT.json",
-        help="With an instance: the answer to be judged, as `solve --out` writes it.",
-    ),
 ]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")

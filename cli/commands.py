@@ -13,8 +13,8 @@ from typer.core import TyperGroup
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
-    audit,
     comparing,
+    core,
     installing,
     instances,
     listing,
@@ -82,8 +82,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fetch": listing.fetch,
     "schema": listing.schema,
     "reproduce": papers.reproduce,
-    "audit": audit.audit,
-    "core": audit.core,
+    "core": core.core,
     "warm": installing.warm,
     "prove": proofs.prove,
     "verify": proofs.verify,

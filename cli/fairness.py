@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,69 +17,70 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
-from ..instances.problem.errors import InvalidOption
+from ..analysis.scheduling.audit import Judging
+from ..instances.problem.option_types import AtLeast, Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
-from .arguments import Json, Schedule, share_of
+from .arguments import Json
 from .codes import NO_ANSWER
 from .derived import options_of
+from .settings_file import SettingsFile, read_several
 
 if TYPE_CHECKING:
     from ..analysis.report.picture import Chart
 
 
+@validate_options
 @dataclass(frozen=True)
 class Beside:
-    """What is asked for beside debts."""
+    """What is asked for beside debts.
 
-    rules: Annotated[
-        bool,
-        typer.Option("--rules", help="Beside it, debts by DRS, fair tree and dominant share."),
-    ] = False
-    half_life: Annotated[
-        str, typer.Option(metavar="SPAN", help="In which fair tree forgets half: 12h, 7d, 2w.")
-    ] = "7d"
-    without: Annotated[
-        str | None, typer.Option(metavar="ACCOUNT", help="What if it were not there: debts again.")
-    ] = None
-    add_nodes: Annotated[
-        int, typer.Option(metavar="N", min=0, help="What if there were N nodes more: debts again.")
-    ] = 0
+    Attributes
+    ----------
+    rules : also show debts by DRS, fair tree and dominant share.
+    half_life : in which fair tree forgets half of the use: 12h, 7d, 2w.
+    without : an account: debts again as if it were not there.
+    add_nodes : debts again with so many nodes more.
+    fail_above : exit 1 when more than this share of the work is owed.
+    picture : a folder: draw the debts over time in it, as PDF and PNG.
+    """
+
+    rules: bool = False
+    half_life: str = "7d"
+    without: str | None = None
+    add_nodes: Annotated[int, AtLeast(0)] = 0
+    fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
+    picture: str | None = None
 
 
 @options_of(
     Source,
-    schedule=None,
-    form={"flag": "--from", "metavar": "FORM"},
     nodes="SCONTROL",
+    machines="CPUS",
     shares="SSHARE",
     unit="UNIT",
-    prices="TYPES",
     window=None,
-    release="WHEN",
-    waiting="HOW",
     partition=None,
     by="WHO",
-    inside="ACCOUNT",
     top="N",
-    machines="CPUS",
-    reference=None,
-    orderings=None,
-    strict="--strict",
 )
-@options_of(Beside)
 def fairness(
     log: Annotated[
         str,
         typer.Argument(
-            metavar="SACCT",
+            metavar="LOG",
             help="What `sacct -a -X -D -P` prints (the docs have the line to copy), what kubectl "
             "lists of a Kueue, or a Standard Workload Format log; - is standard input. Or an "
-            "instance, with --schedule.",
+            "instance.",
         ),
     ],
-    asked: Beside,
-    schedule: Schedule = None,
+    schedule: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RESULT]",
+            help="Of an instance: the answer to be judged, as `solve --out` writes it.",
+        ),
+    ] = None,
     window: Annotated[
         str,
         typer.Option(metavar="W", help="all, day, week, 12h, 7d, or BEGIN/END as dates."),
@@ -87,23 +88,6 @@ def fairness(
     partition: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this partition; repeat for one answer each."),
-    ] = None,
-    reference: Annotated[
-        str,
-        typer.Option(
-            metavar="R", help="How coalitions schedule: REF, FIFO, RAND (sampled), or auto."
-        ),
-    ] = "auto",
-    orderings: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Orders of joining that RAND draws; as many as a minute allows if not given.",
-        ),
-    ] = None,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="Exit 1 when more of the work is owed, such as 5%."),
     ] = None,
     emit: Annotated[
         str | None,
@@ -113,14 +97,11 @@ def fairness(
             "weights of queues.",
         ),
     ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Draw the debts over time here, as PDF and PNG."),
-    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
     ] = None,
+    settings: SettingsFile = None,
     as_json: Json = False,
     **files: Any,
 ) -> None:
@@ -130,42 +111,47 @@ def fairness(
     """
     from ..analysis.scheduling.fairness import fairness as judge
     from ..analysis.scheduling.fairness import span_seconds
-    from ..cluster.fairness.fairness import emit as emitted
-    from ..cluster.fairness.fairness import fairness_head, fairness_lines
-    from ..cluster.fairness.fairness_tables import beside, debts_table
+    from ..cluster.fairness.emit import emit as emitted
+    from ..cluster.fairness.emit import require_form
+    from ..cluster.fairness.tables import beside, debts_table
+    from ..cluster.fairness.words import fairness_head, fairness_lines
 
-    most = None if fail_above is None else share_of(fail_above)
-    if emit not in (None, "slurm", "kueue"):
-        raise InvalidOption(f"emit is {emit!r}; expected slurm or kueue")
-    forgets, given = span_seconds(asked.half_life, "half-life"), "=" in (files["shares"] or "")
-    if picture is not None:
-        require_folder(picture)
+    # 1. What is asked for, refused before any work where it is wrong.
+    source, judging, asked = read_several((Source, Judging, Beside), settings)
+    plain = Source()
+    given = {name: value for name, value in files.items() if value != getattr(plain, name)}
+    source = replace(source, **given)
+    require_form(emit)
+    forgets = span_seconds(asked.half_life, "half_life")
+    if asked.picture is not None:
+        require_folder(Path(asked.picture))
+    in_words = "=" in (source.shares or "")
     if report is not None:
         from ..analysis.report.page import require_report
 
-        shares = files["shares"] if files["shares"] and "=" not in files["shares"] else None
-        require_report(report, log, *filter(None, (files["nodes"], shares, schedule)))
+        shares = None if in_words else source.shares
+        require_report(report, log, *filter(None, (source.nodes, shares, schedule)))
     printed, documents, worst, parts = [], [], 0.0, []
-    for name in partition or [None]:  # type: ignore[list-item]
+    # 2. Each partition judged.
+    for name in partition or [source.partition]:
         head: list[str] = []
         texts: list[str] = []
-        source = Source(partition=name, **files)
         with waiting("playing the coalitions' schedules"):
             judged = judge(
-                log, source, schedule=schedule, windows=window, reference=reference,  # type: ignore[arg-type]
-                orderings=orderings,
+                log, replace(source, partition=name), schedule=schedule, windows=window,
+                judging=judging,
             )  # fmt: skip
             further = beside(
-                judged, rules=asked.rules, half_life=forgets, shares_given=given,
+                judged, rules=asked.rules, half_life=forgets, shares_given=in_words,
                 without=asked.without, add_nodes=asked.add_nodes, all_rules=report is not None,
             )  # fmt: skip
         tables = further.tables
         worst = max(worst, judged.share_owed)
         parts.append((name, judged, further))
-        if picture is not None:
-            _drawn(judged.picture(), picture, name)
-            if asked.rules and further.views is not None:
-                _drawn(further.views.picture(), picture, name)
+        if asked.picture is not None:
+            seen = further.views
+            charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
+            _draw(charts, asked.picture, name)
         if emit is not None:
             tables, texts = (), emitted(judged, emit).splitlines()
         elif as_json:
@@ -176,8 +162,9 @@ def fairness(
             tables = (*([debts_table(judged)] if judged.work.any() else []), *tables)
             texts += fairness_lines(judged)
         printed.append((head, () if as_json else tables, texts))
+    # 3. The page, then JSON or text.
     if report is not None:
-        from ..cluster.fairness.fairness_report import write_fairness_report
+        from ..cluster.fairness.page import write_fairness_report
 
         say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:
@@ -188,16 +175,15 @@ def fairness(
             for line in lines:
                 screen.print(sanitize_for_terminal(line), highlight=False, soft_wrap=True)
             print_tables(after)
-    if most is not None and worst > most:
+    if asked.fail_above is not None and worst > asked.fail_above:
         raise typer.Exit(NO_ANSWER)
 
 
-def _drawn(chart: Chart, folder: Path, partition: str | None) -> None:
-    """Write a picture, named after its partition where there are several."""
-    from dataclasses import replace
-
+def _draw(charts: list[Chart], folder: str, partition: str | None) -> None:
+    """Write pictures, named after their partition where there are several."""
     from ..analysis.report.drawing import save
     from ..analysis.report.picture_data import file_name
 
-    name = chart.name if partition is None else f"{chart.name}-{file_name(partition)}"
-    save([replace(chart, name=name)], folder)
+    if partition is not None:
+        charts = [replace(each, name=f"{each.name}-{file_name(partition)}") for each in charts]
+    save(charts, Path(folder))

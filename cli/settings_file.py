@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -22,12 +23,19 @@ SettingsFile = Annotated[
 
 
 def read_settings(kind: type[Settings], path: Path | None) -> Settings:
-    """The settings in a TOML file, whose keys are fields of a dataclass; its defaults without one.
+    """The settings in a TOML file, whose keys are fields of a dataclass; see `read_several`."""
+    found: Settings = read_several((kind,), path)[0]
+    return found
+
+
+def read_several(kinds: Sequence[type[Any]], path: Path | None) -> list[Any]:
+    """The settings in a TOML file, whose keys are fields of several dataclasses, one of each; their
+    defaults without a file.
 
     Parameters
     ----------
-    kind : a dataclass under `validate_options`, which refuses unknown names and values of another
-        type; a field that takes several values is a tuple.
+    kinds : dataclasses under `validate_options`, which refuses values of another type; a field that
+        takes several values is a tuple.
 
     Raises
     ------
@@ -40,19 +48,18 @@ def read_settings(kind: type[Settings], path: Path | None) -> Settings:
     from ..instances.problem.reading import read_text
 
     if path is None:
-        return kind()
+        return [kind() for kind in kinds]
     try:
         content = tomllib.loads(read_text(path))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidFile(f"{path} is not TOML: {error}") from None
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for name in content:
+    known = {field.name: kind for kind in kinds for field in fields(kind)}
+    given: dict[type[Any], dict[str, Any]] = {kind: {} for kind in kinds}
+    for name, value in content.items():
         if name not in known:
             raise InvalidOption(f"{path} has no setting {name!r}; {suggest(name, known)}")
-    given = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-    }
+        given[known[name]][name] = tuple(value) if isinstance(value, list) else value
     try:
-        return kind(**given)
+        return [kind(**given[kind]) for kind in kinds]
     except InvalidOption as error:
         raise InvalidOption(f"{path}: {error}") from None

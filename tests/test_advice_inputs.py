@@ -15,6 +15,8 @@ from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.analysis.scheduling.audit import Judging
+from cotenant.cli.fairness import Beside
 from cotenant.cli.settings_file import read_settings
 from cotenant.cli.state_options import AdviceSettings
 from cotenant.cluster.plan.drain import drain
@@ -25,6 +27,7 @@ from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import ClusterState, Role
 from cotenant.cluster.state.usage import Count, assume_requests
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
+from cotenant.instances.scheduling.accounts import Source
 
 DATA = Path(__file__).resolve().parents[1] / "cluster" / "state" / "data"
 SHOP = json.loads((DATA / "shop.json").read_text())
@@ -441,8 +444,9 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
 
 def test_settings_of_advice_are_in_the_page() -> None:
     page = (Path(__file__).parents[1] / "docs/howto/settings.md").read_text()
-    for field in fields(AdviceSettings):
-        assert f"| `{field.name}` |" in page
+    for kind in (AdviceSettings, Source, Judging, Beside):
+        for field in fields(kind):
+            assert f"`{field.name}`" in page
 
 
 def test_machines_count_as_their_sizes(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ BAD = {
     "a device for a file": "show /dev/zero",
     "a device for rows": "report /dev/zero --out x.html",
     "a device for a result": "check colocation/tiny /dev/zero",
-    "a device for a log": "audit /dev/zero",
+    "a device for a log": "advise fairness /dev/zero",
     "a device for a table": "convert /dev/zero --from swf --out x.json",
     "a device for a store": "profiles /dev/zero",
     "a device for a proof": "verify colocation/tiny /dev/zero",

@@ -20,8 +20,8 @@ from support.seeds import numbers, seeds
 from support.small_cases import scheduling
 from support.terminal import run as terminal
 
-from cotenant.analysis.scheduling.audit import Judging, audit_file
 from cotenant.analysis.scheduling.core import core
+from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.files import read, write
 from cotenant.solvers.cooperative import (
@@ -526,13 +526,11 @@ def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -
     approved(printed.stdout)
 
 
-def test_an_audit_may_owe_by_the_nucleolus(tmp_path: Path) -> None:
+def test_debts_by_the_nucleolus_are_its_shares_less_what_was_got(tmp_path: Path) -> None:
     answer = tmp_path / "answer.json"
     terminal("solve", "scheduling/tiny", "-m", "REF", "--out", str(answer))
     by = {
-        division: audit_file(
-            "scheduling/tiny", schedule=str(answer), judging=Judging(division=division)
-        )
+        division: fairness("scheduling/tiny", schedule=answer, division=division, ties=0).audits[0]
         for division in ("shapley", "nucleolus", "prenucleolus")
     }
     shares = core("scheduling/tiny").document["divisions"]["nucleolus"]["shares"]
@@ -541,7 +539,4 @@ def test_an_audit_may_owe_by_the_nucleolus(tmp_path: Path) -> None:
     assert by["shapley"].document()["division"] == "shapley"
     assert not np.allclose(by["shapley"].owed, by["nucleolus"].owed)
     with refused(InvalidOption):
-        audit_file(
-            "scheduling/tiny", schedule=str(answer),
-            judging=Judging(division="nucleolus", reference="RAND"),
-        )  # fmt: skip
+        fairness("scheduling/tiny", schedule=answer, division="nucleolus", reference="RAND")

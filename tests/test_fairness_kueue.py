@@ -31,14 +31,15 @@ from cotenant.analysis.scheduling.fairness import Fairness, fairness, span_secon
 from cotenant.analysis.scheduling.fit import fit, played, present_weights
 from cotenant.analysis.scheduling.views import filled, views
 from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
-from cotenant.cluster.fairness.fairness import emit, fairness_lines
-from cotenant.cluster.fairness.fairness_report import write_fairness_report
-from cotenant.cluster.fairness.fairness_tables import (
+from cotenant.cluster.fairness.emit import emit
+from cotenant.cluster.fairness.page import write_fairness_report
+from cotenant.cluster.fairness.tables import (
     Further,
     change_table,
     rules_table,
     windows_table,
 )
+from cotenant.cluster.fairness.words import fairness_lines
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.kueue import KUEUE_COMMAND, read_kueue
@@ -226,13 +227,13 @@ def test_local_queues_within_a_queue_and_other_units(written) -> None:
     second = workload("k1", "bio", 0, 0, 1800, 2)
     second["metadata"]["namespace"] = "other"
     path = written(state("v1beta2", second))
-    inside = judged(path, by="each-user", inside="bio")
+    inside = judged(path, by="user", inside="bio")
     assert inside.names == ("other/user-queue", "team-bio/user-queue")
     assert fairness(path, Source(), ties=0).unit.hours == "core hours"
     with refused(InvalidOption):
         judged(path, inside="bio")
     with refused(InvalidOption):
-        judged(path, by="each-user", inside="nobody")
+        judged(path, by="user", inside="nobody")
     with refused(InvalidOption):
         fairness(path, Source(unit="google.com/tpu"), ties=0)
 
@@ -368,16 +369,22 @@ def test_a_change_of_shares_is_judged_as_if_they_were_given(written) -> None:
 
 def test_the_command_prints_tables_and_writes_the_page(written, tmp_path: Path) -> None:
     path = written(state())
-    more = ("--unit", "gpu", "--window", "1h", "--rules", "--without", "bio")
-    shown = run("advise", "fairness", path, "--from", "kueue", *more)
+    settings = tmp_path / "settings.toml"
+    settings.write_text('form = "kueue"\nrules = true\nwithout = "bio"\n')
+    more = ("--unit", "gpu", "--window", "1h", "--settings", str(settings))
+    shown = run("advise", "fairness", path, *more)
     assert shown.returncode == 0
     approved(shown.stdout)
     document = json.loads(run("advise", "fairness", path, *more, "--json").stdout)
     assert [each["change"] for each in document["what_if"]] == ["without bio"]
     assert document["rules"]["half_life_seconds"] == 604_800
-    assert run("advise", "fairness", path, "--rules", "--half-life", "soon").returncode == 2
+    for wrong in ('half_life = "soon"', "rules = 3", "rule = true", 'by = "job"', "x"):
+        settings.write_text(wrong)
+        refusal = run("advise", "fairness", path, *more)
+        assert refusal.returncode == 2
+        approved(refusal.stderr.replace(str(tmp_path), ""))
     with refused(InvalidOption):
-        span_seconds("soon", "half-life")
+        span_seconds("soon", "half_life")
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     found = judged(path)

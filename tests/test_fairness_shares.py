@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
 
-from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
+from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import present_weights
 from cotenant.analysis.scheduling.views import views
 from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
-from cotenant.cluster.fairness.fairness import fairness_head, fairness_lines, headline, known_to
-from cotenant.cluster.fairness.fairness_tables import debts_table, rules_table
+from cotenant.cluster.fairness.tables import debts_table, rules_table
+from cotenant.cluster.fairness.words import fairness_head, fairness_lines, headline, known_to
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 
@@ -197,13 +197,10 @@ def test_weighted_share_stands_beside_the_debt_and_a_difference_names_the_rule(t
     assert "DRS" in note
 
 
-def test_audit_counts_whole_cpus_where_machines_are_cut(tmp_path) -> None:
-    path = exported(tmp_path, LIKE)
-    found = audit_file(path, source=Source(machines=8))
+def test_windows_count_whole_cpus_where_machines_are_cut(tmp_path) -> None:
+    (found,) = fairness(exported(tmp_path, LIKE), Source(machines=8), ties=0).audits
     assert found.document()["machines"] == pytest.approx([0.8] * 10)
     assert sum(found.document()["work"]) == pytest.approx(33 * 3600)
-    balance, _ = audit_tables(found)
-    assert balance.rows[0][:4] == ("big", pytest.approx(0.8), 1, pytest.approx(24 * 3600))
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="COTENANT_DATA has no cases")

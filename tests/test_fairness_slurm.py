@@ -15,7 +15,7 @@ from support.terminal import run
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, in_core_hours
 from cotenant.analysis.scheduling.fit import Fit, Fitted
-from cotenant.cluster.fairness.fairness import emit
+from cotenant.cluster.fairness.emit import emit
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import Window
@@ -145,7 +145,7 @@ def _takes_what_is_emitted(command: Command, found: Fairness, monkeypatch: Any) 
     now = Fitted(np.array([500, 500, 1000]), 3, None)
     weights, levels = Fitted(np.array([10, 20, 30]), 2, None), Fitted(np.array([2, 1, 0]), 1, None)
     monkeypatch.setattr(
-        "cotenant.cluster.fairness.fairness.fit", lambda judged: Fit(now, now, weights, levels)
+        "cotenant.cluster.fairness.emit.fit", lambda judged: Fit(now, now, weights, levels)
     )
     lines = [line.removeprefix("# ") for line in emit(found).splitlines() if "sacctmgr -i" in line]
     assert len(lines) == 3 + 2 + 2

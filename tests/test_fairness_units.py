@@ -10,7 +10,7 @@ import pytest
 from support.messages import approved, refused
 
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
-from cotenant.cluster.fairness.fairness import fairness_lines
+from cotenant.cluster.fairness.words import fairness_lines
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.units import gres, tres, unit_named

@@ -23,7 +23,7 @@ from support.terminal import piped
 import cotenant
 from cotenant.analysis.run.result import Result
 from cotenant.analysis.run.rows import finished_rows, read_rows
-from cotenant.analysis.scheduling.audit import audit_file
+from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.instances.market.profile import read_pool, read_profile
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
@@ -76,8 +76,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "a result": Result.read,
     "rows": read_rows,
     "rows to go on with": finished_rows,
-    "a log to audit": audit_file,
-    "a schedule to audit": lambda path: audit_file("scheduling/figure-7", schedule=str(path)),
+    "a log to judge": fairness,
+    "a schedule to judge": lambda path: fairness("scheduling/figure-7", schedule=str(path)),
     "a mapping of users": read_mapping,
     "a profile": read_profile,
     "a pool of fractions": read_pool,

@@ -17,13 +17,15 @@ from support.terminal import run
 
 import cotenant
 from cotenant.analysis.manipulation import misreports
-from cotenant.analysis.scheduling.audit import audit, audit_file, audit_tables
+from cotenant.analysis.scheduling.audit import audit
+from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.analysis.scheduling.metrics import METRICS, metrics
 from cotenant.analysis.scheduling.prices import prices
 from cotenant.analysis.scheduling.strategy import KINDS, changes
 from cotenant.analysis.scheduling.windows import RULES, TABLE_RULES, study, summarize
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption, UnknownName
 from cotenant.instances.scheduling import Schedule, Scheduling, psi, utilities
+from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Log, Settings, window
@@ -37,7 +39,6 @@ from cotenant.papers.fair_scheduling.traces import (
 )
 from cotenant.papers.registry import experiment_named
 from cotenant.solvers.scheduling import reference, simulate
-from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.shapley_schedule import affordable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -291,44 +292,23 @@ def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
     assert (np.diff(found.received, axis=1) >= 0).all()
 
 
-def test_an_audit_whose_time_is_up_samples_and_says_so() -> None:
-    judged = window(made_log(), Settings(length=2000, organizations=4))
-    assert audit(judged, reference="REF", time_limit=600.0).reference == "REF"
-    often = LoopLimits(steps=50)
-    found = audit(judged, reference="REF", time_limit=1e-9, limits=often)
-    assert found.reference == "RAND"
-    assert found.unfairness == {}
-    approved(found.notes)
-    sampled = audit(judged, reference="RAND")
-    assert (found.contributed == sampled.contributed).all()
-
-
-def test_an_audit_says_what_its_numbers_rest_on(tmp_path: Path) -> None:
+def test_a_log_of_the_standard_workload_format_is_judged_by_its_groups(tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log()))
-    found = audit_file(path, machines=3, length=1000)
-    words = " ".join(found.notes)
-    approved(words)
-    text = [note for table in audit_tables(found) for note in table.notes]
-    assert any(part.startswith("unfairness") for part in text)
+    found = fairness(path, Source(machines=3), windows="0/1000", ties=0)
     document = json.loads(json.dumps(found.document(), allow_nan=False))
-    assert sum(row[-1] for row in document["owed"]) == pytest.approx(0, abs=1e-3)
+    (seen,) = document["windows"]
+    assert sum(row[-1] for row in seen["owed"]) == pytest.approx(0, abs=1e-3)
+    assert set(seen["unfairness"]) == {"the log", "fair share", "fifo"}
+    approved(" ".join(seen["notes"]))
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"points": 0},
-        {"reference": "x"},
-        {"form": "xml"},
-        {"time_limit": 0},
-    ],
+    "options", [{"points": 0}, {"reference": "x"}, {"orderings": 0}, {"ties": -1}]
 )
-def test_an_audit_refuses_bad_options(options: dict[str, object], tmp_path: Path) -> None:
-    path = tmp_path / "made.swf"
-    path.write_text(swf_text(made_log(jobs=20)))
+def test_fairness_refuses_bad_options(options: dict[str, Any]) -> None:
     with refused(InvalidOption):
-        audit_file(path, **options)
+        fairness("none.swf", **options)
 
 
 def test_the_examples_of_the_paper_come_out() -> None:
@@ -439,7 +419,7 @@ def test_the_paper_s_conclusions_are_tested_on_means() -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) -> None:
+def test_the_command_line_compares_what_it_converted(tmp_path: Path) -> None:
     log, out = tmp_path / "made.swf", tmp_path / "window.json"
     log.write_text(swf_text(made_log()))
     words = f"convert {log} --from swf -o length=600 -o organizations=3 --out {out}"
@@ -448,13 +428,6 @@ def test_the_command_line_solves_compares_converts_and_audits(tmp_path: Path) ->
     rows = {row["method"]: row for row in json.loads(compared.stdout)}
     assert rows["REF"]["metrics"]["unfairness"] == 0
     assert rows["FAIRSHARE"]["metrics"]["unfairness"] >= 0
-    audited = run("audit", str(log), "-o", "length=600", "--out", str(tmp_path / "audit.json"))
-    assert audited.returncode == 0
-    assert "who contributed, who received" in " ".join(audited.stdout.split())
-    assert json.loads((tmp_path / "audit.json").read_text())["reference"] == "REF"
-    refused = run("audit", str(log), "-o", "length=soon")
-    assert refused.returncode == 2
-    approved(refused.stderr)
 
 
 @pytest.mark.slow

@@ -1,8 +1,7 @@
-"""Judge a log's own schedule by the Shapley value: who contributed, received, is owed."""
+"""Judge the schedule of one window by the Shapley value: who contributed, received, is owed."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -14,26 +13,15 @@ import numpy.typing as npt
 from ...baselines.scheduling import fair_share, fifo, validate_orderings
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
-from ...instances.problem.option_types import AtLeast, Between, validate_options
+from ...instances.problem.option_types import Between, validate_options
 from ...instances.problem.settings import with_settings
 from ...instances.scheduling import Scheduling, psi, utilities
-from ...instances.scheduling.accounts import Source
 from ...instances.scheduling.instance import Integers
-from ...instances.scheduling.log import (
-    Begin,
-    Length,
-    Window,
-    window,
-)
-from ...instances.scheduling.utility import durations, per_organization, rates, units_done
+from ...instances.scheduling.log import Window
+from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.cooperative import DIVISIONS
-from ...solvers.outcome import Stop
-from ...solvers.scheduling.event_loop import LIMITS, LoopLimits
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
-from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
-from ..report.table import Column, Table
-from .given import window_or_text
 from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
@@ -43,11 +31,6 @@ Division = Literal["shapley", "nucleolus", "prenucleolus"]
 
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
-
-FOR_LOGS = (
-    "an instance says itself who brings what and when jobs are released; the options of a log are "
-    "not for it, only reference, reading, orderings and points"
-)
 
 _RISK = 0.05
 """That some sampled contribution is farther off than its error says."""
@@ -71,7 +54,6 @@ class Audit:
     work : (k,) machine time the log gave to each organization's jobs in the window [s].
     unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare
         with; empty where coalitions do not play REF.
-    notes : what the numbers rest on.
     reference : how coalitions schedule: "REF"; "FIFO", all of them first in, first out; or "RAND",
         a sample of those.
     judged : the window as it was read.
@@ -89,7 +71,6 @@ class Audit:
     contributed: Floats
     work: Integers
     unfairness: dict[str, float]
-    notes: tuple[str, ...]
     reference: Reference
     judged: Window
     wanted: Floats
@@ -101,6 +82,11 @@ class Audit:
     def owed(self) -> Floats:
         """(k, q) contributed minus received: what is owed (above 0) or owes [unit-seconds]."""
         return self.contributed - self.received
+
+    @property
+    def at_end(self) -> Judging:
+        """The same question again, of the end only."""
+        return Judging(self.reference, self.division, orderings=75, points=1)
 
     def in_unit(self, values: Any) -> Any:
         """Machines, or their seconds, as an amount of the unit that is counted."""
@@ -123,132 +109,84 @@ class Audit:
                 for name in ("work", "received", "contributed", "owed", "error", "bound")
             },
             "unfairness": self.unfairness,
-            "notes": list(self.notes),
+            "notes": list(window_notes([self.judged])),
         }
 
 
 @validate_options
 @dataclass(frozen=True)
 class Judging:
-    """How a schedule is judged.
+    """How the schedule of a window is judged.
 
     Attributes
     ----------
     reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
         the same over sampled coalitions; or "auto": the first of them that takes seconds.
-    reading : of REF.
     division : what is contributed: the Shapley value, or the nucleolus of the same game.
-    orderings : RAND's N.
-    points : moments at which debts are shown, evenly spaced.
+    orderings : orders of joining that RAND draws; as many as a minute allows if not given.
+    points : moments at which debts are worked out, evenly spaced.
     """
 
     reference: Reference = "auto"
-    reading: Reading = "figure"
     division: Division = "shapley"
-    orderings: Orderings = 75
-    points: Moments = 6
+    orderings: Orderings | None = None
+    points: Moments = 12
 
 
-ACCOUNTS, FAIRLY = Source(), Judging()
-"""What is judged, and how, when nothing else is said."""
-
-
-@validate_options
-@with_settings()
-def audit_file(
-    path: str | os.PathLike[str],
-    *,
-    schedule: str | None = None,
-    source: Source = ACCOUNTS,
-    begin: Begin | None = None,
-    length: Length | None = None,
-    judging: Judging = FAIRLY,
-    seed_of_rand: Annotated[int, AtLeast(0)] = 0,
-    time_limit: float | None = None,
-) -> Audit:
-    """Read a log and judge its schedule, or judge a schedule of an instance.
-
-    Parameters
-    ----------
-    schedule : path of an answer to the instance that `path` is, see `given.window_or_text`; all
-        options of a log stay as they are then.
-    source : see `accounts.Source`; each account is an organization unless `by` or a mapping says
-        otherwise, and machines are split evenly.
-    begin, length : of the window, see `instances.scheduling.log.Settings`; all of the log when no
-        length is given.
-    judging : see `Judging`.
-    seed_of_rand : of RAND's orders.
-    time_limit : seconds for REF; when they are up RAND takes its place, which a note says.
-    """
-    given = window_or_text(path, schedule)
-    if isinstance(given, Window):
-        if source != ACCOUNTS or begin is not None or length is not None:
-            raise InvalidOption(FOR_LOGS)
-        judged, notes = given, tuple[str, ...]()
-    else:
-        found = source.read(path, given).cut(length)
-        judged, notes = window(*found.span(begin, length)), found.notes
-    rng = np.random.default_rng(seed_of_rand)
-    return audit(judged, judging=judging, rng=rng, notes=notes, time_limit=time_limit)
+FAIRLY = Judging()
+"""How a schedule is judged when nothing else is said."""
 
 
 @validate_options
 @with_settings()
 def audit(
-    judged: Window,
-    *,
-    judging: Judging = FAIRLY,
-    rng: np.random.Generator | None = None,
-    notes: tuple[str, ...] = (),
-    time_limit: float | None = None,
-    limits: LoopLimits = LIMITS,
+    judged: Window, *, judging: Judging = FAIRLY, rng: np.random.Generator | None = None
 ) -> Audit:
-    """Judge the schedule a log had in a window; see `audit_file`.
+    """Judge the schedule of a window.
 
     Parameters
     ----------
     judging : see `Judging`.
     rng : of RAND's orders.
-    notes : what was decided before.
-    time_limit : seconds for REF.
-    limits : how often REF looks at the clock.
+
+    Raises
+    ------
+    InvalidOption
+        Too many organizations, or orders, for the reference; a division that RAND cannot make.
+    InvalidInstance
+        Utilities are beyond 64 bits, or machines differ in speed.
     """
     instance, start = judged.instance, judged.start
+    if instance.speed is not None:
+        raise InvalidInstance(
+            "speed", "given", "machines that are alike, whose hours can be counted",
+            "The metrics owed:NAME of `cotenant solve` count units of work",
+        )  # fmt: skip
     chosen: Reference = _affordable(instance) if judging.reference == "auto" else judging.reference
-    if chosen == "RAND" or time_limit is not None:
-        validate_orderings(judging.orderings, instance.organizations)
     if chosen == "FIFO" and instance.organizations > MOST_ENUMERATED:
         raise InvalidOption(
             f"reference is FIFO, which takes all coalitions of at most {MOST_ENUMERATED} "
             f"organizations; there are {instance.organizations}. Use RAND, or merge some with top="
         )
-    rate = rates(instance, judged.machine)
     longest = np.minimum(instance.processing, instance.horizon) * instance.width.astype(float)
     if (longest * (instance.horizon + 1.0)).sum() >= 2.0**62:
         raise InvalidInstance(
             "window", f"{instance.horizon} long with {instance.jobs} jobs",
             "utilities of the log's schedule that fit 64 bits",
-            "Audit a shorter window",
+            "Judge a shorter window",
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, judging.points + 1).astype(np.int64)[1:])
     received = np.array(
-        [per_organization(instance, psi(start, instance.work, int(t), rate)) for t in times]
+        [
+            per_organization(instance, psi(start, instance.work, int(t), instance.processors))
+            for t in times
+        ]
     ).T
     distance: dict[str, float] = {}
     error = bound = np.zeros(instance.organizations)
+    wanted: Any = None
     if chosen == "REF":
-        played = play_ref(
-            instance, reading=judging.reading, samples=times, time_limit=time_limit, limits=limits
-        )
-        if played.stop is not Stop.FINISHED:
-            chosen, notes = (
-                "RAND",
-                (
-                    *notes,
-                    f"REF was not done in {time_limit:g} s; coalitions are sampled instead (RAND)",
-                ),
-            )
-    if chosen == "REF":
+        played = play_ref(instance, samples=times)
         contributed = _divided(judging.division, played.masks, played.values, received)
         found = reference_of(played)
         wanted = found.psi.astype(float)
@@ -261,12 +199,6 @@ def audit(
                 name.replace("_", " "): unfairness(found, value) or 0.0
                 for name, value in own.items()
             }
-    elif instance.speed is not None:
-        raise InvalidOption(
-            f"coalitions of {instance.organizations} organizations would play {chosen}, which "
-            "knows like machines only; with speeds they play REF: give reference=REF, more time, "
-            "or fewer organizations"
-        )
     elif chosen == "FIFO":
         masks = np.arange(1 << instance.organizations)
         values = fifo_values(instance, masks, times)
@@ -278,20 +210,22 @@ def audit(
             "them; give reference=REF or FIFO, or merge organizations with top="
         )
     else:
-        contributed, error, bound = _sampled(
-            instance, received, times, judging.orderings, rng or np.random.default_rng(0)
-        )
+        drawn = judging.orderings or many_orderings(instance)
+        validate_orderings(drawn, instance.organizations)
+        rng = rng or np.random.default_rng(0)
+        contributed, error, bound = _sampled(instance, received, times, drawn, rng)
     return Audit(
         instance=instance,
         times=times,
         received=received,
         contributed=contributed,
-        work=per_organization(instance, units_done(start, instance.work, instance.horizon, rate)),
+        work=per_organization(
+            instance, units_done(start, instance.work, instance.horizon, instance.processors)
+        ),
         unfairness=distance,
-        notes=(*notes, *window_notes([judged])),
         reference=chosen,
         judged=judged,
-        wanted=wanted if chosen == "REF" else contributed[:, -1],
+        wanted=contributed[:, -1] if wanted is None else wanted,
         error=error,
         bound=bound,
         division=judging.division,
@@ -315,73 +249,6 @@ def _served(instance: Scheduling) -> float:
 def many_orderings(instance: Scheduling) -> int:
     """As many random orders as RAND can take in a minute, at most 20,000."""
     return int(min(20_000, max(10, _MOST_SERVED / (_served(instance) * instance.organizations))))
-
-
-def audit_tables(found: Audit) -> list[Table]:
-    """Tables for people: the window's end, debts over time, and how unfair the schedule was."""
-    instance = found.instance
-    count = np.bincount(instance.organization, minlength=instance.organizations)
-    columns = (
-        Column("organization", bold=True),
-        Column("machines", "{:.10g}".format, numeric=True),
-        Column("jobs", numeric=True),
-        Column(
-            "machine time" if instance.speed is None else "work", "{:,.10g}".format, numeric=True
-        ),
-        Column("share", lambda value: f"{100 * value:.1f} %", numeric=True),
-        Column("contributed", "{:.4g}".format, numeric=True),
-        Column("received", "{:.4g}".format, numeric=True),
-        Column("owed", "{:+.4g}".format, numeric=True),
-        Column(
-            "owed per unit of work",
-            lambda value: "-" if value is None else f"{value:+.1f} s",
-            numeric=True,
-        ),
-    )
-    total = max(1, int(found.work.sum()))
-    rows = []
-    for u, name in enumerate(instance.names):
-        owed, work = float(found.owed[u, -1]), int(found.work[u])
-        rows.append(
-            (
-                name,
-                found.in_unit(int(instance.machines[u])),
-                int(count[u]),
-                found.in_unit(work),
-                work / total,
-                found.in_unit(float(found.contributed[u, -1])),
-                found.in_unit(float(found.received[u, -1])),
-                found.in_unit(owed),
-                owed / work if work else None,
-            )
-        )
-    rule = f"{found.reference}, {found.division}".removesuffix(", shapley")
-    title = f"{instance.name or 'the instance'}: who contributed, who received ({rule})"
-    caption = "contributed, received and owed in unit-seconds: a unit of work done is worth its age"
-    balance = Table("audit-balance", title, columns, tuple(rows), caption)
-    times = (
-        Column(f"at {time} s", "{:+.4g}".format, numeric=True) for time in found.times.tolist()
-    )
-    debts = tuple(
-        (name, *values)
-        for name, values in zip(instance.names, found.in_unit(found.owed).tolist(), strict=True)
-    )
-    notes = [f"note: {note}" for note in found.notes]
-    if found.unfairness:
-        words = ", ".join(f"{name} {value:.4g}" for name, value in found.unfairness.items())
-        notes.insert(
-            0,
-            "unfairness, mean unjustified delay or speed-up of a unit of work against REF, "
-            f"in seconds: {words}",
-        )
-    course = Table(
-        "audit-debts",
-        "owed, over time, in unit-seconds",
-        (columns[0], *times),
-        debts,
-        notes=tuple(notes),
-    )
-    return [balance, course]
 
 
 def _divided(division: Division, masks: Integers, values: Integers, received: Integers) -> Floats:
@@ -477,7 +344,7 @@ def _peak(judged: Window) -> int:
     """The most processors in use at one time."""
     instance, start = judged.instance, judged.start
     ran = start >= 0
-    begin, end = start[ran], start[ran] + durations(instance, judged.machine)[ran]
+    begin, end = start[ran], start[ran] + instance.processing[ran]
     times = np.concatenate([end, begin])
     change = np.concatenate([-instance.width[ran], instance.width[ran]])
     return int(np.cumsum(change[np.lexsort((change, times))]).max(initial=0))

@@ -7,7 +7,6 @@ at its end. So many core hours more, spread evenly over the window, would have p
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +18,10 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import Between, validate_options
+from ...instances.problem.settings import with_settings
+from ...instances.problem.tables import PathLike
 from ...instances.scheduling import Scheduling
 from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
@@ -29,9 +29,9 @@ from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
 from ...solvers.scheduling.shapley_schedule import affordable
 from ..report.picture import Chart, Scale, Series
-from .audit import FOR_LOGS, Audit, Reference, audit, many_orderings
+from .audit import FAIRLY, Audit, Judging, audit
 from .causes import Alone, Cause, Flows, alone, flows
-from .given import window_or_text
+from .given import given_window
 
 Floats = npt.NDArray[np.float64]
 
@@ -151,7 +151,7 @@ class Fairness:
 
     @property
     def share_owed(self) -> float:
-        """All that is owed, over all work, 0 where none was done: what `--fail-above` looks at."""
+        """All that is owed, over all work, 0 where none was done: for `fail_above`."""
         work = float(self.work.sum())
         return float(np.maximum(self.owed, 0).sum()) / work if work else 0.0
 
@@ -314,15 +314,14 @@ class Fairness:
 
 
 @validate_options
+@with_settings()
 def fairness(
-    path: str | os.PathLike[str],
-    source: Source,
+    path: PathLike,
+    source: Source | None = None,
     *,
-    schedule: str | None = None,
+    schedule: PathLike | None = None,
     windows: str = "all",
-    reference: Reference = "auto",
-    orderings: Orderings | None = None,
-    points: Annotated[int, Between(1, 1000)] = 12,
+    judging: Judging = FAIRLY,
     ties: Annotated[int, Between(0, 100)] = 4,
 ) -> Fairness:
     """Read a cluster's files and judge its schedule, window by window; or a schedule of an
@@ -332,12 +331,12 @@ def fairness(
 
     Parameters
     ----------
-    schedule : path of an answer to the instance that `path` is, see `given.window_or_text`.
+    source : see `Source`.
+    schedule : path of an answer to the instance that `path` is, see `given.given_window`.
     windows : "all"; "day", "week" or a span such as 12h, 7d, 2w: one after the other from the first
         job to the end of the export; or BEGIN/END as dates (2026-11-01, 2026-11-01T12:00:00) or as
         seconds of the log.
-    reference, orderings, points : see `audit.audit_file`; the points of each window, and as many
-        orders of RAND as a minute allows when not given.
+    judging : see `Judging`; the points are of each window.
     ties : orders of jobs released at one moment that are tried besides the file's, where they take
         seconds.
 
@@ -348,15 +347,17 @@ def fairness(
     InvalidInstance
         No window has a job; machines of an instance differ in speed.
     """
-    given = window_or_text(path, schedule)
-    if isinstance(given, Window):
-        if source != Source() or windows != "all":
-            raise InvalidOption(FOR_LOGS)
-        return _of_given(given, reference, orderings, points, ties)
-    accounts = source.read(path, given)
+    if schedule is not None:
+        if source not in (None, Source()) or windows != "all":
+            raise InvalidOption(
+                "an instance says itself who brings what and when jobs are released; the options "
+                "of a log are not for it, only reference, division and orderings"
+            )
+        return _of_given(given_window(path, schedule), judging, ties)
+    accounts = (source or Source()).read(path)
     spans = _spans(windows, accounts.log)
     accounts = accounts.cut(max(length for _, length in spans))
-    audits, empty = _audits(accounts.log, accounts.settings, spans, reference, orderings, points)
+    audits, empty = _audits(accounts.log, accounts.settings, spans, judging)
     if not audits:
         raise InvalidInstance(
             "window", repr(windows), "a window in which jobs wait or run",
@@ -367,7 +368,8 @@ def fairness(
     spread = _spread(audits, ties, size) if ties else None
     submitted = None
     if accounts.submitted is not None:
-        others, _ = _audits(accounts.submitted, accounts.settings, spans, reference, orderings, 1)
+        once = replace(judging, points=1)
+        others, _ = _audits(accounts.submitted, accounts.settings, spans, once)
         submitted = size * np.sum([in_core_hours(each) for each in others], axis=0)
     return Fairness(accounts, tuple(audits), empty, spread, submitted)
 
@@ -397,9 +399,8 @@ def _most(jobs: Any) -> tuple[tuple[int, float], ...]:
 
 
 def _audits(
-    log: Log, settings: Settings, spans: list[tuple[int, int]], reference: Reference,
-    orderings: int | None, points: int,
-) -> tuple[list[Audit], int]:  # fmt: skip
+    log: Log, settings: Settings, spans: list[tuple[int, int]], judging: Judging
+) -> tuple[list[Audit], int]:
     """Of each window with jobs, and how many have none. Where REF would take minutes in all, the
     coalitions of every window serve first in, first out.
     """
@@ -413,27 +414,15 @@ def _audits(
             continue
         windows.append(judged)
     work = sum(3.0**each.instance.organizations * each.instance.jobs for each in windows)
-    if reference == "auto" and work > _REF_WORK and all(affordable(w.instance) for w in windows):
-        reference = "FIFO"
-    audits = [_audited(judged, reference, orderings, points) for judged in windows]
-    return audits, len(spans) - len(audits)
+    auto = judging.reference == "auto"
+    if auto and work > _REF_WORK and all(affordable(each.instance) for each in windows):
+        judging = replace(judging, reference="FIFO")
+    return [audit(judged, judging=judging) for judged in windows], len(spans) - len(windows)
 
 
-def _audited(judged: Window, reference: Reference, orderings: int | None, points: int) -> Audit:
-    drawn = many_orderings(judged.instance) if orderings is None else orderings
-    return audit(judged, reference=reference, orderings=drawn, points=points)
-
-
-def _of_given(
-    judged: Window, reference: Reference, orderings: int | None, points: int, ties: int
-) -> Fairness:
+def _of_given(judged: Window, judging: Judging, ties: int) -> Fairness:
     """The audit of an instance's schedule, its jobs as a log so that they have names and times."""
     instance = judged.instance
-    if instance.speed is not None:
-        raise InvalidInstance(
-            "speed", "given", "machines that are alike, whose hours can be counted",
-            "Use `cotenant audit`, which counts units of work",
-        )  # fmt: skip
     order = np.argsort(instance.release, kind="stable")
     release = instance.release[order]
     log = Log(
@@ -446,9 +435,9 @@ def _of_given(
     )  # fmt: skip
     accounts = Accounts(
         log, Settings(by="account"), "the instance", "the instance", None, (UNIT,),
-        "organization", "",
+        "organization",
     )  # fmt: skip
-    audits = [_audited(replace(judged, job=np.argsort(order)), reference, orderings, points)]
+    audits = [audit(replace(judged, job=np.argsort(order)), judging=judging)]
     return Fairness(accounts, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
 
 
@@ -468,9 +457,7 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
         moved = np.zeros_like(spread)
         for each in audits:
             order = rng.permutation(len(spread))
-            shuffled = audit(
-                _reordered(each.judged, order, rng), reference=each.reference, points=1
-            )
+            shuffled = audit(_reordered(each.judged, order, rng), judging=each.at_end)
             moved += in_core_hours(shuffled)[order] - in_core_hours(each)
         spread = np.maximum(spread, size * np.abs(moved))
     return spread

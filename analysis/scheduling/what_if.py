@@ -108,9 +108,9 @@ def what_if(
         old, new = each.judged, _changed(each.judged, machines, stay, cut)
         if replay:
             old, new = _replayed(judged, old), new and _replayed(judged, new, cut)
-        before += in_core_hours(audit(old, reference=each.reference, points=1))
+        before += in_core_hours(audit(old, judging=each.at_end))
         if new is not None:
-            after[stay] += in_core_hours(audit(new, reference=each.reference, points=1)) / cut
+            after[stay] += in_core_hours(audit(new, judging=each.at_end)) / cut
     size = float(judged.unit.size)
     return WhatIf(" and ".join(changes), replay, size * before, size * after)
 

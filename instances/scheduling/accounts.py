@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,9 +18,6 @@ from .formats import Form, read_log
 from .instance import Integers, Scheduling
 from .log import (
     Begin,
-    By,
-    Initial,
-    JobsAs,
     Length,
     Log,
     Machines,
@@ -36,7 +32,7 @@ from .log import (
     with_waiting,
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
-from .split import MOST_UNITS, Organizations, cuts
+from .split import MOST_UNITS, cuts
 from .units import Amounts, Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
@@ -61,8 +57,7 @@ class Accounts:
     machines_from, shares_from : where the numbers are from, for people.
     submitted : the same jobs released at submission, where that makes a difference.
     notes : what the reading decided.
-    kind : what an organization is: "account", "user", or "organization".
-    dealt : what was dealt to organizations at random: "user", "group", "job"; "" for nothing.
+    kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
     capacity : all that the cluster has, where the files say it.
     node : machines of the node of the most common size; 0 when it is not known.
     said : what the site's own rule says: its number's name -> account -> the number as text.
@@ -75,7 +70,6 @@ class Accounts:
     submitted: Log | None
     notes: tuple[str, ...]
     kind: str
-    dealt: str
     capacity: Amounts = field(default_factory=dict)
     node: int = 0
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -88,12 +82,11 @@ class Accounts:
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
         """The same on machines cut into parts, at most so many in all, so that shares are what was
         given: exactly, or as near as 64 bits hold the utilities of windows of so many seconds (all
-        of the log if None). Machines stay whole where a split gives their numbers, and for
-        sequential jobs.
+        of the log if None).
         """
         shares, total, log = self.settings.shares, self.settings.machines, self.log
-        if shares is None or total is None or self.settings.jobs == "sequential":
-            return self
+        assert shares is not None
+        assert total is not None
         length = max(1, log.over - log.begin) if length is None else length
         most = min(most, total * most_parts(log.run, log.processors, length))
         parts = cuts(total, shares.values(), most)
@@ -117,9 +110,6 @@ class Accounts:
         return self.log, settings
 
 
-Who = Literal["account", "each-user", "user", "group", "job"]
-
-
 @validate_options
 @dataclass(frozen=True)
 class Source:
@@ -140,12 +130,8 @@ class Source:
     top : keep the N accounts of most work apart; merge the others.
     machines : how many CPUs, when `nodes` is not given.
     inside : an account, or a queue, whose users (local queues) are judged alone.
-    by : who is judged: account, each-user; or user, group, job: these are dealt to organizations at
-        random.
-    organizations, split, mapping, assignment_seed : see `instances.scheduling.log.Settings`.
-    initial : "warm": also the jobs in the system at the window's begin, see `log.Settings`.
-    jobs, backfilling : "parallel" jobs take their processors at once, and with backfilling may pass
-        one that does not fit; "sequential" ones are cut into jobs of one processor.
+    by : who is judged: account, or user.
+    mapping : a CSV file group,organization (by user: user,organization): who is judged instead.
     """
 
     form: Form = "auto"
@@ -159,40 +145,25 @@ class Source:
     strict: bool = False
     delimiter: str = ""
     top: Annotated[int, AtLeast(1)] | None = None
-    organizations: Organizations = 5
     machines: Machines | None = None
-    split: str | None = None
-    initial: Initial = "warm"
-    by: Who = "account"
+    by: Literal["account", "user"] = "account"
     mapping: str | None = None
     inside: str | None = None
-    assignment_seed: Annotated[int, AtLeast(0)] = 0
-    jobs: JobsAs = "parallel"
-    backfilling: bool = True
 
-    def __post_init__(self) -> None:
-        if self.inside is not None and self.by != "each-user":
-            raise InvalidOption(
-                f"inside is {self.inside!r}, whose users are judged; give by=each-user"
-            )
-        if self.shares is not None and (self.by != "account" or self.split or self.mapping):
-            raise InvalidOption(
-                "shares are of accounts; leave out by, split and mapping, or the shares"
-            )
-
-    def read(self, path: str | os.PathLike[str], text: str | None = None) -> Accounts:
+    def read(self, path: PathLike) -> Accounts:
         """Read the files and put them together.
-
-        Parameters
-        ----------
-        text : the log's content, when it was read before.
 
         Raises
         ------
         InvalidFile, InvalidOption
-            A file is not what it should be; a partition nobody ran in; too many accounts.
+            A file is not what it should be; a partition nobody ran in; too many accounts; fields
+            that do not go together.
         """
-        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict, text=text)
+        if self.inside is not None and self.by != "user":
+            raise InvalidOption(f"inside is {self.inside!r}, whose users are judged; give by=user")
+        if self.shares is not None and (self.by != "account" or self.mapping):
+            raise InvalidOption("shares are of accounts; leave out by and mapping, or the shares")
+        log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
         nodes = [] if self.nodes is None else read_nodes(self.nodes)
         notes = [*_left_out(log), *log.notes]
         partitions = Counter(filter(None, log.partition))
@@ -219,7 +190,7 @@ class Source:
             names = ", ".join(f"{name} {number}" for name, number in partitions.most_common(4))
             notes.append(
                 f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
-                "wait for any; audit one with --partition"
+                "wait for any; judge one with --partition"
             )
         notes += remarks(log, nodes, self.unit)
         log, more = self._in_unit(log, nodes)
@@ -227,12 +198,10 @@ class Source:
         if self.inside is not None:
             log, nodes = _users(log, self.inside), []
             notes.append(f"only {self.inside} is seen: what others held and waited for is not")
-        if self.by == "each-user":
+        if self.by == "user":
             log = replace(log, group=log.user, groups=log.users)
-        by: By = "account" if self.by == "each-user" else self.by
-        by_account = by == "account" and self.mapping is None
         weights, said = self._parts(log, unit)
-        if by_account and self.top is not None:
+        if self.mapping is None and self.top is not None:
             log, weights = _merged(log, weights, self.top)
         total, machines_from = self._machines(log, nodes, unit)
         if self.waiting == "limit":
@@ -241,39 +210,35 @@ class Source:
             notes += _down(nodes, unit)
         if weights is not None:
             notes += _shares_notes(log, weights, unit)
-        number = len({*_ran(log), *(weights or {})})
-        if by_account and number > MOST_ACCOUNTS:
-            raise InvalidOption(
-                f"there are {number} {'accounts' if self.by == 'account' else 'users'}; at "
-                f"most {MOST_ACCOUNTS} are judged. Merge the small ones: --top 12 keeps 12 (audit: "
-                "-o top=12)"
-            )
-        if self.by == "account" and by_account and number == 1:
-            notes.append(
-                "all jobs are of one account, so nothing can be owed; --by each-user --top 12 "
-                "(audit: -o by=each-user -o top=12) judges its users"
-            )
-        kind = self.by.removeprefix("each-")
+        settings = Settings(
+            None, None, machines=total, initial="warm", by=self.by if self.mapping else "account",
+            mapping=self.mapping, jobs="parallel", backfilling=True, shares=weights,
+        )  # fmt: skip
+        _, everyone = organizations_of(log, settings, np.random.default_rng(0))
+        kind = "organization" if self.mapping else self.by
         if log.queues:
             kind = {"account": "queue", "user": "local queue"}.get(kind, kind)
-        sizes = Counter(in_machines(unit, node.resources) for node in nodes)
-        del sizes[0]
-        eligible = released_when_eligible(log)
-        different = log.eligible is not None and bool((log.eligible != log.submit).any())
-        settings = Settings(
-            None, None, self.organizations, total, self.split or "uniform", self.initial, by,
-            self.mapping, self.assignment_seed, self.jobs,
-            self.backfilling and self.jobs == "parallel", weights,
-        )  # fmt: skip
-        if weights is None and self.split is None:
-            _, everyone = organizations_of(log, settings, np.random.default_rng(0))
+        if len(everyone) > MOST_ACCOUNTS:
+            raise InvalidOption(
+                f"there are {len(everyone)} {kind}s; at most {MOST_ACCOUNTS} are judged. Merge the "
+                f"small ones: --top 12 keeps 12"
+            )
+        if kind == "account" and len(everyone) == 1:
+            notes.append(
+                "all jobs are of one account, so nothing can be owed; --by user --top 12 judges "
+                "its users"
+            )
+        if weights is None:
             alike = dict.fromkeys(everyone, Fraction(1))
-            if self.by == "account" and by_account and len(everyone) > 1:
+            if kind == "account" and len(everyone) > 1:
                 alike.pop(_ROOT, None)
             settings = replace(settings, shares=alike)
-            notes += _shares_notes(log, alike, unit) if by_account else []
+            notes += _shares_notes(log, alike, unit) if self.mapping is None else []
+        sizes = Counter(in_machines(unit, node.resources) for node in nodes)
+        del sizes[0]
+        different = log.eligible is not None and bool((log.eligible != log.submit).any())
         return Accounts(
-            log=eligible if self.release == "eligible" else log,
+            log=released_when_eligible(log) if self.release == "eligible" else log,
             settings=settings,
             machines_from=machines_from,
             shares_from=self._shares_from(log),
@@ -281,8 +246,7 @@ class Source:
             node=max(sizes, key=lambda size: (sizes[size], size), default=0),
             submitted=log if different and self.release == "eligible" else None,
             notes=tuple(notes),
-            kind=kind if by_account else "organization",
-            dealt="" if by_account or self.mapping is not None else self.by,
+            kind=kind,
             said=said,
         )
 
@@ -304,7 +268,7 @@ class Source:
         """Each organization's part: as given, what sshare says, or what queues bring; and what the
         site's own rule says of it.
         """
-        by_queue = log.queues and self.by == "account" and not (self.split or self.mapping)
+        by_queue = log.queues and self.by == "account" and not self.mapping
         statuses = {queue.name: queue.weighted_share for queue in log.queues if by_queue}
         shown = {name: share for name, share in statuses.items() if share}
         said = {"weightedShare": shown} if shown else {}
@@ -328,10 +292,8 @@ class Source:
             return "quotas" if log.queues else "equal shares"
         return "as given" if "=" in self.shares else "sshare"
 
-    def _machines(self, log: Log, nodes: list[SlurmNode], unit: Unit) -> tuple[int | None, str]:
-        """How many, None where the split says it; and where that is from."""
-        if self.split is not None and ("," in self.split or self.split.isdigit()):
-            return self.machines, "as given"
+    def _machines(self, log: Log, nodes: list[SlurmNode], unit: Unit) -> tuple[int, str]:
+        """How many, and where that is from."""
         if self.machines is not None:
             return -int(-self.machines / unit.size // 1), "as given"
         if log.queues:
@@ -352,7 +314,7 @@ EXPORT = Source("sacct")
 
 @validate_options
 @with_settings(
-    hide={"form", "organizations", "split", "by", "mapping", "assignment_seed"},
+    hide={"form", "by", "mapping", "inside"},
 )
 def sacct(
     path: PathLike,
@@ -409,7 +371,7 @@ def _left_out(log: Log) -> Iterator[str]:
     if log.bad:
         shown = "; ".join(log.bad[:3])
         more = f"; and {len(log.bad) - 3} more" if len(log.bad) > 3 else ""
-        yield f"bad lines left out: {len(log.bad)} ({shown}{more}); --strict refuses them"
+        yield f"bad lines left out: {len(log.bad)} ({shown}{more}); the setting strict refuses them"
 
 
 def _down(nodes: list[SlurmNode], unit: Unit) -> Iterator[str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
+from ..problem.files import bundled, locate
 from ..problem.json_detection import hint
 from ..problem.option_types import validate_options
 from ..problem.reading import parse_any_json, read_lines, read_text
@@ -94,7 +95,6 @@ def read_log(
     *,
     delimiter: str = "",
     strict: bool = False,
-    text: str | None = None,
 ) -> Log:
     """A log, whatever its kind: what sacct prints, Standard Workload Format, an accounting table,
     or what kubectl lists of a Kueue.
@@ -103,14 +103,13 @@ def read_log(
     ----------
     form : the kind; "auto" looks at the content.
     delimiter, strict : of what sacct prints, see `slurm.read_sacct`.
-    text : the content, when it was read before.
 
     Raises
     ------
     InvalidFile
         It is none of these, and what makes one.
     """
-    text = read_text(path) if text is None else text
+    text = read_text(locate(path) if os.fspath(path) in bundled() else path)
     if form == "auto":
         form = _form_of(path, text)
     if form == "kueue":
@@ -136,19 +135,22 @@ def _form_of(path: PathLike, text: str) -> Form:
         if isinstance(content, dict) and "jobs" in content and "meta" in content:
             what = "what `sacct --json` prints, which changes with versions"
         elif isinstance(content, dict) and "cotenant" in content:
-            what = (
-                "an instance or a result of this package: who started when is not in a log's form"
-            )
+            what = "an instance or a result of this package"
         else:
             what = hint(content) or "JSON"
-        raise InvalidFile(f"{where} holds {what}; expected a log. Make one with: {COMMAND}")
+        cure = (
+            f"Make one with: {COMMAND}"
+            if "package" not in what
+            else "Judge an instance with its answer: cotenant advise fairness I.json R.json"
+        )
+        raise InvalidFile(f"{where} holds {what}; expected a log. {cure}")
     for sign, program, option in (
         ("NodeName=", NODES_COMMAND, "nodes"), ("RawShares", SHARES_COMMAND, "shares"),
     ):  # fmt: skip
         if sign in first:
             raise InvalidFile(
-                f"{where} is what `{program}` prints; give it as --{option} (audit: -o {option}=)"
-                f", and the log first. Make that with: {COMMAND}"
+                f"{where} is what `{program}` prints; give it as --{option}, and the log first. "
+                f"Make that with: {COMMAND}"
             )
     if re.search(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:", first):
         raise InvalidFile(

@@ -136,7 +136,6 @@ class Window:
         at the begin, -1 when unknown or not before the end.
     begin : the window's begin in the log's time.
     job : (j,) the job of the log that each is a copy of; empty where there is no log.
-    machine : (j,) the machine of each job, where a schedule is judged that is no log's.
     title : whose schedule that is, for people.
     size : how much of the unit that is counted a machine is.
     """
@@ -145,7 +144,6 @@ class Window:
     start: Integers
     begin: int
     job: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    machine: Integers | None = None
     title: str = ""
     size: Fraction = Fraction(1)
 

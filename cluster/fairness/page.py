@@ -13,7 +13,8 @@ from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.fairness import Fairness
 from ..report.answer_page import AnswerPage, PagePart, write_page
-from .fairness import (
+from .tables import Further, debts_table, rules_table
+from .words import (
     FLOWS,
     alone_words,
     because,
@@ -23,7 +24,6 @@ from .fairness import (
     rests_on,
     verdict,
 )
-from .fairness_tables import Further, debts_table, rules_table
 
 
 def write_fairness_report(

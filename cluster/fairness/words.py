@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,9 +9,6 @@ import numpy as np
 from ...analysis.scheduling.audit import window_notes
 from ...analysis.scheduling.causes import Cause
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
-from ...analysis.scheduling.fit import Fitted, fit
-from ...instances.problem.emitted import comment, quoted
-from ...instances.problem.errors import InvalidOption
 from ...instances.scheduling.accounts import waits
 from ...instances.scheduling.units import Unit
 from ..report.wording import NAMED, some, wrapped
@@ -84,113 +79,6 @@ def fairness_lines(judged: Fairness) -> list[str]:
     return wrapped(lines)
 
 
-def emit(judged: Fairness, form: str = "slurm") -> str:
-    """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
-    schedule, with what that would have changed; the nearer of the two, the other as a comment. Of a
-    Kueue: weights of its queues. Nothing here runs them.
-
-    Raises
-    ------
-    InvalidOption
-        The organizations are not accounts, or not queues; another form.
-    """
-    if form not in ("slurm", "kueue"):
-        raise InvalidOption(f"emit is {form!r}; expected slurm or kueue")
-    kueue = form == "kueue"
-    if judged.found.kind != ("queue" if kueue else "account"):
-        raise InvalidOption(
-            "emit is kueue, which sets the weights of queues; give what kubectl lists of a Kueue, "
-            "and leave out by and mapping"
-            if kueue
-            else "emit is slurm, which sets the shares of accounts; leave out by, mapping and "
-            "schedule"
-        )
-    fits = fit(judged)
-    later = fits.now.later is not None
-    rule = "borrowed share" if kueue else "fair share"
-    lines = [
-        "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
-        "# seconds by which a unit of work comes too late or too early on average"
-        + (", in the" if later else ":"),
-        *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
-    ]
-    for name, each in (
-        ("this log", fits.log),
-        (f"{rule} as it is", fits.now),
-        (f"{rule} with these weights", fits.weights),
-        *[(f"{rule} with these QOS", fits.levels)] * (not kueue),
-    ):
-        rest = "" if each.later is None else f"{amount(each.later):>10}"
-        lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
-    lines += [
-        "# A simulation of admission by borrowed share (fairSharing.enable), within one",
-        "# cohort, each queue in its order, with borrowing and lending limits: preemption,",
-        "# priorities and topology are not in it. Look at it before you run it.",
-    ] if kueue else [
-        "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
-        "# memory and partitions are not in it. Look at it before you run it.",
-    ]  # fmt: skip
-    best = fits.best
-    if best is None:
-        lines.append("# Nothing was found that is nearer than what there is: change nothing.")
-    for each, title, commands in (
-        (fits.weights, "weights", (_patches if kueue else _weights)(judged, fits.weights)),
-        *[(fits.levels, "QOS", _qualities(judged, fits.levels))] * (not kueue),
-    ):
-        if each is best:
-            lines += [f"# {title}, the nearer:", *commands]
-        elif each.nearer(fits.now):
-            lines += [f"# {title} instead of the other, not as near:"]
-            lines += [line if line.startswith("#") else f"# {line}" for line in commands]
-    return "\n".join(lines) + "\n"
-
-
-def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
-    """What sets the weights of queues, the least of which is 1."""
-    least = min(filter(None, fitted.values.tolist()), default=1)
-    return [
-        f"kubectl patch clusterqueue {quoted(name)} --type=merge -p "
-        + quoted(json.dumps({"spec": {"fairSharing": {"weight": f"{weight / least:.4g}"}}}))
-        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
-    ]
-
-
-def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
-    return [
-        _modified(name, f"fairshare={weight}")
-        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
-    ]
-
-
-def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
-    """A QOS for each level above the lowest, and the accounts that get it by default."""
-    highest = int(fitted.values.max())
-    lines = [
-        "# (It takes PriorityType=priority/multifactor with a PriorityWeightQOS far above",
-        "# PriorityWeightFairshare, and no other QOS of so high a priority. A job's --qos",
-        "# and a user's own default QOS go before the account's.)",
-    ]
-    for level in range(1, highest + 1):
-        name = f"cotenant{level}"
-        lines.append(f"sacctmgr -i add qos {name} priority={1000 * level // highest}")
-        lines += [
-            _modified(account, f"qos+={name} defaultqos={name}")
-            for account, mine in zip(judged.names, fitted.values.tolist(), strict=True)
-            if mine == level
-        ]
-    return lines
-
-
-_ACCOUNT = re.compile(r"[^(\"',][^\"',]*")
-"""What sacctmgr takes for one account: in a name it takes commas and quotes for a list's."""
-
-
-def _modified(account: str, change: str) -> str:
-    if not _ACCOUNT.fullmatch(account):
-        return comment(f"no account to be named in a command: {account}, {change}")
-    return f"sacctmgr -i modify account where {quoted(f'name={account}')} set {change}"
-
-
 def amount(hours: float) -> str:
     """A number of hours of a unit with three digits that say something."""
     if abs(hours) >= 100:
@@ -211,7 +99,7 @@ def headline(judged: Fairness) -> str:
     accounts, names = judged.found, judged.names
     many = judged.unit.count(_number(judged, int(judged.machines.sum())))
     begin = f"{len(names)} {_who(judged)} on {many} ({accounts.machines_from}), "
-    if accounts.shares_from == "equal shares" and accounts.settings.split == "uniform":
+    if accounts.shares_from == "equal shares":
         return f"{begin}in equal shares: no shares were given (--shares)."
     parts = [
         f"{name} {100 * share:.4g} %"
@@ -224,10 +112,7 @@ def headline(judged: Fairness) -> str:
 
 
 def _who(judged: Fairness) -> str:
-    accounts, many = judged.found, "s" * (len(judged.names) != 1)
-    if accounts.dealt:
-        return f"organization{many}, to which {accounts.dealt}s were dealt at random,"
-    return f"{accounts.kind}{many}"
+    return f"{judged.found.kind}{'s' * (len(judged.names) != 1)}"
 
 
 def period(judged: Fairness) -> str:
@@ -349,7 +234,8 @@ def rests_on(judged: Fairness) -> Iterator[str]:
             for name, (jobs, cpus, waited) in sorted(waiting.items())
         ]
         yield (
-            f"still waiting at the end, shown, not judged (--waiting limit judges): {some(parts)}"
+            "still waiting at the end, shown, not judged (the setting waiting = limit judges): "
+            f"{some(parts)}"
         )
     if judged.rounding:
         yield (
@@ -358,6 +244,8 @@ def rests_on(judged: Fairness) -> Iterator[str]:
         )
     references = sorted({each.reference for each in judged.audits})
     yield "; ".join(GAME[name] for name in references)
+    if (division := judged.audits[0].division) != "shapley":
+        yield f"contributions are divided by the {division} of these coalitions' values"
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
     if not judged.audits[0].judged.title:

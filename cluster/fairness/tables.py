@@ -13,7 +13,7 @@ from ...analysis.scheduling.fairness import HOUR, Fairness, moment
 from ...analysis.scheduling.views import RULES, Views, views
 from ...analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
 from ..report.wording import some
-from .fairness import amount, known_to, span
+from .words import amount, known_to, span
 
 MOST_COLUMNS = 6
 """Accounts of the table window by window, those of the largest debts; the page and CSV have all."""

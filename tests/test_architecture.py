@@ -535,7 +535,7 @@ BUDGET = {
     "cluster": (17_374, 12_356),
     "papers": (6_691, 4_930),
     "cli": (4_095, 3_129),
-    "tests": (62_492, 49_883),
+    "tests": (62_467, 49_862),
     "benchmarks": (10_343, 8_107),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

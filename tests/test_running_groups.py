@@ -26,13 +26,13 @@ from cotenant.cluster.measure.penalty_model import PenaltyModel
 from cotenant.cluster.measure.profiles import profile_of
 from cotenant.cluster.measure.statistics import Estimate
 from cotenant.cluster.measure.store import opened
-from cotenant.cluster.run.agents import assess
-from cotenant.cluster.run.group_agents import GroupAgents
+from cotenant.cluster.run.action_recommender import ActionRecommender
 from cotenant.cluster.run.placement import GroupEstimates, Placer, group_estimates
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.run import policy_of
 from cotenant.cluster.run.settings import Settings
 from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.groups import check
 from cotenant.instances.groups.instance import MOST_SEATS
 from cotenant.instances.groups.stability import mean_penalty
@@ -87,7 +87,7 @@ def test_agents_break_away_exactly_when_all_corners_of_the_intervals_say_so(seed
                 sets[agent, tuple(sorted(types[:place] + types[place + 1 :]))] += 1
         if min(most) > alpha:
             advised["possible"] |= set(chosen)
-    told = GroupAgents(ends, {}, seats, groups, alpha)
+    told = ActionRecommender(ends, {}, seats, groups, alpha)
     assert (told.certain, told.possible) == tuple(map(len, advised.values()))
     for g, s in agents:
         others = tuple(sorted(groups[g][:s] + groups[g][s + 1 :]))
@@ -118,9 +118,13 @@ def test_on_two_seats_agents_are_told_what_pairs_are(seed: int) -> None:
     whole = Colocation(middle, count, low=low, high=high, machines=7.0)
     first, second = np.array(pairs[:-1]).T
     alone = np.bincount(pairs[-1], minlength=4)
-    told = assess(whole, Pairing(first, second, np.ones(6, dtype=int), alone), 0.02)
-    found = GroupAgents((middle, low, high), {}, 2, pairs, 0.02)
-    assert (found.certain, found.possible) == (told.certain, told.possible)
+    pairing = Pairing(first, second, np.ones(6, dtype=int), alone)
+    told = [
+        blocking_pairs(whole, pairing, 0.02, uncertainty=sure).agents
+        for sure in ("certain", "possible")
+    ]
+    found = ActionRecommender((middle, low, high), {}, 2, pairs, 0.02)
+    assert [found.certain, found.possible] == told
 
 
 def test_what_was_measured_of_a_group_stands_instead_of_the_sum() -> None:
@@ -140,7 +144,7 @@ def test_what_was_measured_of_a_group_stands_instead_of_the_sum() -> None:
     answer = policy_of("optimal", {}, 5.0, 3)(table, rng=np.random.default_rng(0)).solution
     check(table, answer)
     assert answer.members.tolist() == [[0, 0, 0], [1, 1, 1]]  # the measured mixture is avoided
-    agents = GroupAgents(estimates.ends, estimates.measured, 3, [(0, 1, 1), (0, 0, 1)], 0.2)
+    agents = ActionRecommender(estimates.ends, estimates.measured, 3, [(0, 1, 1), (0, 0, 1)], 0.2)
     assert (agents.certain, agents.possible) == (0, 0)  # the one at (0, 1, 1) finds nobody willing
     forbidden = Colocation([[0.1, np.inf], [np.inf, 0.1]], np.full(2, 2), names=("a", "b"))
     apart = GroupEstimates(forbidden, {(0, 0, 0): seen}, 3).instance(np.array([3, 2]), 2)
@@ -194,7 +198,7 @@ def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     assert one is not None
     assert two is not None
     of_pairs = [lost for types in one.groups for lost in pairs.losses(types).penalty]
-    of_groups = [lost for types in two.groups for lost in groups.losses(types).penalty]
+    of_groups = [lost for types in two[1] for lost in groups.losses(types).penalty]
     assert sum(of_pairs) == pytest.approx(sum(of_groups))
 
 

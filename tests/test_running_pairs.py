@@ -116,7 +116,7 @@ def test_a_store_gives_its_own_types_and_intervals(tmp_path: Path) -> None:
     found = advise_pairs(str(tmp_path / "lab.db"), method="optimal")
     assert [one.kinds for one in found.placed] == [(0, 0), (1, 1)]
     assert "hold together" in found.tables()[0].notes[1]
-    assert found.assessment.possible >= found.assessment.certain == 0
+    assert found.agents.possible >= found.agents.certain == 0
     with refused(InvalidOption):
         emit_pairs(found, "slurm")
 

@@ -27,7 +27,7 @@ from ..measure.measurement import JobRuns, MeasurementRequest
 from ..measure.penalty_model import PenaltyModel
 from ..measure.statistics import GROUP_COVERED
 from ..measure.store import Store, StoredMeasurement
-from .agents import format_counts
+from .action_recommender import format_counts
 from .dispatcher import Ended, Machines
 from .first_come import gain_over_first_come
 from .placement import Decision, Placer
@@ -184,7 +184,8 @@ class Coordinator:
             "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
             "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
             "placed": sum(len(group.jobs) for group in groups), **means,
-            "certain": decision and decision.certain, "possible": decision and decision.possible,
+            "certain": decision and decision.agents.certain,
+            "possible": decision and decision.agents.possible,
             "note": "; ".join(notes),
         }  # fmt: skip
         try:
@@ -199,7 +200,8 @@ class Coordinator:
         self._epoch, self._last = self._epoch + 1, begin
         self._counts.epochs += 1
         if decision is not None:
-            self._counts.certain, self._counts.possible = decision.certain, decision.possible
+            self._counts.certain = decision.agents.certain
+            self._counts.possible = decision.agents.possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
         for here, ordered in ready:
@@ -240,7 +242,7 @@ class Coordinator:
         self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """The groups that stay, and agents that leave to be together next; the rest queue again."""
-        gone = decision.leaving([self.jobs.kinds(numbers) for numbers in placed])
+        gone = decision.agents.leaving([self.jobs.kinds(numbers) for numbers in placed])
         together = [tuple(placed[place][seat] for place, seat in agents) for agents in gone]
         leave = {number for numbers in together for number in numbers}
         broken = {place for agents in gone for place, _ in agents}

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from .agents import Types
+from .action_recommender import Types
 from .placement import GroupEstimates
 from .queue_store import QueueStore
 

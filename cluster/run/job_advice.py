@@ -11,8 +11,7 @@ from ...instances.problem.errors import InvalidFile
 from ..measure.penalty_model import PenaltyModel
 from ..measure.profiles import profile_of
 from ..measure.store import opened
-from .agents import Types
-from .group_agents import GroupAgents, Reading, entry_of
+from .action_recommender import ActionRecommender, Reading, Types, entry_of
 from .placement import GroupEstimates, group_estimates
 from .queue_store import Entry, QueueStore
 
@@ -177,7 +176,7 @@ def _partners(
     estimates: GroupEstimates, placed: list[Types], types: Types, seat: int, alpha: float
 ) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
     """With whom a job of a group would break away, certainly and possibly."""
-    agents = GroupAgents(estimates.ends, estimates.measured, estimates.seats, placed, alpha)
+    agents = ActionRecommender(estimates.ends, estimates.measured, estimates.seats, placed, alpha)
     names = estimates.pairs.names
 
     def partners(reading: Reading) -> tuple[Partner, ...]:

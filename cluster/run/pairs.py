@@ -28,8 +28,8 @@ from ...instances.problem.tables import CsvTable
 from ..measure.penalty_model import PenaltyModel
 from ..measure.profiles import profile_of
 from ..measure.store import opened
-from .agents import Assessment, assess
-from .placement import groups_of
+from .action_recommender import ActionRecommender
+from .placement import GroupEstimates, groups_of
 from .run import agent_options, policy_of
 
 SQUEUE = "squeue -t PENDING -S -p,i -o '%i|%j|%T|%D'"
@@ -68,7 +68,7 @@ class PairAdvice:
     placed : node by node.
     later : jobs for which there is no node now.
     left : jobs that are left as they are, with the reason.
-    assessment : the advice to their agents.
+    agents : the advice to them.
     alpha : the least gain that counts.
     """
 
@@ -77,7 +77,7 @@ class PairAdvice:
     placed: tuple[Placed, ...]
     later: int
     left: tuple[tuple[str, str], ...]
-    assessment: Assessment
+    agents: ActionRecommender
     alpha: float
 
     @property
@@ -91,7 +91,7 @@ class PairAdvice:
         return {
             "penalty": self.penalty,
             "advised_to_leave": {
-                "certain": self.assessment.certain, "possible": self.assessment.possible,
+                "certain": self.agents.certain, "possible": self.agents.possible,
                 "alpha": self.alpha,
             },
             "nodes": [
@@ -131,11 +131,10 @@ class PairAdvice:
             b = one.kinds[1]
             jobs = one.jobs
             rows.append((one.node, jobs[0], names[a], jobs[1], names[b], lost(a, b), lost(b, a)))
-        assessed = self.assessment
         notes = [
-            f"{100 * self.penalty:.1f} points are lost in the mean; {assessed.certain} jobs would "
-            f"gain more than {100 * self.alpha:g} points with another that would too, for sure, "
-            f"{assessed.possible} possibly.",
+            f"{100 * self.penalty:.1f} points are lost in the mean; {self.agents.certain} jobs "
+            f"would gain more than {100 * self.alpha:g} points with another that would too, for sure, "
+            f"{self.agents.possible} possibly.",
             *([self.instance.certainty.capitalize() + "."] if self.instance.certainty else []),
             *([f"{self.later} jobs wait for a later round of nodes."] if self.later else []),
             *(f"left as it is: {job}: {why}" for job, why in self.left[:20]),
@@ -206,9 +205,9 @@ def advise_pairs(
         for kinds, node in itertools.zip_longest(groups, names[: len(groups)], fillvalue="")
         if isinstance(kinds, tuple)
     )
-    return PairAdvice(
-        problem, pairing, placed, queue.waiting, tuple(left), assess(problem, pairing, alpha), alpha
-    )
+    ends = GroupEstimates(problem, {}, 2).ends
+    agents = ActionRecommender(ends, {}, 2, groups, alpha)
+    return PairAdvice(problem, pairing, placed, queue.waiting, tuple(left), agents, alpha)
 
 
 @validate_options

@@ -8,7 +8,7 @@ twice or more; of everything else the sum of those beside each, at most 1. The s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,7 @@ from ...instances.groups.penalties import groups_listed, groups_number, units
 from ..measure.estimates import simultaneous
 from ..measure.penalty_model import PenaltyModel
 from ..measure.statistics import Entry, Estimate
-from .agents import Place, Types, assess, leaving
-from .group_agents import GroupAgents
+from .action_recommender import ActionRecommender, Types
 
 MOST_TABLED = 200_000
 """Kinds of groups up to which a batch has a table, with what was measured; else the sum."""
@@ -141,22 +140,11 @@ def group_estimates(penalty_model: PenaltyModel, seats: int) -> GroupEstimates:
 
 @dataclass(frozen=True)
 class Decision:
-    """A batch, placed.
-
-    Attributes
-    ----------
-    batch : its jobs, by age and type.
-    groups : the types on each machine.
-    certain, possible : agents that are advised to leave, see `agents.Assessment`; None where there
-        were too many groups to look at.
-    leaving : who of these groups leaves with whom for certain gains, each agent at most once.
-    """
+    """A batch, placed: its jobs by age and type, the types on each machine, and their agents."""
 
     batch: Batch
     groups: list[Types]
-    certain: int | None
-    possible: int | None
-    leaving: Callable[[Sequence[Types]], list[tuple[Place, ...]]]
+    agents: ActionRecommender
 
 
 class Placer:
@@ -189,20 +177,25 @@ class Placer:
 
     def place(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
         """Take the oldest jobs off the queue, and place them; None when nothing waits."""
-        return (self._pairs if self.seats == 2 else self._groups)(queue, free, rng)
+        placed = (self._pairs if self.seats == 2 else self._groups)(queue, free, rng)
+        return None if placed is None else Decision(*placed, self.agents(placed[1]))
 
-    def _pairs(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
+    def agents(self, groups: Sequence[Types]) -> ActionRecommender:
+        """The advice to the agents of groups."""
+        estimates = self.estimates()
+        return ActionRecommender(
+            estimates.ends, estimates.measured, self.seats, groups, self._alpha
+        )
+
+    def _pairs(
+        self, queue: Waiting, free: int, rng: np.random.Generator
+    ) -> tuple[Batch, list[Types]] | None:
         placed = pair_oldest(self._penalty_model.instance(), self._policy, queue, free, rng)
-        if placed is None:
-            return None
-        problem, pairing, batch = placed
-        assessed = assess(problem, pairing, self._alpha)
-        return Decision(
-            batch, groups_of(pairing), assessed.certain, assessed.possible,
-            lambda groups: leaving(assessed.advice, groups),
-        )  # fmt: skip
+        return None if placed is None else (placed[2], groups_of(placed[1]))
 
-    def _groups(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
+    def _groups(
+        self, queue: Waiting, free: int, rng: np.random.Generator
+    ) -> tuple[Batch, list[Types]] | None:
         estimates = self.estimates()
         finite = np.isfinite(estimates.pairs.penalty)
         beside = finite & finite.T
@@ -229,8 +222,7 @@ class Placer:
             for types, times in zip(members, number, strict=True)
             for _ in range(times)
         ]
-        agents = GroupAgents(estimates.ends, estimates.measured, self.seats, groups, self._alpha)
-        return Decision(batch, groups, agents.certain, agents.possible, agents.leaving)
+        return batch, groups
 
 
 def groups_of(pairing: Pairing) -> list[Types]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...analysis.colocation.batches import Batch, Waiting
 from ...instances.colocation.instance import Integers
-from .agents import Types
+from .action_recommender import Types
 from .queue_store import Entry
 
 

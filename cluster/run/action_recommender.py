@@ -1,8 +1,13 @@
-"""The agents of groups: which jobs would all gain on a machine of their own, for sure or perhaps.
+"""The action recommender: which agents are advised to break away, with whom, for what gain.
 
-As many jobs as a machine has seats can claim one together, each bringing the seat that it has. They
-break away if each of them gains more than `alpha`. Gains are read within the intervals of what was
-measured; what a job loses beside one that stays beside it is one number, and cancels out.
+As many jobs as a machine has seats (two, or more) can claim one together, each bringing the seat
+that it has. They break away if each of them gains more than `alpha`. Gains are read within the
+intervals of what was measured: certain ones hold for every matrix within them, possible ones for
+some. What a job loses beside one that stays beside it is one number, and cancels out.
+
+By default agents take part all the same, as in the papers, and the recommendation is what
+`cotenant advice` prints. Strict ones act on it before they are begun: those that certainly gain
+leave their co-runners, who go back to the queue, and are placed together at the next epoch.
 """
 
 from __future__ import annotations
@@ -19,7 +24,12 @@ import numpy.typing as npt
 from ...instances.colocation.instance import Booleans, Floats, Integers
 from ...instances.groups.stability import times_of
 from ..measure.statistics import Entry
-from .agents import Place, Types
+
+Types = tuple[int, ...]
+"""The types on one machine, by seat."""
+
+Place = tuple[int, int]
+"""An agent: its group, by the place in a list of groups, and its seat."""
 
 MOST_COMPARED = 10**8
 """Comparisons of a place with an offer up to which agents are asked."""
@@ -61,7 +71,7 @@ class _Part:
     others: Integers
 
 
-class GroupAgents:
+class ActionRecommender:
     """The advice to the agents of an epoch's groups.
 
     Parameters
@@ -218,6 +228,12 @@ class GroupAgents:
         keep = np.ones((len(at), self._rows.shape[1]), dtype=bool)
         keep[np.arange(len(at)), seat] = False
         return _Part(at, seat, self._rows[at][keep].reshape(len(at), self._rows.shape[1] - 1))
+
+
+def format_counts(names: Sequence[str], groups: Sequence[Types]) -> str:
+    """Groups of types in words, the most frequent first."""
+    times = Counter(" and ".join(names[kind] for kind in types) for types in groups)
+    return ", ".join(f"{number} x {group}" for group, number in times.most_common())
 
 
 def entry_of(types: Types, seat: int) -> Entry:

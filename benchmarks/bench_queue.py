@@ -34,7 +34,7 @@ from cotenant.cluster.run.dispatcher import Ended
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.queue_store import QueueStore
 from cotenant.cluster.run.run import policy_of
-from cotenant.cluster.run.settings import Settings
+from cotenant.cluster.run.settings import RunSettings
 
 ROUNDS = 6
 LIMIT = 1.0
@@ -132,7 +132,7 @@ def main() -> None:
             coordinator = Coordinator(
                 db, ledger.entries(), [], PenaltyModel(profile, "forbid"), fleet,
                 policy_of(method, options, LIMIT, chosen.seats),
-                Settings(1.0, 0.03, pressure=0.5, voids="forbid", seats=chosen.seats),
+                RunSettings(1.0, 0.5, "forbid", alpha=0.03, seats=chosen.seats),
                 session,
             )  # fmt: skip
             for number in range(1, chosen.epochs + 1):

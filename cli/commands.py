@@ -89,7 +89,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure": measuring.measure,
     "profiles": measuring.profiles,
     "run": running.run,
-    "advice": running.advice,
 }
 """The commands in the order of the help."""
 
@@ -108,6 +107,7 @@ def advise() -> dict[str, Callable[..., None]]:
         "gpus": capacity.gpus,
         "fairness": fairness.fairness,
         "pairs": pairs.pairs,
+        "job": running.advise_job,
     }
 
 
@@ -120,8 +120,7 @@ def table_of_bounds() -> dict[str, Callable[..., None]]:
 
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     "advise": (
-        "Advise on a whole cluster from files of its state. Nothing connects to the cluster. "
-        "For one job of a queue, see `advice`.",
+        "Advise on a whole cluster from files of its state. Nothing connects to the cluster.",
         advise,
     ),
     "bounds": (

@@ -20,12 +20,13 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
-from ..cluster.measure.settings import Settings
+from ..cluster.measure.settings import RareSettings, Settings
 from ..instances.problem.errors import InvalidOption
 from ..solvers.interrupts import exit_code
 from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 from .derived import options_of
+from .settings_file import SettingsFile, read_settings
 
 if TYPE_CHECKING:
     from ..cluster.measure.measurement_run import MeasurementStatus, Summary
@@ -77,9 +78,7 @@ def _seconds(text: str) -> float:
     time=None,
     pressure="SHARE",
     confidence="P",
-    alpha="GAIN",
-    control=None,
-    seed={"min": 0},
+    rare=None,
     other_machine=None,
     runner=None,
 )
@@ -104,6 +103,7 @@ def measure(
     runner: Annotated[
         Runner, typer.Option(help="Program that starts the commands and measures them.")
     ] = Runner.OWN,
+    rare: SettingsFile = None,
     as_json: Json = False,
     **settings: Any,
 ) -> None:
@@ -125,6 +125,7 @@ def measure(
             other_machine=other_machine,
             runner=runner.value,
             progress=lambda status: show(_status_words(status)),
+            **asdict(read_settings(RareSettings, rare)),
             **settings,
         )
     if as_json:

@@ -1,4 +1,4 @@
-"""The commands `run` and `advice`: a queue done on machines, and advice to its jobs."""
+"""The commands `run` and `advise job`: a queue done on machines, and advice to its jobs."""
 
 from __future__ import annotations
 
@@ -16,36 +16,19 @@ from ..solvers.interrupts import exit_code
 from .arguments import Json, Options
 from .codes import NO_ANSWER
 from .completion import methods as method_names
-from .derived import options_of
 from .functions import given_method
+from .settings_file import SettingsFile, read_settings
 
 if TYPE_CHECKING:
     from ..cluster.run.status import QueueStatus, Summary
 
 
-class Unknown(StrEnum):
-    """What to do with types that the store does not know."""
+class Emit(StrEnum):
+    """Who runs the jobs instead."""
 
-    REFUSE = "refuse"
-    MEASURE = "measure"
+    SBATCH = "sbatch"
 
 
-@options_of(
-    Settings,
-    local=None,
-    seats="K",
-    method=None,
-    option=None,
-    epoch="S",
-    time_limit=None,
-    pressure="SHARE",
-    voids=None,
-    unknown=None,
-    other_machine=None,
-    overlap=None,
-    seed={"min": 0},
-    report=None,
-)
 def run(
     queue: Annotated[
         Path,
@@ -60,6 +43,9 @@ def run(
     local: Annotated[
         int, typer.Option(metavar="N", help="Divide this computer into so many machines.")
     ] = 1,
+    seats: Annotated[
+        int, typer.Option(metavar="K", help="Jobs on a machine; more than 2 by methods of groups.")
+    ] = 2,
     method: Annotated[
         str | None,
         typer.Option(
@@ -73,10 +59,7 @@ def run(
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds for each decision.")
     ] = 2.0,
-    unknown: Annotated[
-        Unknown,
-        typer.Option(help="Types that were not measured: refuse them, or measure them first."),
-    ] = Unknown.REFUSE,
+    settings: SettingsFile = None,
     other_machine: Annotated[
         bool,
         typer.Option("--other-machine", help="Use what was measured on another kind of machine."),
@@ -87,8 +70,10 @@ def run(
     report: Annotated[
         Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
     ] = None,
+    emit: Annotated[
+        Emit | None, typer.Option(help="Print a script that submits all jobs, and run nothing.")
+    ] = None,
     as_json: Json = False,
-    **settings: Any,
 ) -> None:
     """Run the jobs of a queue, put together by what was measured.
 
@@ -98,27 +83,29 @@ def run(
     from ..analysis.report.page import require_report
     from ..cluster.run.run import agent_options, method_of
     from ..cluster.run.run import run as running
+    from ..cluster.run.sbatch import sbatch_script
     from ..instances.problem.options import parse_options
 
-    chosen, function, _ = method_of(
-        None if method is None else given_method(method), settings["seats"]
-    )
+    chosen, function, _ = method_of(None if method is None else given_method(method), seats)
     options = parse_options((function, agent_options), option or [], f"method {method or chosen!r}")
+    given: dict[str, Any] = {
+        "seats": seats, "method": chosen, "options": options, "time_limit": time_limit,
+        "settings": read_settings(Settings, settings),
+    }  # fmt: skip
+    if emit is not None:
+        typer.echo(sbatch_script(queue, store, **given), nl=False)
+        return
     require_report(report, queue, store)
     with waiting("running") as show:
         summary = running(
             queue,
             store,
             local=local,
-            method=chosen,
-            options=options,
-            time_limit=time_limit,
-            unknown=unknown.value,
             other_machine=other_machine,
             overlap=overlap,
             progress=lambda status: show(status_words(status)),
             tell=say,
-            **settings,
+            **given,
         )
     if report is not None:
         from ..cluster.run.report import write_queue_report
@@ -178,9 +165,9 @@ def _print_summary(summary: Summary, store: Path) -> None:
         say(f"{name} {why}")
 
 
-def advice(
+def advise_job(
     store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `run` keeps its queue in.")],
-    job: Annotated[str, typer.Option(metavar="N", help="The job's number or name.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's number or name.")],
     alpha: Annotated[
         float | None, typer.Option(metavar="GAIN", help="Least gain that counts; else the queue's.")
     ] = None,
@@ -189,8 +176,6 @@ def advice(
     """Tell one job of a `run` queue to take part or to break away.
 
     Says with whom, and what the job gains.
-
-    For a whole cluster's state in files (Kubernetes, Slurm, ...) see `advise`.
     """
     from ..cluster.run.job_advice import job_advice
 

@@ -19,9 +19,11 @@ from cotenant.analysis.scheduling.audit import Judging
 from cotenant.cli.fairness import Beside
 from cotenant.cli.settings_file import read_settings
 from cotenant.cli.state_options import AdviceSettings
+from cotenant.cluster.measure.settings import RareSettings
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
+from cotenant.cluster.run.settings import Settings as QueueSettings
 from cotenant.cluster.state.completeness import CODES, accepted
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import ClusterState, Role
@@ -442,9 +444,9 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
         read_settings(AdviceSettings, path)
 
 
-def test_settings_of_advice_are_in_the_page() -> None:
+def test_settings_of_every_command_are_in_the_page() -> None:
     page = (Path(__file__).parents[1] / "docs/howto/settings.md").read_text()
-    for kind in (AdviceSettings, Source, Judging, Beside):
+    for kind in (AdviceSettings, Source, Judging, Beside, RareSettings, QueueSettings):
         for field in fields(kind):
             assert f"`{field.name}`" in page
 

@@ -23,6 +23,7 @@ from support.processes import (
     carrying,
     cotenant_process,
     needs_two_cpus,
+    pressure_one,
     sleeping,
     until,
     write_queue,
@@ -31,7 +32,7 @@ from support.terminal import run
 
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.profiles import profile_of, profiles
+from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.store import opened
 from cotenant.cluster.run.queue_store import QueueStore
 
@@ -76,8 +77,8 @@ def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
 
 def started(folder: Path, *options: str, other: str = "--other-machine") -> subprocess.Popen[bytes]:
     """`cotenant run` as a process of its own."""
-    words = ["run", "queue.toml", "--store", "lab.db", *filter(None, [other]), "--pressure", "1"]
-    words += ["--epoch", "0.1", "-m", "GR", "-o", "references=never"]
+    words = ["run", "queue.toml", "--store", "lab.db", *filter(None, [other])]
+    words += ["--settings", pressure_one(folder, 0.1), "-m", "GR", "-o", "references=never"]
     words += ["--local", "2", "--overlap", *options]
     variables = {MARK: str(folder), "TMPDIR": str(folder)}
     return cotenant_process(folder, *words, start_new_session=True, **variables)
@@ -114,7 +115,7 @@ def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) 
     queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)
     words = ["run", str(lab / "queue.toml"), "--store", str(lab / "lab.db"), "--local", "1"]
-    words += ["--other-machine", "--pressure", "1", "--epoch", "0.1", "-m", "GR", "--json"]
+    words += ["--other-machine", "--settings", pressure_one(lab, 0.1), "-m", "GR", "--json"]
     done = run(*words, "--report", str(lab / "run.html"), TMPDIR=str(lab), **{MARK: str(lab)})
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["states"] == {"done": 3}
@@ -239,24 +240,6 @@ def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None
     nothing_stays(lab)
 
 
-def known_and_new(folder: Path) -> None:
-    """A store of one type, measured on this computer, and a queue with a job of another."""
-    jobs = [Job("0", ("sleep", "0.1"), directory=folder)]
-    measure(jobs, folder / "lab.db", time="wall", pressure=1.0, half_width=0.5, control=False)
-    write_queue(folder, ((f"job-{kind}", kind, ("sleep", "0.1"), "yes") for kind in "01"))
-
-
-@pytest.mark.slow
-def test_a_type_that_is_not_known_is_measured_first_where_that_is_asked_for(tmp_path: Path) -> None:
-    known_and_new(tmp_path)
-    with started(tmp_path, "--unknown", "measure") as process:
-        finished(process)
-    assert states(tmp_path) == {"job-0": "done", "job-1": "done"}
-    with opened(tmp_path / "lab.db") as rows:
-        assert profile_of(rows).estimates.known.all()
-    nothing_stays(tmp_path)
-
-
 @pytest.mark.slow
 def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Path) -> None:
     there = tmp_path / "there"
@@ -268,7 +251,7 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
     path = write_queue(there, ((*job, "yes") for job in names))
     words = ["run", path, "--store", str(tmp_path / "lab.db")]
-    words += ["--local", "1", "--pressure", "1", "--other-machine", "-m", "GR", "--json"]
+    words += ["--settings", pressure_one(tmp_path), "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
     after = profiles(tmp_path / "lab.db").estimates.estimates

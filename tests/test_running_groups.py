@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
 from support.messages import approved, refused
-from support.processes import needs_two_cpus, write_queue
+from support.processes import needs_two_cpus, pressure_one, write_queue
 from support.running_cases import Begin, measured_lab, runs_on_the_store, store_copied  # noqa: F401
 from support.terminal import run
 
@@ -30,7 +30,7 @@ from cotenant.cluster.run.action_recommender import ActionRecommender
 from cotenant.cluster.run.placement import GroupEstimates, Placer, group_estimates
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.run import policy_of
-from cotenant.cluster.run.settings import Settings
+from cotenant.cluster.run.settings import RunSettings
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.stability import blocking_pairs
 from cotenant.instances.groups import check
@@ -251,7 +251,7 @@ def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(begin: 
     seen = made.rows.rows("SELECT measured FROM seat WHERE measured IS NOT NULL")
     assert seen
     assert all(value == pytest.approx(0.4, abs=0.01) for (value,) in seen)
-    done = run("advice", made.rows.path, "--job", "1")
+    done = run("advise", "job", made.rows.path, "1")
     text = " ".join(done.stdout.split())
     approved(text)
 
@@ -294,7 +294,16 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
     ]
     path = write_queue(tmp_path, ((*job, "yes") for job in names))
     words = ["run", path, "--store", str(tmp_path / "lab.db"), "--json"]
-    words += ["--local", "2", "--seats", "3", "--overlap", "--pressure", "1", "--other-machine"]
+    words += [
+        "--local",
+        "2",
+        "--seats",
+        "3",
+        "--overlap",
+        "--settings",
+        pressure_one(tmp_path),
+        "--other-machine",
+    ]
     done = run(*words, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -310,6 +319,6 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
 
 
 def test_a_machine_of_a_queue_has_as_many_seats_as_one_of_groups() -> None:
-    Settings(seats=MOST_SEATS)
+    RunSettings(seats=MOST_SEATS)
     with refused(InvalidOption):
-        Settings(seats=MOST_SEATS + 1)
+        RunSettings(seats=MOST_SEATS + 1)

@@ -1,12 +1,15 @@
-"""What `cotenant run` and `cotenant advice` are given: a queue and a store; each wrong one refused
+"""What `cotenant run` and `cotenant advise job` are given: a queue and a store; each wrong one refused
 in one line, before any job.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
 import time
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,8 +29,8 @@ from cotenant.cluster.run.pairs import advise_pairs
 from cotenant.cluster.run.queue import QueuedJob, read_queue
 from cotenant.cluster.run.queue_store import PlacedGroup, QueueStore
 from cotenant.cluster.run.run import policy_of
-from cotenant.cluster.run.run import run as run_queue
-from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidOption
+from cotenant.cluster.run.sbatch import sbatch_script
+from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidInstance
 
 pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
 
@@ -85,20 +88,19 @@ def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> N
 def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
     queue = written(tmp_path)
     words = ("run", str(queue), "--store", str(store))
+    wrong = tmp_path / "settings.toml"
+    wrong.write_text("epoch = 0")
     for options in (
         "--local 0",
         "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",
-        "--local 1 -o alpha=-1", "--local 1 --epoch 0", f"--local 1 --report {queue}",
+        "--local 1 -o alpha=-1", f"--settings {wrong}", f"--local 1 --report {queue}",
         "--local 1 --seats 1", "--local 1 --seats 3 -m stable", "--local 1 --seats 2 -m core",
-        "--local 1 --seats 3 -o uncertainty=certain",
+        "--local 1 --seats 3 -o uncertainty=certain", "--emit sbatch --seats 3",
     ):  # fmt: skip
         done = run(*words, *options.split())
         assert done.returncode == 2, (options, done.stderr)
         approved(done.stderr[done.stderr.index("error:") :])  # what is loaded may come first
     assert "machines of two seats" in run(*words, "--local", "9999").stderr
-    for wrong in ({"seat": 3}, {"alpha": 0.1}):  # what agents go by is in options
-        with refused(InvalidOption):
-            run_queue(queue, store, local=1, **wrong)
     with opened(store) as rows:
         assert not QueueStore(rows).exists() or not rows.rows(
             "SELECT 1 FROM queued WHERE attempts > 0"
@@ -115,9 +117,83 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     approved(refusal(GOOD, tmp_path / "no.db"))
     unknown = GOOD.replace('type = "0"', 'type = "2"')
     approved(refusal(unknown, store))
-    approved(refusal(unknown.replace("yes", "no"), store, "--unknown", "measure"))
     with locked(store):
         assert "another program has it open" in refusal(GOOD, store)
+
+
+NAMES = ["plain", "a 'b' $(touch owned)", "x;y#z"]
+
+
+def hostile_queue(folder: Path) -> Path:
+    """Jobs whose names, words, folder and files hold what a shell takes for its own."""
+    work = folder / "my $HOME; folder"
+    work.mkdir()
+    (work / "tool").write_text(
+        '#!/bin/sh\nprintf "%s|" "$A" "$@" "$SLURM_JOB_ID" >> done\necho >> done\nexit 0\n'
+    )
+    (work / "tool").chmod(0o755)
+    text = "".join(
+        f'[[job]]\nname = {json.dumps(name)}\ntype = "{place % 2}"\nrerun = "no"\n'
+        f'command = ["./tool", "--wrap=$(id)", "\'", {json.dumps(name)}]\ntimeout = 60\n'
+        f'directory = "my $HOME; folder"\noutput = "o %j $x"\nenvironment = {{A = "`id` $A"}}\n'
+        for place, name in enumerate(NAMES)
+    )
+    return written(folder, text)
+
+
+def lines_done(folder: Path) -> list[list[str]]:
+    text = (folder / "my $HOME; folder" / "done").read_text()
+    return sorted(line.split("|")[:-1] for line in text.splitlines())
+
+
+def test_the_script_for_slurm_runs_each_job_once_its_words_as_they_are(
+    store: Path, tmp_path: Path
+) -> None:
+    queue = hostile_queue(tmp_path)
+    done = run("run", str(queue), "--store", str(store), "--emit", "sbatch", "-m", "optimal")
+    assert done.returncode == 0, done.stderr
+    approved(done.stdout)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in {
+        "sbatch": "n=$(ls ../ids | wc -l); touch ../ids/$n; SLURM_JOB_ID=$n sh",
+        "srun": 'while test "$1" != --; do shift; done; shift; exec "$@"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    (tmp_path / "ids").mkdir()
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    subprocess.run(
+        ["sh"], input=done.stdout.encode(), cwd=programs, env=environment, check=True, timeout=60
+    )
+    found = lines_done(tmp_path)
+    assert [words[:4] for words in found] == [
+        ["`id` $A", "--wrap=$(id)", "'", name] for name in sorted(NAMES)
+    ]
+    assert sorted(Counter(words[4] for words in found).values()) == [1, 2]  # jobs of a node
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_words_of_several_lines_are_refused_in_a_script_for_slurm(
+    store: Path, tmp_path: Path
+) -> None:
+    for field in ('command = ["true", "a\\nb"]', 'command = ["true"]\noutput = "a\\nEND_OF_JOB"'):
+        queue = written(tmp_path, GOOD.replace('command = ["true"]', field))
+        with refused(InvalidInstance):
+            sbatch_script(queue, store)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SLURM_CONF" not in os.environ, reason="needs a Slurm to try on")
+def test_a_real_slurm_runs_the_script_two_jobs_a_node_at_most(store: Path, tmp_path: Path) -> None:
+    queue = hostile_queue(tmp_path)
+    script = sbatch_script(queue, store, method="optimal")
+    script = script.replace("sbatch ", "sbatch --wait ")
+    subprocess.run(["sh"], input=script.encode(), cwd=tmp_path, check=True, timeout=120)
+    found = lines_done(tmp_path)
+    assert [words[3] for words in found] == sorted(NAMES)
+    assert sorted(Counter(words[4] for words in found).values()) == [1, 2]
+    assert not list(tmp_path.rglob("owned"))
 
 
 def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
@@ -167,16 +243,16 @@ def enter_queue(store: Path) -> None:
 
 
 def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
-    approved(run("advice", str(store), "--job", "1").stderr)
+    approved(run("advise", "job", str(store), "1").stderr)
     enter_queue(store)
-    done = run("advice", str(store), "--job", "j0")
+    done = run("advise", "job", str(store), "j0")
     assert done.returncode == 0, done.stderr
     approved(done.stdout)
-    found = json.loads(run("advice", str(store), "--job", "2", "--json").stdout)
+    found = json.loads(run("advise", "job", str(store), "2", "--json").stdout)
     assert found["action"] == "participate" or found["certain"]
-    approved(run("advice", str(store), "--job", "j0", "--alpha", "0.3").stdout)
-    approved(run("advice", str(store), "--job", "j4").stdout)
-    gone = run("advice", str(store), "--job", "nobody")
+    approved(run("advise", "job", str(store), "j0", "--alpha", "0.3").stdout)
+    approved(run("advise", "job", str(store), "j4").stdout)
+    gone = run("advise", "job", str(store), "nobody")
     assert gone.returncode == 2
     approved(gone.stderr)
 

@@ -100,8 +100,8 @@ def to_instance(
         (a, c), reason = next(iter(voids.items()))
         raise InvalidOption(
             f"{names[a]} beside {names[c]} failed twice ({reason}), and {len(voids) - 1} more "
-            "pairs did. Give --voids forbid if they must not share a machine, or --voids predict "
-            "to predict them from the other pairs"
+            "pairs did. Set voids to forbid if they must not share a machine, or to predict, which "
+            "predicts them from the other pairs"
         )
     known = estimates.known
     if not known.any():

@@ -11,8 +11,25 @@ Time = Literal["cpu", "wall"]
 
 
 @validate_options
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class RareSettings:
+    """What is set rarely, in the file of `--settings`.
+
+    Attributes
+    ----------
+    alpha : with `pairs`: the least gain of a blocking pair
+    control : also run every job beside one that only computes
+    seed : seed of the order and of the first pairs
+    """
+
+    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
+    control: bool = True
+    seed: Annotated[int, AtLeast(0)] = 0
+
+
+@validate_options
+@dataclass(frozen=True, kw_only=True)
+class Settings(RareSettings):
     """How jobs are measured.
 
     Attributes
@@ -23,9 +40,6 @@ class Settings:
     time : measure work by processor seconds or by clock seconds.
     pressure : a machine that waits more than this for a processor is busy.
     confidence : probability with which all intervals hold together.
-    alpha : for `pairs`: the least gain of a blocking pair.
-    control : also run every job beside one that only computes.
-    seed : seed of the order and of the first pairs.
     """
 
     half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01
@@ -34,6 +48,3 @@ class Settings:
     time: Time = "cpu"
     pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1
     confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95
-    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
-    control: bool = True
-    seed: Annotated[int, AtLeast(0)] = 0

@@ -6,7 +6,7 @@ intervals of what was measured: certain ones hold for every matrix within them, 
 some. What a job loses beside one that stays beside it is one number, and cancels out.
 
 By default agents take part all the same, as in the papers, and the recommendation is what
-`cotenant advice` prints. Strict ones act on it before they are begun: those that certainly gain
+`cotenant advise job` prints. Strict ones act on it before they are begun: those that certainly gain
 leave their co-runners, who go back to the queue, and are placed together at the next epoch.
 """
 

@@ -33,7 +33,7 @@ from .first_come import gain_over_first_come
 from .placement import Decision, Placer
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
-from .settings import Settings
+from .settings import RunSettings
 from .status import Counts, QueueStatus, Summary
 from .waiting_jobs import WaitingQueue
 
@@ -79,7 +79,7 @@ class Coordinator:
         penalty_model: PenaltyModel,
         machines: Machines,
         policy: Policy,
-        settings: Settings,
+        settings: RunSettings,
         session: int,
         *,
         progress: Callable[[QueueStatus], None] | None = None,
@@ -168,8 +168,7 @@ class Coordinator:
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
         if decision is not None:
-            jobs = self.jobs.take(decision.batch)
-            together = [tuple(jobs[kind].popleft() for kind in types) for types in decision.groups]
+            together = self.jobs.take(decision.batch, decision.groups)
             if self.settings.agents == "strict":
                 together, left = self._broken(decision, together, notes)
             spare = len(free) - len(placed) - len(together)

@@ -133,8 +133,8 @@ class PairAdvice:
             rows.append((one.node, jobs[0], names[a], jobs[1], names[b], lost(a, b), lost(b, a)))
         notes = [
             f"{100 * self.penalty:.1f} points are lost in the mean; {self.agents.certain} jobs "
-            f"would gain more than {100 * self.alpha:g} points with another that would too, for sure, "
-            f"{self.agents.possible} possibly.",
+            f"would gain more than {100 * self.alpha:g} points with another that would too, for "
+            f"sure, {self.agents.possible} possibly.",
             *([self.instance.certainty.capitalize() + "."] if self.instance.certainty else []),
             *([f"{self.later} jobs wait for a later round of nodes."] if self.later else []),
             *(f"left as it is: {job}: {why}" for job, why in self.left[:20]),

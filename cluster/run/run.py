@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from ...instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
     InvalidFile,
+    InvalidInstance,
     InvalidOption,
+    suggest,
 )
 from ...instances.problem.option_types import Above, AtLeast, validate_options
-from ...instances.problem.options import accepts, check_options, option_names, require_settings
+from ...instances.problem.options import accepts, check_options
 from ...solvers.outcome import Status
 from ..measure.command import kill_leftovers, require_linux
 from ..measure.penalty_model import PenaltyModel
@@ -36,11 +38,10 @@ from ..measure.store import kind_of, locked, opened
 from .coordinator import Coordinator
 from .dispatcher import Dispatcher, local_seats
 from .first_come import gain_over_first_come
-from .measure_unmeasured import measure_unmeasured, require_known
 from .placement import group_estimates
-from .queue import read_queue
+from .queue import QueuedJob, read_queue
 from .queue_store import Entry, QueueStore
-from .settings import Agents, References, Settings
+from .settings import Agents, References, RunSettings, Settings
 from .status import QueueStatus, Summary
 
 FALLBACK = "GR"
@@ -48,6 +49,8 @@ FALLBACK = "GR"
 
 DEFAULTS = {Colocation.problem: "stable", Groups.problem: "core"}
 """The method of each problem that decides when none is given."""
+
+DEFAULT_SETTINGS = Settings()
 
 
 def agent_options(
@@ -124,21 +127,45 @@ def policy_of(
     return policy
 
 
+def settings_of(
+    options: Mapping[str, Any] | None, settings: Settings, seats: int
+) -> tuple[RunSettings, dict[str, Any]]:
+    """The settings of a queue, with the agents' of `agent_options`; and all options."""
+    chosen = dict(options or {})
+    mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
+    alpha, agents, references = agent_options(**mine)
+    whole = RunSettings(
+        **asdict(settings), alpha=alpha, agents=agents, references=references, seats=seats
+    )
+    return whole, chosen
+
+
+def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
+    """Raise InvalidInstance for a job of a type that is not among these."""
+    for job in jobs:
+        if job.job.name not in names:
+            raise InvalidInstance(
+                f"job {job.name!r}: type", repr(job.job.name),
+                f"a type that the store knows ({', '.join(names[:8])})",
+                f"Measure it first (cotenant measure); {suggest(job.job.name, names)}",
+            )  # fmt: skip
+
+
 @validate_options
 def run(
     queue: Path,
     store: Path,
     *,
     local: Annotated[int, AtLeast(1, "a number of machines")] = 1,
+    seats: int = 2,
     method: str | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
-    unknown: Literal["refuse", "measure"] = "refuse",
+    settings: Settings = DEFAULT_SETTINGS,
     other_machine: bool = False,
     overlap: bool = False,
     progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
-    **settings: Any,
 ) -> Summary:
     """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
     knows of them.
@@ -148,39 +175,28 @@ def run(
     queue : TOML file of `[[job]]` tables; see `queue.read_queue`.
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
     local : how many machines this computer is divided into.
+    seats : jobs on a machine.
     method, options : the method that places each epoch's jobs: of the problem colocation for two
         seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
     time_limit : seconds that a decision may take.
-    unknown : what to do with types that the store does not know: refuse them, or measure them first
-        by a job that may be run again.
+    settings : what is set rarely.
     other_machine : whether what was measured on machines of another kind is used.
     overlap : whether machines may share CPUs.
     progress : called when something changed.
     tell : called with a line that a person should read.
-    settings : epoch, pressure, voids, seed and seats; see `Settings`.
 
     Raises
     ------
     InvalidFile, InvalidInstance, InvalidOption
         The queue, the store or an option is wrong, before any work.
     """
-    require_settings(run, Settings, settings, but=set(option_names(agent_options)))
-    chosen, wanted = dict(options or {}), Settings(**settings)
-    method, _, _ = method_of(method, wanted.seats)
-    policy = policy_of(method, chosen, time_limit, wanted.seats)
-    mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
-    alpha, agents, references = agent_options(**mine)
+    wanted, chosen = settings_of(options, settings, seats)
+    method, _, _ = method_of(method, seats)
+    policy = policy_of(method, chosen, time_limit, seats)
     jobs = read_queue(queue)
-    if unknown == "measure":
-        measured = measure_unmeasured(jobs, store, pressure=wanted.pressure, progress=tell)
-        if measured is not None and measured.stop == "interrupted":
-            return Summary.of("interrupted", [], measured.seconds)
-    elif not os.path.exists(store):
-        raise InvalidFile(
-            f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
-            f"{quoted(os.fspath(store))}), or give --unknown measure"
-        )
+    require_measured(store)
     with ExitStack() as stack:
+        # 1. The store, and what it says of the jobs.
         stack.enter_context(locked(store))
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
@@ -189,22 +205,24 @@ def run(
         penalty_model.instance()
         queue_store = QueueStore(rows)
         queue_store.prepare()
+        names = json.dumps([job.name for job in jobs])
 
         def entered() -> list[Entry]:
             queue_store.enqueue(jobs)
-            names = json.dumps([job.name for job in jobs])
             return queue_store.entries("name IN (SELECT value FROM json_each(?))", (names,))
 
-        recovered = queue_store.running()
+        # 2. Nothing to do where all jobs ended before.
+        left = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
-        if not recovered and all(job.name in over for job in jobs):
-            estimates = group_estimates(penalty_model, wanted.seats)
-            gain = gain_over_first_come(queue_store, estimates)
+        if not left and all(job.name in over for job in jobs):
+            gain = gain_over_first_come(queue_store, group_estimates(penalty_model, seats))
             return Summary.of("finished", entered(), 0.0, gain=gain)
+
+        # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()
-        seats = local_seats(local, wanted.seats, overlap=overlap)
+        divided = local_seats(local, seats, overlap=overlap)
         kill_leftovers(rows.token)
-        machines = stack.enter_context(Dispatcher(seats, rows.token))
+        machines = stack.enter_context(Dispatcher(divided, rows.token))
         known, here = kind_of(profile.facts), kind_of(machines.all()["machine 1"])
         differs = sorted(n for n in {**known, **here} if known.get(n) != here.get(n))
         if differs and not other_machine:
@@ -213,10 +231,10 @@ def run(
                 f"{store} was measured on a machine of another kind ({why}). Measure on this one, "
                 "or give --other-machine to use it all the same"
             )
+
+        # 4. Epochs, until every job ended.
         pressure = profile.settings["pressure"] if wanted.pressure is None else wanted.pressure
-        wanted = replace(
-            wanted, alpha=alpha, agents=agents, references=references, pressure=pressure
-        )
+        wanted = replace(wanted, pressure=pressure)
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(
             rows.last_session()[0],
@@ -225,7 +243,16 @@ def run(
             | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entered(), recovered, penalty_model, machines, policy, wanted, session,
+            rows, entered(), left, penalty_model, machines, policy, wanted, session,
             progress=progress, tell=tell,
         )  # fmt: skip
         return coordinator.run()
+
+
+def require_measured(store: Path) -> None:
+    """Raise InvalidFile for a store that is not there."""
+    if not os.path.exists(store):
+        raise InvalidFile(
+            f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "
+            f"{quoted(os.fspath(store))})"
+        )

@@ -1,10 +1,11 @@
-"""How a queue is run: the settings that `run` takes and its command shows as they stand here."""
+"""How a queue is run: the settings of the file of `--settings`, and those that the command adds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from ...instances.groups.instance import MOST_SEATS
 from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 
 Agents = Literal["participate", "strict"]
@@ -14,26 +15,38 @@ References = Literal["spare", "hourly", "never"]
 @validate_options
 @dataclass(frozen=True)
 class Settings:
+    """What is set rarely.
+
+    Attributes
+    ----------
+    epoch : seconds from one decision to the next
+    pressure : a run that waits more than this for a processor does not count; the store's when not
+        given
+    voids : forbid or predict pairs that failed twice when measured
+    seed : seed of every random draw
+    """
+
+    epoch: Annotated[float, Above(0, "seconds")] = 5.0
+    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
+    voids: Literal["forbid", "predict"] | None = None
+    seed: Annotated[int, AtLeast(0)] = 0
+
+
+@validate_options
+@dataclass(frozen=True)
+class RunSettings(Settings):
     """How a queue is run.
 
     Attributes
     ----------
-    epoch : seconds from one decision to the next.
     alpha : the least gain for which an agent moves.
     agents : whether agents that certainly gain leave before they are begun.
     references : when a job runs alone, so that runs of its type can be compared with it, if none
         did in the last hour: where a machine is spare, at once, or never.
-    pressure : a run that waits more than this for a processor does not count.
-    voids : forbid or predict pairs that failed twice when measured.
-    seed : seed of every random draw.
     seats : jobs on a machine; more than 2 by methods of groups.
     """
 
-    epoch: Annotated[float, Above(0, "seconds")] = 5.0
     alpha: float = 0.0
     agents: Agents = "participate"
     references: References = "spare"
-    pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
-    voids: Literal["forbid", "predict"] | None = None
-    seed: Annotated[int, AtLeast(0)] = 0
-    seats: Annotated[int, Between(2, 64, "jobs on a machine")] = 2  # groups' MOST_SEATS
+    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2

@@ -48,8 +48,8 @@ class WaitingQueue:
         for age, counts in added.items():
             self.queue.add(age, counts)
 
-    def take(self, batch: Batch) -> list[deque[int]]:
-        """The jobs that a batch takes, by type, the oldest first."""
+    def take(self, batch: Batch, groups: Iterable[Types]) -> list[tuple[int, ...]]:
+        """The jobs of each group of types that a batch was placed in, the oldest first."""
         taken: list[deque[int]] = [deque() for _ in self.types]
         for age, counts in batch:
             for kind in np.flatnonzero(counts).tolist():
@@ -57,7 +57,7 @@ class WaitingQueue:
                 taken[kind].extend(waits.popleft() for _ in range(counts[kind]))
                 if not waits:
                     del self._ids[age, kind]
-        return taken
+        return [tuple(taken[kind].popleft() for kind in types) for types in groups]
 
     def kinds(self, numbers: Iterable[int]) -> Types:
         """The types of jobs."""

@@ -74,3 +74,10 @@ def write_queue(folder: Path, jobs: Iterable[tuple[str, str, Iterable[str], str]
         )
     )
     return str(path)
+
+
+def pressure_one(folder: Path, epoch: float = 5.0) -> str:
+    """A settings file by which every run counts; its path."""
+    path = folder / "settings.toml"
+    path.write_text(f"pressure = 1\nepoch = {epoch}\n")
+    return str(path)

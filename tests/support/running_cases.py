@@ -22,7 +22,7 @@ from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.queue_store import QueueStore
-from cotenant.cluster.run.settings import Settings
+from cotenant.cluster.run.settings import RunSettings
 from cotenant.cluster.run.status import Summary
 from cotenant.instances.colocation import Colocation
 from support.fake_machine import SimulatedMachine, simulated_jobs
@@ -48,9 +48,9 @@ def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
     measure(simulated_jobs(len(truth)), path, machine=machine, half_width=0.02)
 
 
-def settings(**changes: Any) -> Settings:
+def settings(**changes: Any) -> RunSettings:
     usual = {"epoch": 1.0, "alpha": 0.0, "agents": "participate", "references": "never"}
-    return Settings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
+    return RunSettings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
 
 
 def queued(kinds: Sequence[str]) -> list[QueuedJob]:

@@ -1,0 +1,109 @@
+"""A queue as a script for Slurm: a node of its own for each pair of jobs. Nothing is run here."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...instances.problem.emitted import comment
+from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ..measure.penalty_model import PenaltyModel
+from ..measure.profiles import profile_of
+from ..measure.store import opened
+from .placement import Placer
+from .queue import QueuedJob, read_queue
+from .queue_store import Entry
+from .run import DEFAULT_SETTINGS, policy_of, require_known, require_measured, settings_of
+from .settings import Settings
+from .waiting_jobs import WaitingQueue
+
+_STEP = "srun --exact --nodes=1 --ntasks=1 --cpus-per-task=$((SLURM_CPUS_ON_NODE / 2)) --mem=0 --"
+
+
+def sbatch_script(
+    queue: Path,
+    store: Path,
+    *,
+    seats: int = 2,
+    method: str | Callable[..., Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float = 2.0,
+    settings: Settings = DEFAULT_SETTINGS,
+) -> str:
+    """The lines that submit every job of a queue, two on a node of their own at most, put together
+    by what a store knows of them; see `run.run`.
+
+    Raises
+    ------
+    InvalidFile, InvalidInstance, InvalidOption
+        The queue, the store or an option is wrong; `seats` is not 2; or a word of a command, a
+        directory or a file holds what is not printable, such as the end of a line.
+    """
+    if seats != 2:
+        raise InvalidOption(f"seats is {seats}; expected 2 with --emit sbatch: two jobs a node")
+    wanted, chosen = settings_of(options, settings, seats)
+    policy = policy_of(method, chosen, time_limit, seats)
+    jobs = read_queue(queue, here=False)
+    require_measured(store)
+    with opened(store) as rows:
+        profile = profile_of(rows)
+    require_known(jobs, profile.names)
+    placer = Placer(PenaltyModel(profile, wanted.voids), policy, wanted.alpha, seats)
+    waiting = WaitingQueue(profile.names)
+    waiting.arrive(
+        Entry(number, job.name, job.job.name, job.rerun, number, 0, "waiting", "")
+        for number, job in enumerate(jobs)
+    )
+    lines = ["#!/bin/sh", "set -e"]
+    epoch = 0
+    while free := -(-waiting.queue.waiting // seats):
+        epoch += 1
+        draws = np.random.default_rng([wanted.seed, epoch])
+        decision = placer.place(waiting.queue, free, draws)
+        assert decision is not None  # a job waits and a node is free
+        for numbers in waiting.take(decision.batch, decision.groups):
+            lost = placer.losses(waiting.kinds(numbers)).penalty
+            lines += _submission([jobs[number] for number in numbers], lost)
+    return "\n".join(lines) + "\n"
+
+
+def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
+    """The lines that submit the jobs of one node."""
+    told = " beside ".join(
+        f"{job.name} ({job.job.name}, {100 * penalty:.1f} points lost)"
+        for job, penalty in zip(jobs, lost, strict=True)
+    )
+    words = [
+        "sbatch", "--exclusive", "--nodes=1", "--mem=0", "--output=/dev/null",
+        f"--job-name={'+'.join(job.name for job in jobs)}",
+        "--requeue" if all(job.rerun for job in jobs) else "--no-requeue",
+    ]  # fmt: skip
+    here = "<<'END_OF_JOB'"
+    body = ["#!/bin/sh", "failed=0"]
+    for job in jobs:
+        body += [f"{_step(job)} &", 'steps="$steps $!"']
+    body += ["for step in $steps; do wait $step || failed=$?; done", "exit $failed"]
+    return [comment(told), f"{shlex.join(words)} {here}", *body, "END_OF_JOB"]
+
+
+def _step(queued: QueuedJob) -> str:
+    """The shell's words that run a job on its half of the node; raises InvalidInstance for words
+    that are not printable.
+    """
+    job = queued.job
+    limit = [] if job.timeout is None else ["timeout", f"{job.timeout:g}"]
+    variables = [f"{name}={value}" for name, value in sorted(job.environment.items())]
+    words = [*limit, *(["env", "--", *variables] if variables else []), *job.command]
+    for word in [*words, str(job.directory), queued.output]:
+        if not word.isprintable():
+            raise InvalidInstance(
+                f"job {queued.name!r}: command, directory or output", repr(word)[:100],
+                "printable letters in one line for --emit sbatch",
+                "Put the text into a script, and name that",
+            )  # fmt: skip
+    file = shlex.quote(queued.output or "/dev/null")
+    return f"(cd {shlex.quote(str(job.directory))} && {_STEP} {shlex.join(words)} >> {file} 2>&1)"

@@ -64,9 +64,6 @@ def run(
         bool,
         typer.Option("--other-machine", help="Use what was measured on another kind of machine."),
     ] = False,
-    overlap: Annotated[
-        bool, typer.Option("--overlap", help="Machines may share CPUs (jobs that only wait).")
-    ] = False,
     report: Annotated[
         Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
     ] = None,
@@ -102,7 +99,6 @@ def run(
             store,
             local=local,
             other_machine=other_machine,
-            overlap=overlap,
             progress=lambda status: show(status_words(status)),
             tell=say,
             **given,

@@ -22,8 +22,8 @@ from support.processes import (
     PATIENCE,
     carrying,
     cotenant_process,
+    lenient_settings,
     needs_two_cpus,
-    pressure_one,
     sleeping,
     until,
     write_queue,
@@ -78,8 +78,8 @@ def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
 def started(folder: Path, *options: str, other: str = "--other-machine") -> subprocess.Popen[bytes]:
     """`cotenant run` as a process of its own."""
     words = ["run", "queue.toml", "--store", "lab.db", *filter(None, [other])]
-    words += ["--settings", pressure_one(folder, 0.1), "-m", "GR", "-o", "references=never"]
-    words += ["--local", "2", "--overlap", *options]
+    words += ["--settings", lenient_settings(folder, 0.1), "-m", "GR", "-o", "references=never"]
+    words += ["--local", "2", *options]
     variables = {MARK: str(folder), "TMPDIR": str(folder)}
     return cotenant_process(folder, *words, start_new_session=True, **variables)
 
@@ -115,7 +115,7 @@ def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) 
     queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)
     words = ["run", str(lab / "queue.toml"), "--store", str(lab / "lab.db"), "--local", "1"]
-    words += ["--other-machine", "--settings", pressure_one(lab, 0.1), "-m", "GR", "--json"]
+    words += ["--other-machine", "--settings", lenient_settings(lab, 0.1), "-m", "GR", "--json"]
     done = run(*words, "--report", str(lab / "run.html"), TMPDIR=str(lab), **{MARK: str(lab)})
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["states"] == {"done": 3}
@@ -251,7 +251,7 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
     path = write_queue(there, ((*job, "yes") for job in names))
     words = ["run", path, "--store", str(tmp_path / "lab.db")]
-    words += ["--settings", pressure_one(tmp_path), "--other-machine", "-m", "GR", "--json"]
+    words += ["--settings", lenient_settings(tmp_path), "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
     after = profiles(tmp_path / "lab.db").estimates.estimates

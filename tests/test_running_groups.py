@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from support.fake_cluster import SimulatedMachines
 from support.messages import approved, refused
-from support.processes import needs_two_cpus, pressure_one, write_queue
+from support.processes import lenient_settings, needs_two_cpus, write_queue
 from support.running_cases import Begin, measured_lab, runs_on_the_store, store_copied  # noqa: F401
 from support.terminal import run
 
@@ -299,9 +299,8 @@ def test_sleeping_jobs_on_three_seats_of_two_machines_are_done_and_their_groups_
         "2",
         "--seats",
         "3",
-        "--overlap",
         "--settings",
-        pressure_one(tmp_path),
+        lenient_settings(tmp_path),
         "--other-machine",
     ]
     done = run(*words, TMPDIR=str(tmp_path))

@@ -198,7 +198,7 @@ def divided_cpus(
     raise InvalidOption(
         f"local is {machines}, machines of {'two' if seats == 2 else seats} seats, but this "
         f"process may use {len(allowed)} CPUs ({cpu_text(allowed)}); expected {seats * machines} "
-        "cores. --overlap lets machines share CPUs, for jobs that only wait"
+        "cores. The setting overlap lets machines share CPUs, for jobs that only wait"
     )
 
 

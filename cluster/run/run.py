@@ -163,7 +163,6 @@ def run(
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
     settings: Settings = DEFAULT_SETTINGS,
     other_machine: bool = False,
-    overlap: bool = False,
     progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
@@ -181,7 +180,6 @@ def run(
     time_limit : seconds that a decision may take.
     settings : what is set rarely.
     other_machine : whether what was measured on machines of another kind is used.
-    overlap : whether machines may share CPUs.
     progress : called when something changed.
     tell : called with a line that a person should read.
 
@@ -220,7 +218,7 @@ def run(
 
         # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()
-        divided = local_seats(local, seats, overlap=overlap)
+        divided = local_seats(local, seats, overlap=wanted.overlap)
         kill_leftovers(rows.token)
         machines = stack.enter_context(Dispatcher(divided, rows.token))
         known, here = kind_of(profile.facts), kind_of(machines.all()["machine 1"])

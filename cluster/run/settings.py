@@ -24,12 +24,14 @@ class Settings:
         given
     voids : forbid or predict pairs that failed twice when measured
     seed : seed of every random draw
+    overlap : machines, and the seats of one, may share CPUs, for jobs that only wait
     """
 
     epoch: Annotated[float, Above(0, "seconds")] = 5.0
     pressure: Annotated[float | None, Between(0, 1, "a share of time")] = None
     voids: Literal["forbid", "predict"] | None = None
     seed: Annotated[int, AtLeast(0)] = 0
+    overlap: bool = False
 
 
 @validate_options

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...instances.problem.emitted import comment
+from ...instances.problem.emitted import command_line, comment, quoted
 from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.text import sanitize_for_terminal
 from ..measure.penalty_model import PenaltyModel
 from ..measure.profiles import profile_of
 from ..measure.store import opened
@@ -87,7 +87,7 @@ def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
     for job in jobs:
         body += [f"{_step(job)} &", 'steps="$steps $!"']
     body += ["for step in $steps; do wait $step || failed=$?; done", "exit $failed"]
-    return [comment(told), f"{shlex.join(words)} {here}", *body, "END_OF_JOB"]
+    return [comment(told), f"{command_line(words)} {here}", *body, "END_OF_JOB"]
 
 
 def _step(queued: QueuedJob) -> str:
@@ -98,12 +98,12 @@ def _step(queued: QueuedJob) -> str:
     limit = [] if job.timeout is None else ["timeout", f"{job.timeout:g}"]
     variables = [f"{name}={value}" for name, value in sorted(job.environment.items())]
     words = [*limit, *(["env", "--", *variables] if variables else []), *job.command]
-    for word in [*words, str(job.directory), queued.output]:
-        if not word.isprintable():
+    for word in [queued.name, *words, str(job.directory), queued.output]:
+        if sanitize_for_terminal(word) != word:
             raise InvalidInstance(
-                f"job {queued.name!r}: command, directory or output", repr(word)[:100],
+                f"job {queued.name!r}: a word of its command, or its name, directory or output", repr(word)[:100],
                 "printable letters in one line for --emit sbatch",
                 "Put the text into a script, and name that",
             )  # fmt: skip
-    file = shlex.quote(queued.output or "/dev/null")
-    return f"(cd {shlex.quote(str(job.directory))} && {_STEP} {shlex.join(words)} >> {file} 2>&1)"
+    file = quoted(queued.output or "/dev/null")
+    return f"(cd {quoted(str(job.directory))} && {_STEP} {command_line(words)} >> {file} 2>&1)"

@@ -73,7 +73,7 @@ def sbatch_script(
 
 def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
     """The lines that submit the jobs of one node."""
-    told = " beside ".join(
+    names = " beside ".join(
         f"{job.name} ({job.job.name}, {100 * penalty:.1f} points lost)"
         for job, penalty in zip(jobs, lost, strict=True)
     )
@@ -87,7 +87,7 @@ def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
     for job in jobs:
         body += [f"{_step(job)} &", 'steps="$steps $!"']
     body += ["for step in $steps; do wait $step || failed=$?; done", "exit $failed"]
-    return [comment(told), f"{command_line(words)} {here}", *body, "END_OF_JOB"]
+    return [comment(names), f"{command_line(words)} {here}", *body, "END_OF_JOB"]
 
 
 def _step(queued: QueuedJob) -> str:
@@ -101,7 +101,7 @@ def _step(queued: QueuedJob) -> str:
     for word in [queued.name, *words, str(job.directory), queued.output]:
         if sanitize_for_terminal(word) != word:
             raise InvalidInstance(
-                f"job {queued.name!r}: a word of its command, or its name, directory or output", repr(word)[:100],
+                f"job {queued.name!r}: name, command, directory or output", repr(word)[:100],
                 "printable letters in one line for --emit sbatch",
                 "Put the text into a script, and name that",
             )  # fmt: skip

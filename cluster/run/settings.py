@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...instances.groups.instance import MOST_SEATS
 from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 
 Agents = Literal["participate", "strict"]
@@ -51,4 +50,4 @@ class RunSettings(Settings):
     alpha: float = 0.0
     agents: Agents = "participate"
     references: References = "spare"
-    seats: Annotated[int, Between(2, MOST_SEATS, "jobs on a machine")] = 2
+    seats: Annotated[int, Between(2, 64, "jobs on a machine")] = 2  # groups' MOST_SEATS

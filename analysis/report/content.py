@@ -195,17 +195,9 @@ def _problem(
         )
     if summary_only:
         notes.append("A summary: instances and runs are left out.")
-    sentences = tuple(problem_sentences(lines, metrics))
-    return ProblemPart(
-        name,
-        sentences,
-        tables,
-        charts,
-        instances,
-        _failures(name, rows),
-        None if summary_only else _runs(name, rows),
-        tuple(notes),
-    )
+    runs = None if summary_only else _runs(name, rows)
+    sentences, failed = tuple(problem_sentences(lines, metrics)), _failures(name, rows)
+    return ProblemPart(name, sentences, tables, charts, instances, failed, runs, tuple(notes))
 
 
 def _instances(
@@ -224,41 +216,20 @@ def _instances(
             frontiers.setdefault(row["fingerprint"], []).append(row)
         else:
             runs[instance_key(row)].append(row)
-    parts = []
+    # 1. The instances with runs, each with its frontiers; then those with a frontier alone.
+    listed: list[tuple[Any, ...]] = []
     used: set[int] = set()
-    for place, (key, members) in enumerate(runs.items()):
-        mine = [
-            row for row in frontiers.get(key[2], []) if reading(row) == members[0].get("reading")
-        ]
+    for key, members in runs.items():
+        read = members[0].get("reading")
+        mine = [row for row in frontiers.get(key[2], []) if reading(row) == read]
         used |= {id(row) for row in mine}
-        parts.append(
-            _instance(
-                name,
-                key[1],
-                members,
-                mine,
-                lines[key],
-                metrics,
-                again,
-                tables[key],
-                place < most,
-            )
-        )
-    for row in (row for each in frontiers.values() for row in each if id(row) not in used):
-        parts.append(
-            _instance(
-                name,
-                row["instance"],
-                [],
-                [row],
-                [],
-                metrics,
-                again,
-                None,
-                len(parts) < most,
-            )
-        )
-    return tuple(parts)
+        listed.append((key[1], members, mine, lines[key], tables[key]))
+    alone = [row for each in frontiers.values() for row in each if id(row) not in used]
+    listed += [(row["instance"], [], [row], [], None) for row in alone]
+    # 2. A part for each.
+    return tuple(
+        _instance(name, *each, metrics, again, place < most) for place, each in enumerate(listed)
+    )
 
 
 def _instance(
@@ -267,22 +238,18 @@ def _instance(
     runs: Sequence[Row],
     frontiers: Sequence[Row],
     lines: Sequence[Line],
+    table: Table | None,
     metrics: Sequence[Metric],
     again: str,
-    table: Table | None,
     pictured: bool,
 ) -> InstancePart:
     file = next((str(row["file"]) for row in (*runs, *frontiers) if row.get("file")), "")
-    notes = (
-        []
-        if runs
-        else ["Only a frontier: no method was run on this instance under the same options."]
-    )
+    alone = "Only a frontier: no method was run on this instance under the same options."
+    notes = [] if runs else [alone]
     found: list[PageFigure] = []
     if pictured:
-        maps, remarks = _maps(
-            problem, instance, frontiers, lines, {metric.name: metric for metric in metrics}
-        )
+        by_name = {metric.name: metric for metric in metrics}
+        maps, remarks = _maps(problem, instance, frontiers, lines, by_name)
         drawn, untold = _pictures(problem, instance, runs, again)
         every = [*(_shown(chart, line) for chart, line in maps), *drawn]
         commands = {each.picture.name: each.command for each in every}
@@ -329,29 +296,22 @@ def _pictures(
         f"No picture of {', '.join(dict.fromkeys(methods))}: {why}"
         for why, methods in unable.items()
     ]
-    good = [
-        row
-        for row in runs
-        if row.get("record") is not None and "error" not in (row["record"] or {})
-    ]
+    good = [row for row in runs if row.get("record") and "error" not in (row["record"] or {})]
     draw = analysis_of(problem).pictures
     if not good or draw is None:
         return [], notes
     drawn: list[PageFigure] = []
     try:
         for picture in draw(good):
-            shown = _shown(
-                replace(picture, name=slug(f"{problem} {instance} {picture.name}")), again
-            )
+            named = replace(picture, name=slug(f"{problem} {instance} {picture.name}"))
+            shown = _shown(named, again)
             if shown.numbers is not None:
                 # a record that was changed may have a number too many, which shows here first
                 shown.numbers.texts()
             drawn.append(shown)
     except Exception as error:  # a picture never takes the page with it
-        return [], [
-            *notes,
-            f"The pictures of {problem} could not be made: {type(error).__name__}: {error}",
-        ]
+        why = f"could not be made: {type(error).__name__}: {error}"
+        return [], [*notes, f"The pictures of {problem} {why}"]
     return drawn, notes
 
 
@@ -423,9 +383,8 @@ def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for row in rows:
         if error := row.get("error"):
-            groups.setdefault((row["instance"], row["method"], error), []).append(
-                row.get("seed", 0)
-            )
+            key = row["instance"], row["method"], error
+            groups.setdefault(key, []).append(row.get("seed", 0))
     columns = (Column("instance"), Column("method", bold=True), Column("seeds"), Column("reason"))
     lines = tuple(
         (instance, method, _seeds(set(seeds)), error)
@@ -441,24 +400,12 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
         Column("status"),
         Column("seconds", seconds_text, numeric=True), Column("command"),
     )  # fmt: skip
-    lines: list[tuple[Any, ...]] = []
-    for row in rows:
-        command = run_command(row) or "(a function that no command can name)"
-        lines.append(
-            (
-                row["instance"],
-                row["method"],
-                row.get("seed", 0),
-                proved(row),
-                row.get("seconds"),
-                command,
-            )
+    lines = tuple(
+        (
+            row["instance"], row["method"], row.get("seed", 0), proved(row), row.get("seconds"),
+            run_command(row) or "(a function that no command can name)",
         )
-    statuses = format_counts(row["status"] for row in rows)
-    return Table(
-        f"{problem}-runs",
-        f"{problem}: every run",
-        columns,
-        tuple(lines),
-        caption=f"Status: {statuses}.",
-    )
+        for row in rows
+    )  # fmt: skip
+    caption = f"Status: {format_counts(row['status'] for row in rows)}."
+    return Table(f"{problem}-runs", f"{problem}: every run", columns, lines, caption=caption)

@@ -179,25 +179,25 @@ def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric
     count = len(aggregate.instance_keys(lines))
     if count < 2:
         return []
-    charts = []
-    for metric in metrics:
-        values = aggregate.values_of(lines, metric.name) if metric.sense and metric.compared else {}
-        if len(values) > 1 and aggregate.has_ratios(values, metric.sense):
-            found = aggregate.profiles(values, metric.sense)
-            partly = _PARTLY if _partly(lines, values) else ""
-            charts.append(_profile_chart(problem, metric.name, metric.label, count, found, partly))
     labels = {metric.name: metric.label for metric in metrics}
-    for objective in dict.fromkeys(
-        line["objective_name"] for line in lines if line["objective_name"]
-    ):
-        seconds = aggregate.proof_seconds(lines, objective)
-        if len(seconds) > 1:
-            what = f"seconds to prove the {labels[objective]}"
-            found = aggregate.profiles(seconds, "min")
-            partly = _PARTLY if _partly(lines, seconds) else ""
-            charts.append(
-                _profile_chart(problem, f"seconds-{objective}", what, count, found, partly)
-            )
+    objectives = dict.fromkeys(line["objective_name"] for line in lines if line["objective_name"])
+    found = [
+        (metric.name, metric.label, values, metric.sense)
+        for metric in metrics
+        if metric.sense and metric.compared
+        and aggregate.has_ratios(values := aggregate.values_of(lines, metric.name), metric.sense)
+    ]  # fmt: skip
+    found += [
+        (f"seconds-{name}", f"seconds to prove the {labels[name]}",
+         aggregate.proof_seconds(lines, name), "min")
+        for name in objectives
+    ]  # fmt: skip
+    charts = []
+    for name, what, values, sense in found:
+        if len(values) > 1:
+            partly = _PARTLY if _partly(lines, values) else ""
+            profiles = aggregate.profiles(values, sense)
+            charts.append(_profile_chart(problem, name, what, count, profiles, partly))
     if seconds := aggregate.proof_seconds(lines):
         partly = _PARTLY if _partly(lines, seconds) else ""
         charts.append(_proof_chart(problem, count, aggregate.proof_profile(seconds), partly))
@@ -218,24 +218,16 @@ def _profile_chart(
     leaders = [method for method, share in first.items() if share == max(first.values())]
     shares = "; ".join(f"{method} {100 * share:.0f} %" for method, share in first.items())
     return Chart(
-        name=f"{problem}-profile-{name.replace('_', '-')}",
-        title=f"{problem}: performance profile of {what}",
-        x_label="at most this many times worse than the best method",
-        y_label="share of instances",
-        series=series,
-        alt=(
-            f"Over {count} instances, most often best in {what}: {', '.join(leaders)}. "
-            f"Share of instances on which each is best: {shares}."
-        ),
-        x_scale="log",
+        f"{problem}-profile-{name.replace('_', '-')}", f"{problem}: performance profile of {what}",
+        "at most this many times worse than the best method", "share of instances", series,
+        f"Over {count} instances, most often best in {what}: {', '.join(leaders)}. "
+        f"Share of instances on which each is best: {shares}.", x_scale="log",
         note=joined(
             "Higher is better. At 1: how often a method is the best of all; at the right end: how "
             "often it gave an answer. Where the best value is 0 or less a ratio says nothing: 1 "
-            "for who reaches it, never for the others.",
-            partly,
-            shared,
+            "for who reaches it, never for the others.", partly, shared,
         ),
-    )
+    )  # fmt: skip
 
 
 def _proof_chart(
@@ -246,23 +238,17 @@ def _proof_chart(
         f"{method} {100 * corners[-1][1]:.0f} %" for method, corners in found.items()
     )
     scale: Scale = "log" if min(corners[0][0] for corners in found.values()) > 0 else "linear"
+    of = "" if len(found) > 1 else f" of {next(iter(found))}"
     return Chart(
-        name=f"{problem}-proofs",
-        title=f"{problem}: proofs against time"
-        if len(found) > 1
-        else f"{problem}: proofs of {next(iter(found))} against time",
-        x_label="seconds",
-        y_label="share of instances proved",
-        series=series,
-        alt=f"Share of the {count} instances that each exact method proved in the end: {shares}.",
+        f"{problem}-proofs", f"{problem}: proofs{of} against time", "seconds",
+        "share of instances proved", series,
+        f"Share of the {count} instances that each exact method proved in the end: {shares}.",
         x_scale=scale,
         note=joined(
             "Each method proves its own objective. Seconds are wall time on the machine of "
-            "the runs.",
-            partly,
-            shared,
+            "the runs.", partly, shared,
         ),
-    )
+    )  # fmt: skip
 
 
 def _curves(

@@ -13,8 +13,8 @@ from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import entitlements, throughputs
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import distribution
-from ..report.picture import BlockChart, Chart, HeatMap, Picture, Series, answer_blocks
+from ..report.by_method import bars_by_method, distribution
+from ..report.picture import BlockChart, HeatMap, Picture, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
@@ -98,17 +98,13 @@ def _throughputs(found: Records) -> Picture:
 
 def _use(found: Records) -> Picture:
     used = means(found, "used")
-    names = tuple(next(iter(found.values()))[0]["devices"])
     least = {method: 100 * min(share) for method, share in used.items()}
-    return Chart(
-        "accelerators-use",
-        "Devices in use",
-        "kind of device",
-        "share of the devices",
-        tuple(Series(method, names, share, "bars") for method, share in used.items()),
-        f"Share of each kind of device that is in use, by method. Least, in percent: "
+    return bars_by_method(
+        "accelerators-use", "Devices in use", ("kind of device", "share of the devices"),
+        next(iter(found.values()))[0]["devices"], used,
+        "Share of each kind of device that is in use, by method. Least, in percent: "
         f"{extremes(least, '.4g')}.",
-    )
+    )  # fmt: skip
 
 
 def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
@@ -125,16 +121,13 @@ def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
     return HeatMap(
         f"accelerators-time-{file_name(method)}",
         f"{method}: where each type of job spends its time",
-        "kind of device, alone or beside another job",
-        "type of job",
-        tuple(f"{name} {way}" for way, name in columns),
-        tuple(drawn["names"]),
-        values,
+        "kind of device, alone or beside another job", "type of job",
+        tuple(f"{name} {way}" for way, name in columns), tuple(drawn["names"]), values,
         "part of a job's time",
         f"The part of its time that a job of each type spends on each kind of device under {method}"
         f"; it waits for {100 * float(np.mean(idle)):.3g} % of it on average over types.",
         note=f"{note} {more}".strip(),
-    )
+    )  # fmt: skip
 
 
 def answer_picture(instance: Accelerators, shares: TimeShares) -> BlockChart:

@@ -113,29 +113,21 @@ def _fill_of(found: Records, kind: str) -> Picture:
 
 
 def _stability(found: Records) -> Picture:
-    series = [
-        Series(
-            method,
-            tuple(record["blocking_pairs"] for record in records),
-            tuple(record["total_speed"] for record in records),
-            "points",
-            tips=tuple(
-                f"{method}: {record['blocking_pairs']} pairs, speed {record['total_speed']:g}"
-                for record in records
-            ),
+    series = []
+    for method, records in found.items():
+        pairs, speeds = (
+            tuple(record[key] for record in records) for key in ("blocking_pairs", "total_speed")
         )
-        for method, records in found.items()
-    ]
+        each = zip(pairs, speeds, strict=True)
+        tips = tuple(f"{method}: {number} pairs, speed {speed:g}" for number, speed in each)
+        series.append(Series(method, pairs, speeds, "points", tips=tips))
     return Chart(
-        "admission-stability",
-        "Total speed against blocking pairs",
-        "blocking pairs of job and VM",
-        "total speed (work per unit of time)",
-        tuple(series),
+        "admission-stability", "Total speed against blocking pairs", "blocking pairs of job and VM",
+        "total speed (work per unit of time)", tuple(series),
         f"Each run as a point. Mean total speed: {extremes(mean(found, 'total_speed'), '.5g')}. "
         f"Mean blocking pairs: {extremes(mean(found, 'blocking_pairs'), '.4g')}.",
         metrics=("blocking_pairs", "total_speed"),
-    )
+    )  # fmt: skip
 
 
 def _sorted(values: np.ndarray) -> list[float]:

@@ -156,27 +156,19 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
     names = tuple(f"user {user}" for user in record["envy_users"])
     values = np.array(record["envy_matrix"]) / 100
     row, column = np.unravel_index(np.argmin(values), values.shape)
+    shown = "users are shown: the most envious, and whom they envy"
     return HeatMap(
-        f"market-envy-{file_name(method)}",
-        f"Who envies whom under {method}",
-        "the user that is looked at",
-        "the user that looks",
-        names,
-        names,
-        tuple(map(tuple, values.tolist())),
-        "envy index (1: no envy)",
+        f"market-envy-{file_name(method)}", f"Who envies whom under {method}",
+        "the user that is looked at", "the user that looks", names, names,
+        tuple(map(tuple, values.tolist())), "envy index (1: no envy)",
         f"Envy between pairs of users under {method}, dark where the user of the row would rather "
         f"have what the user of the column has. The worst pair: {names[row]} looks at "
-        f"{names[column]}, index {values[row, column]:.2f}.",
-        worse="low",
+        f"{names[column]}, index {values[row, column]:.2f}.", worse="low",
         note=joined(
-            shown_of(
-                len(names), record["users"], "users are shown: the most envious, and whom they envy"
-            ),
-            "Indices are rounded down to percents.",
+            shown_of(len(names), record["users"], shown), "Indices are rounded down to percents.",
             f"{others} methods with less envy are not shown." if others else "",
         ),
-    )
+    )  # fmt: skip
 
 
 def _prices(found: Records) -> Picture:

@@ -13,6 +13,7 @@ from ...instances.numa.feasible import flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
+from ..report.by_method import bars_by_method
 from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
 from ..report.picture_data import Records, extremes, mean, means, records_by_method, rounded
 from ..run.rows import Row
@@ -112,33 +113,26 @@ def _response_chart(by_method: Records, curves: Records) -> Chart:
     ]
     left_out = f" Left out, because the queue grew: {', '.join(unstable)}." if unstable else ""
     return Chart(
-        "response-times",
-        "Response times",
-        "response time [s]",
-        "share of tasks answered within it",
-        tuple(entry for entry in series if entry.x),
+        "response-times", "Response times", "response time [s]",
+        "share of tasks answered within it", tuple(entry for entry in series if entry.x),
         "Share of tasks answered within each time, one curve for each policy. 95th percentile in "
-        f"seconds: {extremes(tails, '.4g')}.{left_out}",
-        x_scale="log" if wide else "linear",
+        f"seconds: {extremes(tails, '.4g')}.{left_out}", x_scale="log" if wide else "linear",
         note=f"Quantiles of the simulated response times{_seeds(curves)}.{left_out}",
-    )
+    )  # fmt: skip
 
 
 def _distance_chart(by_method: Records) -> Chart:
     """Where tasks run, by distance from their data."""
     shares = means(by_method, "shares")
-    names = _distances(len(next(iter(shares.values()))))
+    number = len(next(iter(shares.values())))
+    hops = ["local", "1 hop", *(f"{hops} hops" for hops in range(2, number - 1))][: number - 1]
     local = {method: 100 * share[0] for method, share in shares.items()}
-    return Chart(
-        "shares-by-distance",
-        "Where tasks run",
-        "distance from the task's data",
-        "share of the tasks",
-        tuple(Series(method, names, share, "bars") for method, share in shares.items()),
+    return bars_by_method(
+        "shares-by-distance", "Where tasks run",
+        ("distance from the task's data", "share of the tasks"), [*hops, "another blade"], shares,
         "Share of the tasks at each distance from their data, by method. Local, in percent: "
-        f"{extremes(local, '.4g')}.",
-        note=f"Of the tasks that finished{_seeds(by_method)}.",
-    )
+        f"{extremes(local, '.4g')}.", f"Of the tasks that finished{_seeds(by_method)}.",
+    )  # fmt: skip
 
 
 def _power_chart(by_method: Records) -> Chart:
@@ -150,42 +144,29 @@ def _power_chart(by_method: Records) -> Chart:
     every = "; ".join(entry.tips[0] for entry in series)
     arriving = next(iter(by_method.values()))[0]["rate"]
     return Chart(
-        "link-power",
-        "Link power against the rate served",
-        "served [tasks/s]",
-        "link power [W]",
+        "link-power", "Link power against the rate served", "served [tasks/s]", "link power [W]",
         tuple(series),
         f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
         note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, "
-        f"which may be more{_seeds(by_method)}.",
-        metrics=("served_rate", "link_power"),
-    )
+        f"which may be more{_seeds(by_method)}.", metrics=("served_rate", "link_power"),
+    )  # fmt: skip
 
 
 def _refusal_chart(by_method: Records) -> Chart:
     """How often a task declines a core."""
     refused = mean(by_method, "refusals")
-    return Chart(
-        "refusals",
-        "Refusals",
-        "policy",
-        "refusals per task",
-        (Series("refusals per task", tuple(refused), tuple(refused.values()), "bars"),),
+    return bars_by_method(
+        "refusals", "Refusals", ("policy", "refusals per task"), [*refused],
+        {"refusals per task": [*refused.values()]},
         "Mean number of cores that a task declines before it runs, by policy: "
         f"{extremes(refused, '.4g')}.",
-        note=f"Of the tasks that finished in the window{_seeds(by_method)}.",
-    )
-
-
-def _distances(number: int) -> tuple[str, ...]:
-    hops = ["local", "1 hop", *(f"{hops} hops" for hops in range(2, number - 1))]
-    return (*hops[: number - 1], "another blade")
+        f"Of the tasks that finished in the window{_seeds(by_method)}.",
+    )  # fmt: skip
 
 
 def _seeds(by_method: Records) -> str:
-    return (
-        "; means over the seeds" if any(len(records) > 1 for records in by_method.values()) else ""
-    )
+    several = any(len(records) > 1 for records in by_method.values())
+    return "; means over the seeds" if several else ""
 
 
 def answer_picture(instance: Numa, solution: Simulation | Flow) -> BlockChart:

@@ -15,7 +15,7 @@ from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, game_of
 from ..report.by_method import first_drawn, map_by_method
-from ..report.picture import BlockChart, Chart, Drawing, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Chart, Drawing, Picture, Series, Style, answer_blocks
 from ..report.picture_data import (
     Records,
     alike,
@@ -176,73 +176,49 @@ def _fill_chart(resource: str, by_method: Records) -> Chart:
     found: dict[str, float] = {}
     for group in groups:
         rates, number = group.record["fill"][resource], fixed or group.record["servers"]
-        places = (
-            np.linspace(1, number, len(rates))
-            if len(rates) == MOST_SERVERS
-            else np.arange(1, len(rates) + 1)
-        )
+        even = len(rates) == MOST_SERVERS
+        places = np.linspace(1, number, len(rates)) if even else np.arange(1, len(rates) + 1)
         x = tuple(map(str, places.tolist())) if few else tuple(places.tolist())
         tips = () if long else (", ".join(group.methods),) * len(rates)
-        series.append(
-            Series(group.name, x, tuple(rates), "step" if long else "line+points", tips=tips)
-        )
-        found |= dict.fromkeys(
-            group.methods, float(np.mean(rates)) if fixed and rates else float(number)
-        )
+        style: Style = "step" if long else "line+points"
+        series.append(Series(group.name, x, tuple(rates), style, tips=tips))
+        value = float(np.mean(rates)) if fixed and rates else float(number)
+        found |= dict.fromkeys(group.methods, value)
     called = f"resource {resource}" if resource.isdigit() else resource
-    finding = (
-        f"Mean over the servers: {extremes(found, '.3f')}"
-        if fixed
-        else f"Servers used: {extremes(found, '.0f')}"
-    )
+    what, form = ("Mean over the servers", ".3f") if fixed else ("Servers used", ".0f")
     return Chart(
-        f"fill-{file_name(called)}",
-        f"How full the servers are: {called}",
-        "server, the fullest first",
-        f"utilization of {called}",
+        f"fill-{file_name(called)}", f"How full the servers are: {called}",
+        "server, the fullest first", f"utilization of {called}",
         tuple(entry for entry in series if entry.x),
-        f"Utilization of {called} on each server, sorted from full to empty, by method. {finding}.",
-        note=(
-            f"Of each method, the first seed. {_which(fixed, by_method)} {sharing(groups)}"
-        ).strip(),
-    )
+        f"Utilization of {called} on each server, sorted from full to empty, by method. {what}: "
+        f"{extremes(found, form)}.",
+        note=f"Of each method, the first seed. {_which(fixed, by_method)} "
+        f"{sharing(groups)}".strip(),
+    )  # fmt: skip
 
 
 def _which(fixed: int | None, by_method: Records) -> str:
     which = "Servers without VMs are drawn too." if fixed else "Only servers in use are drawn."
     largest = fixed or max(records[0]["servers"] for records in by_method.values())
-    return (
-        which
-        if largest <= MOST_SERVERS
-        else f"{which} {MOST_SERVERS} quantiles stand for the {largest} servers."
-    )
+    more = f" {MOST_SERVERS} quantiles stand for the {largest} servers."
+    return f"{which}{more if largest > MOST_SERVERS else ''}"
 
 
 def _share_map(by_method: Records) -> Picture:
     values = means(by_method, "shares")
-    finding = (
-        "Share of the poorest user: "
-        f"{extremes({method: min(row) for method, row in values.items()}, '.4f')}."
-    )
-    return _user_map(
-        "dominant-shares",
-        "Dominant share of each user",
-        "dominant share",
-        by_method,
-        values,
-        finding,
-    )
+    poorest = extremes({method: min(row) for method, row in values.items()}, ".4f")
+    return _user_map("dominant-shares", "Dominant share of each user", "dominant share", by_method,
+        values, f"Share of the poorest user: {poorest}.")  # fmt: skip
 
 
 def _vm_map(by_method: Records) -> Picture:
     wanted = next(iter(by_method.values()))[0]["wanted"]
     asked = {} if all(number is None for number in wanted) else {"wanted": tuple(wanted)}
     placed = means(by_method, "vms")
-    finding = (
-        f"VMs of all of them: {extremes({method: sum(row) for method, row in placed.items()})}."
-    )
+    total = extremes({method: sum(row) for method, row in placed.items()})
     title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
-    return _user_map("vms-placed", title, "VMs", by_method, asked | placed, finding)
+    found = f"VMs of all of them: {total}."
+    return _user_map("vms-placed", title, "VMs", by_method, asked | placed, found)
 
 
 def _user_map(

@@ -77,19 +77,18 @@ def map_by_method(
         for row in values.values()
     )
     return HeatMap(
-        name,
-        title,
-        x_label,
-        "method",
-        tuple(x_names),
-        tuple(values),
-        cells,
-        what,
-        alt,
-        center=center,
-        note=note,
-        worse=worse,
-    )
+        name, title, x_label, "method", tuple(x_names), tuple(values), cells, what, alt,
+        center=center, note=note, worse=worse,
+    )  # fmt: skip
+
+
+def bars_by_method(
+    name: str, title: str, labels: tuple[str, str], x: Sequence[str],
+    values: Mapping[str, Sequence[float]], alt: str, note: str = "",
+) -> Chart:  # fmt: skip
+    """A group of bars at each name of the axis, a bar for each method."""
+    series = tuple(Series(method, tuple(x), tuple(row), "bars") for method, row in values.items())
+    return Chart(name, title, *labels, series, alt, note=note)
 
 
 def first_drawn(by_method: Records, shown: int, total: int, what: str) -> str:

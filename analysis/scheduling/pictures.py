@@ -139,66 +139,48 @@ def _most_owed_chart(by_method: Records) -> Chart:
     last: dict[str, float] = {}
     groups = alike(by_method, lambda entry: entry["debts"])
     for group in groups:
-        most = np.max(np.array(group.record["debts"]), axis=0) / unit
-        series.append(
-            Series(group.name, tuple(group.record["times"]), tuple(most.tolist()), "line")
-        )
-        last |= dict.fromkeys(group.methods, float(most[-1]))
+        most = (np.max(np.array(group.record["debts"]), axis=0) / unit).tolist()
+        series.append(Series(group.name, tuple(group.record["times"]), tuple(most), "line"))
+        last |= dict.fromkeys(group.methods, most[-1])
     return Chart(
-        "most-owed-over-time",
-        "The most owed to any organization, over time",
-        "time",
-        f"most owed to one [{word}]",
-        tuple(series),
+        "most-owed-over-time", "The most owed to any organization, over time", "time",
+        f"most owed to one [{word}]", tuple(series),
         "The largest debt to one organization over time, by method. At the horizon, in "
         f"{word}: {extremes(last, '.4g')}.",
-        note="phi is the Shapley share in what the coalitions' REF schedules are worth at "
-        "that time, psi what the organization "
-        f"got. Of each method, the first seed. {sharing(groups)}".strip(),
-    )
+        note="phi is the Shapley share in what the coalitions' REF schedules are worth at that "
+        "time, psi what the organization got. Of each method, the first seed. "
+        f"{sharing(groups)}".strip(),
+    )  # fmt: skip
 
 
 def _debt_chart(method: str, entry: Record) -> Chart:
     """What each organization is owed over time under one method."""
     unit, word = _unit(value for row in entry["debts"] for value in row)
-    debts = dict(
-        zip(_organizations(entry), (np.array(row) / unit for row in entry["debts"]), strict=True)
-    )
-    series = [
-        Series(name, tuple(entry["times"]), tuple(row.tolist()), "line")
-        for name, row in debts.items()
-    ]
-    last = {name: float(row[-1]) for name, row in debts.items()}
+    # a bare number in a legend says what it numbers
+    names = [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
+    rows = [(np.array(row) / unit).tolist() for row in entry["debts"]]
+    debts = dict(zip(names, rows, strict=True))
+    last = {name: row[-1] for name, row in debts.items()}
     return Chart(
-        f"owed-over-time-{file_name(method)}",
-        f"Who is owed what over time: {method}",
-        "time",
+        f"owed-over-time-{file_name(method)}", f"Who is owed what over time: {method}", "time",
         f"owed: what is due less what it got [{word}]",
-        tuple(series),
+        tuple(Series(name, tuple(entry["times"]), tuple(row)) for name, row in debts.items()),
         f"What {method} owes each organization over time; below 0 it got more than its share. "
         f"At the horizon, in {word}: {extremes(last, '.4g')}.",
         note="Debts sum to 0 at any time. Drawn for the methods that in the end owe one "
         "organization least and most; a comparison of one method alone draws that one.",
-    )
+    )  # fmt: skip
 
 
 def _owed_map(by_method: Records) -> HeatMap:
     values, word = _in_units(means(by_method, "owed"))
     most = {method: float(row.max()) for method, row in values.items()}
-    text = (
-        "What each organization is due (phi) less what it got (psi) at the horizon, by method. "
-        "Most owed to one, "
-        f"in {word}: {extremes(most, '.4g')}."
-    )
     return _map(
-        "owed",
-        "Who is owed what at the horizon",
-        f"owed: what is due less what it got [{word}]",
-        by_method,
-        values,
-        text,
-        0.0,
-    )
+        "owed", "Who is owed what at the horizon", f"owed: what is due less what it got [{word}]",
+        by_method, values,
+        "What each organization is due (phi) less what it got (psi) at the horizon, by method. "
+        f"Most owed to one, in {word}: {extremes(most, '.4g')}.", 0.0,
+    )  # fmt: skip
 
 
 def _share_map(by_method: Records) -> HeatMap:
@@ -214,33 +196,19 @@ def _share_map(by_method: Records) -> HeatMap:
     if worst:
         text += f" Of the worst served organization: {extremes(worst, '.3g')}."
     return _map(
-        "psi-over-phi",
-        "What each organization got of what it is due",
-        "what it got over what is due",
-        by_method,
-        values,
-        text,
-        1.0,
-    )
+        "psi-over-phi", "What each organization got of what it is due",
+        "what it got over what is due", by_method, values, text, 1.0,
+    )  # fmt: skip
 
 
 def _utility_map(by_method: Records) -> HeatMap:
     values, word = _in_units(means(by_method, "psi"))
     total = {method: float(row.sum()) for method, row in values.items()}
-    text = (
-        f"Utility psi_sp of each organization, by method. In all, in {word}: "
-        f"{extremes(total, '.4g')}. "
-    )
-    text += "What is due was not worked out: REF takes too long."
     return _map(
-        "utilities",
-        "Utility of each organization",
-        f"utility [{word}]",
-        by_method,
-        values,
-        text,
-        None,
-    )
+        "utilities", "Utility of each organization", f"utility [{word}]", by_method, values,
+        f"Utility psi_sp of each organization, by method. In all, in {word}: "
+        f"{extremes(total, '.4g')}. What is due was not worked out: REF takes too long.", None,
+    )  # fmt: skip
 
 
 def _map(
@@ -271,16 +239,13 @@ def _busy_chart(by_method: Records) -> Chart:
         series.append(Series(group.name, edges, busy, "step"))
         means |= dict.fromkeys(group.methods, float(np.average(busy[:-1], weights=np.diff(edges))))
     return Chart(
-        "busy-machines",
-        "Machines busy over time",
-        "time",
-        "share of the machines that are busy",
+        "busy-machines", "Machines busy over time", "time", "share of the machines that are busy",
         tuple(series),
         "Share of the machines that are busy, over time, by method. Over all time: "
         f"{extremes(means, '.4g')}.",
         note="Means over stretches of time. Of each method, the first seed. "
         f"{sharing(groups)}".strip(),
-    )
+    )  # fmt: skip
 
 
 def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
@@ -288,15 +253,8 @@ def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
     most = {
         method: max(row[-1] for row in records[0]["debts"]) for method, records in by_method.items()
     }
-    chosen = dict.fromkeys(
-        [min(most, key=lambda method: most[method]), max(most, key=lambda method: most[method])]
-    )
-    return {method: by_method[method] for method in chosen}
-
-
-def _organizations(entry: Record) -> list[str]:
-    """Names for a legend; a bare number says what it numbers."""
-    return [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
+    ends = (find(most, key=most.__getitem__) for find in (min, max))
+    return {method: by_method[method] for method in dict.fromkeys(ends)}
 
 
 def _in_units(values: Mapping[str, Sequence[float]]) -> tuple[dict[str, Floats], str]:

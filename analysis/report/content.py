@@ -228,7 +228,8 @@ def _instances(
     listed += [(row["instance"], [], [row], [], None) for row in alone]
     # 2. A part for each.
     return tuple(
-        _instance(name, *each, metrics, again, place < most) for place, each in enumerate(listed)
+        _instance(name, instance, members, mine, own, table, metrics, again, place < most)
+        for place, (instance, members, mine, own, table) in enumerate(listed)
     )
 
 
@@ -296,7 +297,8 @@ def _pictures(
         f"No picture of {', '.join(dict.fromkeys(methods))}: {why}"
         for why, methods in unable.items()
     ]
-    good = [row for row in runs if row.get("record") and "error" not in (row["record"] or {})]
+    kept = [row for row in runs if row.get("record") is not None]
+    good = [row for row in kept if "error" not in (row["record"] or {})]
     draw = analysis_of(problem).pictures
     if not good or draw is None:
         return [], notes

@@ -527,7 +527,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_129, 28_130),
-    "analysis": (22_210, 15_384),
+    "analysis": (22_036, 15_209),
     "instances": (21_694, 14_577),
     "models": (5_366, 3_457),
     "verify": (4_616, 3_379),

@@ -60,6 +60,7 @@ PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
     "colocation optimal": ("optimal", OptimalLimits(), cases.optimal),
     "groups optimal": ("optimal", GroupLimits(), partial(cases.groups, JOBS)),
     "groups core": ("core", CoreLimits(), partial(cases.groups, SMALL_JOBS)),
+    "groups least-alpha": ("least-alpha", CoreLimits(), partial(cases.groups, SMALL_JOBS)),
     "min-servers": ("min-servers", PortfolioLimits(), partial(cases.servers, costs=False)),
     "min-cost": ("min-cost", PortfolioLimits(), partial(cases.servers, costs=True)),
     "fewest-moves": ("fewest-moves", MovesLimits(), cases.moves),
@@ -197,9 +198,13 @@ def page(rows: list[dict[str, Any]], about: str) -> str:
         own = [row for row in rows if row["portfolio"] == name]
         number = len({row["instance"] for row in own})
         text.append(f"\n## {name}, {number} instances\n")
-        text.append("| left out | asked for on | worse | of these lost | better | stays |")
+        routes = sorted({row["route"] for row in own} - {""})
+        if not routes:
+            text.append("No route that can be left out is asked for on any of them.")
+            continue
+        text.append("| left out | asked for on | worse | lost | better | one in ten |")
         text.append("|---|---:|---:|---|---:|---|")
-        for route in sorted({row["route"] for row in own} - {""}):
+        for route in routes:
             some = [row for row in own if row["route"] == route]
             words = [row["worse"] for row in some if row["worse"]]
             kinds = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))

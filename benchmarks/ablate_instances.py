@@ -339,8 +339,13 @@ def games(sizes: tuple[int, ...], **options: Any) -> Iterator[Case]:
                 make = partial(vm_types, machines=machines, resources=resources, types=kinds)
                 name = f"{machines} servers, {resources} resources, {kinds}"
                 yield from drawn(name, make, 1, **options)
-                capped = partial(make, vms=3 * machines)
+                capped = partial(capped_game, partial(make, vms=3 * machines))
                 yield from drawn(f"{name}, capped", capped, 1, **options)
+
+
+def capped_game(make: Callable[..., Packing], rng: np.random.Generator) -> Packing:
+    """A game in which each user asks for so many VMs at most."""
+    return make(rng=rng).replace(partial=True)
 
 
 def fisher() -> Iterator[Case]:

@@ -31,7 +31,7 @@ from cotenant.verify.groups import Groups as CheckedGroups
 from cotenant.verify.groups import groups_optimal
 from cotenant.verify.reading import Refused
 
-NEVER, ALWAYS = GroupLimits(routes=frozenset({"exchanges", "rounding"})), GroupLimits(pairs=0)
+NEVER, ALWAYS = GroupLimits(routes=frozenset()), GroupLimits(pairs=0)
 
 
 @pytest.mark.parametrize("seeds", ranges(1_500, 24, 300))

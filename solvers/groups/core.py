@@ -328,7 +328,6 @@ class _Search:
             self.relaxed.accept_outcome(pairs, "pairs")
             if pairs.status is Status.OPTIMAL:
                 self.relaxed.raise_bound(self.relaxed.value, "pairs")
-        self.relaxed.round()
         self.stable_bound = max(self.stable_bound, self.relaxed.bound)
         self.offer(self.relaxed.best)
         self.offer(dealt(self.instance, snake=False))

@@ -13,7 +13,6 @@ from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
 from ..blossom import MATCHED_FROM
@@ -21,7 +20,6 @@ from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from ..routes import Routed
 from .common import (
-    NOISE,
     TotalLoss,
     engine_units,
     least_rests,
@@ -30,7 +28,6 @@ from .common import (
     prices_told,
     reduced_costs,
 )
-from .exchanges import exchanged
 from .feasible import starting_grouping
 from .pairs import least_loss_pairs
 
@@ -43,8 +40,6 @@ class GroupLimits(Routed):
     ----------
     entering : columns that enter at a round of pricing, the cheapest.
     near : so many columns a type, those of least reduced cost, are in the first integer program.
-    tail, tail_seconds : so many columns a type, and this long, for the jobs that the relaxation,
-        rounded down, leaves.
     step_seconds : time for an integer program that is not the last.
     column_seconds : seconds that an engine may take for a column before it looks at a clock.
     group_seconds : seconds that a kind of group takes to be listed, with what it costs.
@@ -53,13 +48,11 @@ class GroupLimits(Routed):
 
     entering: int = 200
     near: int = 5
-    tail: int = 10
-    tail_seconds: float = 0.3
     step_seconds: float = 2.0
     column_seconds: float = 4e-4
     group_seconds: float = 2e-6
     pairs: int = MATCHED_FROM
-    routes: frozenset[str] = frozenset({"exchanges", "pairs", "rounding"})
+    routes: frozenset[str] = frozenset({"pairs"})
 
 
 GROUP_LIMITS = GroupLimits()
@@ -128,7 +121,6 @@ def optimal(
     search = Search(instance, columns, begin, clock, limits)
     with search.keeping_best():
         search.relax()
-        search.round()
         search.close()
     prices = prices_told(instance, search.price, search.priced)
     return search.finish({**prices, "groups_listed": len(columns)})
@@ -157,24 +149,8 @@ class Search(TotalLoss):
         self.priced = price_bound(instance, columns, self.price)
         super().__init__(instance, begin, clock, self.priced)
         self.rest = self._rest(self.price)
-        self.fraction: tuple[Integers, np.ndarray] | None = None
         self.certificate["proof"] = "prices of jobs"
         self.report("start")
-
-    def offer(self, answer: Grouping | None, text: str = "") -> bool:
-        """Keep a grouping if it is feasible and better, after exchanges that make it better
-        still.
-        """
-        if answer is None or not feasible(self.instance, answer):
-            return False
-        return total_units(self.instance, answer) < self.value and super().offer(
-            self._exchanged(answer), text
-        )
-
-    def _exchanged(self, grouping: Grouping) -> Grouping:
-        if "exchanges" not in self.limits.routes:
-            return grouping
-        return exchanged(self.instance, grouping, self.clock)
 
     def relax(self) -> None:
         """The linear program by pricing columns in."""
@@ -200,7 +176,6 @@ class Search(TotalLoss):
                 or answer.status is not Status.OPTIMAL
             ):  # fmt: skip
                 break
-            self.fraction = chosen, answer.point[types:]
             price = np.rint(answer.row_dual[:types] * UNIT).astype(np.int64)
             rent = np.rint(answer.row_dual[types:] * UNIT).astype(np.int64)
             priced = price_bound(instance, columns, price)
@@ -214,41 +189,6 @@ class Search(TotalLoss):
                 new = new[np.argpartition(rest[new], self.limits.entering)[: self.limits.entering]]
             if not len(new):
                 break
-
-    def round(self) -> None:
-        """The relaxation rounded down, one machine less of each group, and the jobs that are left
-        by a small integer program; else exchanges.
-        """
-        if self.closed:
-            return
-        if self.fraction is not None and "rounding" in self.limits.routes:
-            columns, number = self.columns, np.zeros(len(self.columns), dtype=np.int64)
-            chosen, share = self.fraction
-            used = share > NOISE
-            number[chosen] = np.maximum(np.floor(share + NOISE) - used, 0).astype(np.int64)
-            every = np.arange(len(columns))
-            some = np.union1d(
-                self.nearest(every, self.limits.tail * self.instance.types), chosen[used]
-            )
-            left, limits = self._left(number)
-            if (left >= 0).all() and (limits >= 0).all():
-                program = columns.some(some).program(self.instance, left, limits)
-                seconds = self.clock.time_slice(4, self.limits.tail_seconds)
-                answer = solve_program(program, time_limit=seconds)
-                raise_if_interrupted(answer.stop)
-                if answer.point is not None:
-                    number[some] += np.rint(answer.point).astype(np.int64)
-                    self.offer(columns.grouping(self.instance, number), "the relaxation, rounded")
-                    return
-        self.offer(self._exchanged(self.best), "exchanges")
-
-    def _left(self, number: Integers) -> tuple[Integers, Integers]:
-        """Jobs of each type, and machines of each class, that such numbers of machines leave."""
-        columns = self.columns
-        row, column = columns.incidence()
-        jobs = np.bincount(row, weights=number[column], minlength=self.instance.types)
-        used = np.bincount(columns.where, weights=number, minlength=len(columns.limits))
-        return self.instance.count - jobs.astype(np.int64), columns.limits - used.astype(np.int64)
 
     def close(self) -> None:
         """Integer programs over the groups of least reduced cost, more and more, up to all that a

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -177,15 +176,6 @@ def least_disutility(
     # forwards along the moves chosen
     result = followed(space, levels, chosen)
     return _disutility(game, _by_class(game, result)), result
-
-
-def least_total(game: Game, options: Mapping[str, Any], most_states: int) -> float:
-    """The least disutility of the game that `joint_optimum` has these options for, by counts."""
-    return least_disutility(
-        _unrestricted(game, options["overload"]) if options["over"] == "all" else game,
-        None,
-        most_states,
-    )[0]
 
 
 def _first_least(

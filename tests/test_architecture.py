@@ -526,7 +526,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_129, 28_130),
+    "solvers": (42_058, 28_075),
     "analysis": (22_036, 15_209),
     "instances": (21_694, 14_577),
     "models": (5_366, 3_457),
@@ -535,8 +535,8 @@ BUDGET = {
     "cluster": (17_359, 12_342),
     "papers": (6_691, 4_930),
     "cli": (4_076, 3_112),
-    "tests": (62_547, 49_931),
-    "benchmarks": (10_343, 8_107),
+    "tests": (62_546, 49_931),
+    "benchmarks": (10_353, 8_114),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

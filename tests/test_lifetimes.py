@@ -156,6 +156,20 @@ def test_lives_worth_more_than_their_time_prove_nothing() -> None:
             judged(*prices)
 
 
+def test_prices_of_one_interval_say_nothing_of_another() -> None:
+    """Of 7 and 5 with room 10 each needs a server of its own; two of 5 would fit together."""
+    instance = Lifetimes([[7], [5]], [10], [0, 1, 1, 1], [0, 0, 1, 1], [1, 2, 2, 2])
+    step = {"kind": "prices", "prices": [1, 1], "scale": 1, "rents": [0], "weights": [[1]]}
+
+    def judged(**more: int) -> Any:
+        return least_time(case_of(instance, None, {}, [{**step, **more}]))[0].bound
+
+    assert judged(at=0) == 2
+    for more in ({}, {"at": 1}, {"at": 2}):
+        with pytest.raises(Refused):
+            judged(**more)
+
+
 def test_answers_and_instances_that_are_wrong_are_named() -> None:
     instance = cotenant.read("lifetimes/tiny", Lifetimes)
     for host in ([0] * 7, [0] * 8, [-1] + [0] * 7):

@@ -5,7 +5,8 @@ interval t (between two instants at which some VM comes or goes), of length l(t)
 Static bound. Let prices q of types be 0 or more and no filling of a server be worth more than Q.
       In interval t the servers that are on hold VMs worth q.n(t), so they are at least
       b(t) := q.n(t) / Q rounded up, by the best of several (q, Q). So no answer has a peak below
-      max b(t) or server-time below sum l(t) b(t).
+      max b(t) or server-time below sum l(t) b(t). With "at" a step is about one interval, where no
+      filling has more VMs of a type than run then.
 Lives. Let prices p of VMs be 0 or more and let no life be worth more than s times its server-time:
       a life is a set of VMs that one server can run. Every VM is in one, so the server-time of an
       answer is at least sum p / s, rounded up as times are integers.
@@ -90,14 +91,19 @@ class Trace:
     def priced(self, step: Step, most: list[int]) -> list[int]:
         """Servers that are needed in each interval, by the prices of a step."""
         refuse_if("sums" in step, "no tree is about all instants")
+        at = whole(step.get("at", -1), "at", -1, len(self.length) - 1)
+        charge(5 * (len(self.kind) + len(self.length)))
+        if at >= 0:
+            most = [0] * len(most)
+            for kind, first, last in zip(self.kind, self.first, self.last, strict=True):
+                most[kind] += first <= at < last
         priced = Priced(self.packing, most, [1], step)
         refuse_if(priced.scale < 1, "a server is worth nothing")
         prices, worth, needed = wholes(step["prices"], "prices"), 0, list[int]()
-        charge(5 * (len(self.kind) + len(self.length)))
         for comes, goes in zip(self.comes, self.goes, strict=True):
             worth += sum(prices[self.kind[i]] for i in comes)
             worth -= sum(prices[self.kind[i]] for i in goes)
-            needed.append(-(-worth // priced.scale))
+            needed.append(-(-worth // priced.scale) if at in (-1, len(needed)) else 0)
         return needed[:-1]
 
 
@@ -110,8 +116,8 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
 
     needed, most = [0] * len(trace.length), trace.most()
     level = CheckedLevel(None if case.witness is None else value(trace.in_use(case.witness)))
-    kinds = {"prices": Priced.kind, "search": ""} | ({} if peak else {"lives": "prices scale"})
-    for kind, step in case.each(0, **kinds):
+    kinds = {"prices": f"{Priced.kind} at", "search": ""}
+    for kind, step in case.each(0, **kinds | ({} if peak else {"lives": "prices scale"})):
         if kind == "prices":
             needed = list(map(max, needed, trace.priced(step, most)))
         elif kind == "search":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,9 @@ class StaticBound:
     def _add(self, step: dict[str, Any]) -> bool:
         """Keep the prices of a step where they prove more anywhere."""
         worth = self.instance.load(np.array(step["prices"], dtype=np.int64))
-        bound = np.maximum(self.bound, -(-worth // step["scale"]))
+        place = step.get("at", slice(None))
+        bound = self.bound.copy()
+        bound[place] = np.maximum(bound, -(-worth // step["scale"]))[place]
         if better := bool((bound > self.bound).any()):
             self.bound = bound
             self.steps.append(step)
@@ -69,8 +72,10 @@ class StaticBound:
         found = generate(here, self.pool, self.clock, **ends)  # type: ignore[arg-type]
         if found.bound <= before:
             return False
-        for scale in SCALES:  # the coarsest prices will do: the verifier is the sooner done
-            step = step_of(self.problem, coarser(self.problem, found.prices, scale))
+        # the coarsest prices will do: the verifier is the sooner done; of all VMs or of those here
+        for where, scale in product(({}, {"at": interval}), SCALES):
+            problem = here if where else self.problem
+            step = {**step_of(problem, coarser(problem, found.prices, scale)), **where}
             if -(-int(count @ np.array(step["prices"])) // step["scale"]) >= found.bound:
                 break
         return self._add(step)

@@ -72,6 +72,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "solve": solving.solve,
     "compare": comparing.compare,
     "report": reporting.report,
+    "merge": reporting.merge,
     "check": proofs.check,
     "matchings": matchings.matchings,
     "manipulate": manipulating.manipulate,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +38,7 @@ from .completion import instances
 from .completion import methods as method_names
 from .derived import options_of
 from .functions import given_function, given_method
-from .reporting import say_reused, say_written
+from .reporting import say_reused, say_what_is_compared, say_written
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,10 @@ class Runs:
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler."),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Run part I of N, into a file beside --out; or auto."),
     ] = None
     out: Annotated[
         Path | None,
@@ -140,8 +143,10 @@ def compare(
     from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
+    from ..analysis.run.dask_executor import DaskExecutor
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
+    from ..analysis.run.shards import Shard
     from ..instances.problem import InvalidOption, read_all
 
     if report is None and (summary_only or instances_shown is not None):
@@ -154,8 +159,15 @@ def compare(
     problems = [instance.problem for instance in given.instances]
     require_columns({*problems}, named, [each.partition(":")[2] for each in own["metric"]])
     frontier, seeds, out = runs.pop("frontier"), runs.pop("seeds"), runs["out"]
-    if runs["dask"] is None:  # in processes of their own: only those have a hard limit
-        runs["jobs"] = runs["jobs"] or 1
+    dask, shard = runs.pop("dask"), runs.pop("shard")
+    if dask is not None and runs["jobs"] is not None:
+        raise InvalidOption("--dask runs in the processes of its workers; leave out --jobs")
+    runs["jobs"] = runs["jobs"] or 1  # in processes of their own: only those have a hard limit
+    if shard is not None:
+        if out is None:
+            raise InvalidOption("--shard writes a file beside --out; add --out RUNS.jsonl")
+        part = Shard.parse(shard)
+        runs["shard"], out = (part.number, part.count), part.file(out)
     require_writable(out, *given.files)
     require_report(report, *given.files, *([] if out is None else [out]))
     shown = MOST_PICTURED if instances_shown is None else instances_shown
@@ -167,8 +179,10 @@ def compare(
     options = parse_comparison_options(
         given.instances, chosen, option or [], frontier=bool(frontier)
     )
-    _say_what_is_compared(given, chosen)
+    say_what_is_compared(given, chosen)
     with ExitStack() as whole:
+        if dask is not None:
+            runs["executor"] = whole.enter_context(DaskExecutor(dask))
         with counter("comparing") as step:
             result = run(
                 given.instances,
@@ -215,36 +229,6 @@ def compare(
             leave_interrupted(f"{kept}; the page is not written")
     if interrupted:
         leave_interrupted(kept)
-    if any(row.get("error") for row in result.rows) or not any(
-        row["metrics"] for row in result.rows
-    ):
+    answered = any(row["metrics"] for row in result.rows)
+    if any(row.get("error") for row in result.rows) or (result.rows and not answered):
         raise typer.Exit(NO_ANSWER)
-
-
-def _say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
-    """On stderr: what a folder held, how problems are grouped, and where no method works."""
-    from .. import catalog
-
-    if given.results:
-        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
-        say(f"left out: {given.results[0]}{more}: results, no instances")
-    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
-    if len(problems) > 1 or len(given.files) > 1:
-        say(f"comparing {given.count}")
-    if chosen is None:
-        lacking: dict[tuple[str, str], list[Any]] = {}
-        for instance in given.instances:
-            for needed, names in catalog.left_out(instance).items():
-                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
-        left = [
-            f"{them} on {each[0].name if len(each) == 1 else f'{len(each)} instances'} "
-            f"(expected {needed})" for (needed, them), each in lacking.items()
-        ]  # fmt: skip
-        if left:
-            say(f"left out: {'; '.join(left)}")
-    elif names := [name for name in chosen if isinstance(name, str)]:
-        known = [catalog.find_among(problems, name) for name in names]
-        none = len(names) == len(chosen)
-        idle = [each for each in problems if none and not any(each in some for some in known)]
-        for problem in idle:
-            say(f"left out: no method named works on {problem} instances")

@@ -1,13 +1,15 @@
-"""The command `report`: the page of runs that were compared."""
+"""The commands `report` and `merge`: what is made of the runs of comparisons."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import require_folder, say, waiting
+from ..analysis.report.console import require_folder, require_writable, say, waiting
 from .arguments import Columns, InstancesShown, SummaryOnly, listed
 
 
@@ -69,6 +71,30 @@ def report(
         )
 
 
+def merge(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SHARDS.jsonl", help="Files that `cotenant compare --shard` wrote, all of one."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="RUNS.jsonl", help="Write the rows here.")],
+) -> None:
+    """Make one file of the shards of a comparison, each run once.
+
+    What is missing, of other versions or of another comparison is refused.
+    """
+    from ..analysis.run.lock import locked
+    from ..analysis.run.shards import merge
+    from ..instances.problem.files import write_text
+
+    require_writable(out, *files)
+    with locked(out):
+        rows = merge(files)
+        write_text(out, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
+    say(f"{out}: {len(rows)} runs of {len(files)} files")
+
+
 def say_written(paths: list[Path]) -> None:
     """Say which page was written, how large it is, and what stands beside it."""
     others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
@@ -80,3 +106,32 @@ def say_reused(number: int, what: str, out: Path | None) -> None:
     """On stderr: how many rows were not made anew."""
     if number:
         say(f"{number} {what}{'s' * (number > 1)} taken from {out}")
+
+
+def say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
+    """On stderr: what a folder held, how problems are grouped, and where no method works."""
+    from .. import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        say(f"left out: {given.results[0]}{more}: results, no instances")
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        say(f"comparing {given.count}")
+    if chosen is None:
+        lacking: dict[tuple[str, str], list[Any]] = {}
+        for instance in given.instances:
+            for needed, names in catalog.left_out(instance).items():
+                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
+        left = [
+            f"{them} on {each[0].name if len(each) == 1 else f'{len(each)} instances'} "
+            f"(expected {needed})" for (needed, them), each in lacking.items()
+        ]  # fmt: skip
+        if left:
+            say(f"left out: {'; '.join(left)}")
+    elif names := [name for name in chosen if isinstance(name, str)]:
+        known = [catalog.find_among(problems, name) for name in names]
+        none = len(names) == len(chosen)
+        idle = [each for each in problems if none and not any(each in some for some in known)]
+        for problem in idle:
+            say(f"left out: no method named works on {problem} instances")

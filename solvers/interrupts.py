@@ -66,7 +66,7 @@ class Interrupts:
     Outside the main thread, or where a signal is ignored (as under nohup), it changes nothing.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], object]) -> None:
         self.received = False
         self._wake = wake
         self._before: dict[int, Handler] = {}

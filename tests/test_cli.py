@@ -177,6 +177,7 @@ BAD = {
     "an option nobody takes": "compare colocation/tiny -m GR -o engine=highs",
     "an option nobody has": "compare colocation/tiny -m GR -o nonsense=1",
     "processes and a cluster": "compare colocation/tiny -m GR --jobs 2 --dask tcp://127.0.0.1:1",
+    "a shard without a file": "compare colocation/tiny -m GR --shard 1/2",
     "a hard limit of zero": "compare colocation/tiny -m GR --hard-limit 0",
 }
 """What is wrong -> the command; what it says is approved."""

@@ -22,7 +22,8 @@ from support import sweep_methods as bad
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.run import cluster
+from cotenant.analysis.run import dask_executor
+from cotenant.analysis.run.dask_executor import DaskExecutor, DaskLimits
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import EngineError, InvalidOption
 
@@ -37,7 +38,7 @@ QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false"}
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever does not answer is given up soon."""
-    monkeypatch.setattr(cluster, "LIMITS", cluster.ClusterLimits(2.0, 1.0, 0.3))
+    monkeypatch.setattr(dask_executor, "LIMITS", DaskLimits(2.0, 1.0, 0.3))
 
 
 class Started:
@@ -119,10 +120,11 @@ def test_two_workers_give_the_same_rows_as_this_process(
     other = TINY.replace(penalty=TINY.penalty / 2)
     seen: list[tuple[int, int]] = []
     out = tmp_path / "rows.jsonl"
-    there = cotenant.compare(
-        [TINY, other], methods, dask=two_workers.address, out=out,
-        progress=lambda *now: seen.append(now[:2]), **settings
-    )  # fmt: skip
+    with DaskExecutor(two_workers.address) as executor:
+        there = cotenant.compare(
+            [TINY, other], methods, executor=executor, out=out,
+            progress=lambda *now: seen.append(now[:2]), **settings
+        )  # fmt: skip
     here = cotenant.compare(
         [TINY, other], [name for name in methods if name is not bad.leaves], **settings
     )
@@ -140,10 +142,11 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
     two_workers: Started, tmp_path: Path
 ) -> None:
     note = tmp_path / "note"
-    found = cotenant.compare(
-        [TINY], [bad.sleeps], time_limit=1.0, hard_limit=6.0, options={"note": str(note)},
-        dask=two_workers.address
-    )  # fmt: skip
+    with DaskExecutor(two_workers.address) as executor:
+        found = cotenant.compare(
+            [TINY], [bad.sleeps], time_limit=1.0, hard_limit=6.0, options={"note": str(note)},
+            executor=executor
+        )  # fmt: skip
     approved(found.rows[0]["error"])
     assert all(map(bad.gone, map(int, note.read_text().split())))
 
@@ -151,8 +154,8 @@ def test_a_run_that_passes_its_hard_limit_is_stopped_on_the_worker_too(
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
-    address = f"dask={two_workers.address!r}"
-    sweep = bad.started('[bad.keeps_best, "GR", "SMP"]', note, out, address)
+    executor = f"executor=DaskExecutor({two_workers.address!r})"
+    sweep = bad.started('[bad.keeps_best, "GR", "SMP"]', note, out, executor)
     bad.waited_for(note)
     while (
         not out.exists() or len(out.read_bytes().splitlines()) < 2
@@ -172,29 +175,23 @@ def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: P
 
 @pytest.mark.parametrize(
     "address",
-    ["", "nowhere", "127.0.0.1", "http://127.0.0.1:80", "tcp://127.0.0.1:99999", "tcp://:8786"],
-)
-def test_what_is_no_address_is_refused_with_the_form_of_one(address: str, tmp_path: Path) -> None:
-    with refused(InvalidOption):
-        cotenant.compare([TINY], ["GR"], dask=address, out=tmp_path / "rows.jsonl")
-    assert not (tmp_path / "rows.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    "address",
     [
-        "tcp://127.0.0.1:1",
+        *("", "127.0.0.1", "http://127.0.0.1:80", "tcp://127.0.0.1:1"),
         *(
             pytest.param(other, marks=pytest.mark.slow)
-            for other in ("127.0.0.1:1", "tls://localhost:1")
+            for other in (
+                "127.0.0.1:1",
+                "tls://localhost:1",
+                "tcp://127.0.0.1:99999",
+                "tcp://:8786",
+            )
         ),
     ],
 )
 @pytest.mark.usefixtures("impatient")
-def test_an_address_where_no_scheduler_answers_is_told(address: str, tmp_path: Path) -> None:
+def test_dask_address_without_scheduler_is_refused(address: str) -> None:
     with refused(InvalidOption):
-        cotenant.compare([TINY], ["GR"], dask=address, out=tmp_path / "rows.jsonl")
-    assert not (tmp_path / "rows.jsonl").exists()
+        DaskExecutor(address)
 
 
 @pytest.mark.slow
@@ -203,20 +200,20 @@ def test_a_server_that_says_nothing_and_a_worker_are_no_schedulers(two_workers: 
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         with refused(InvalidOption):
-            cotenant.compare([TINY], ["GR"], dask=f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+            DaskExecutor(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
     from distributed import Client
 
     with Client(two_workers.address, set_as_default=False) as client:
         worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
     with refused(InvalidOption):
-        cotenant.compare([TINY], ["GR"], dask=worker)
+        DaskExecutor(worker)
 
 
 @pytest.mark.slow
 def test_a_cluster_that_cannot_run_the_cells_is_refused_before_any_work(tmp_path: Path) -> None:
     with started(tmp_path, 0) as found:
         with refused(InvalidOption):
-            cotenant.compare([TINY], ["GR"], dask=found.address)
+            DaskExecutor(found.address)
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         (elsewhere / "cotenant.py").write_text("")  # hides the package from this worker
@@ -225,12 +222,7 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_before_any_work(tmp_path
         while "Registered to" not in (tmp_path / "stranger.log").read_text():
             time.sleep(0.05)
         with refused(InvalidOption):
-            cotenant.compare([TINY], ["GR"], dask=found.address)
-
-
-def test_a_worker_with_another_version_is_refused() -> None:
-    with refused(InvalidOption):
-        cluster._require_fit({"tcp://a:1": ("0.0.1", [])}, {})
+            DaskExecutor(found.address)
 
 
 def test_a_function_that_the_workers_cannot_import_is_refused(
@@ -239,8 +231,8 @@ def test_a_function_that_the_workers_cannot_import_is_refused(
     (tmp_path / "only_here.py").write_text("def policy(instance):\n    return None\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     policy = import_module("only_here").policy
-    with refused(InvalidOption):
-        cotenant.compare([TINY], [policy], dask=two_workers.address)
+    with DaskExecutor(two_workers.address) as executor, refused(InvalidOption):
+        cotenant.compare([TINY], [policy], executor=executor)
 
 
 def loses(folder: Path, process: str, words: str) -> None:
@@ -257,9 +249,9 @@ def loses(folder: Path, process: str, words: str) -> None:
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
-        with refused(EngineError):
+        with DaskExecutor(found.address) as executor, refused(EngineError):
             cotenant.compare(
-                [TINY], ["GR", bad.sleeps], dask=found.address, out=out, options={"note": str(note)}
+                [TINY], ["GR", bad.sleeps], executor=executor, out=out, options={"note": str(note)}
             )
         killer.join()
     assert [row["method"] for row in read_rows(out)] == ["GR"]
@@ -271,7 +263,7 @@ def test_what_the_library_logs_of_broken_connections_is_not_printed_before_our_s
     """Its client has a level of its own, and told of a scheduler that died in forty lines."""
     log = logging.getLogger("distributed.client")
     assert log.isEnabledFor(logging.ERROR)
-    with cluster.Cluster(two_workers.address):
+    with DaskExecutor(two_workers.address):
         assert not log.isEnabledFor(logging.CRITICAL)
     assert log.isEnabledFor(logging.ERROR)
 
@@ -291,29 +283,10 @@ def test_a_cluster_that_stays_without_workers_is_an_error_and_the_rows_so_far_ar
     loses(tmp_path, "worker-0", "without workers for 1 s")
 
 
-def test_a_cell_that_no_worker_survives_is_a_failed_row_and_lost_results_are_an_error() -> None:
-    from distributed import KilledWorker
-
-    class Future:
-        status = "error"
-
-        def result(self, timeout: float) -> Any:
-            raise KilledWorker("cotenant-1", None, 3)
-
-    there = cluster.Cluster("tcp://127.0.0.1:1")
-    assert there._outcome(Future()) == (
-        "failed",
-        "every Dask worker that ran it died; see the workers' logs (out of memory?)",
-    )
-    Future.status = "cancelled"
-    with refused(EngineError):
-        there._outcome(Future())
-
-
 def test_without_dask_the_error_names_what_to_install(not_installed: Any) -> None:
     not_installed("distributed")
     with refused(InvalidOption):
-        cotenant.compare([TINY], ["GR"], dask="tcp://127.0.0.1:8786")
+        DaskExecutor("tcp://127.0.0.1:8786")
 
 
 @pytest.mark.slow
@@ -334,7 +307,8 @@ def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_p
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     settings: dict[str, Any] = {"seeds": range(4), "options": {"note": str(note)}}
-    there = cotenant.compare([TINY], [bad.waits_for_a_loss], dask=two_workers.address, **settings)
+    with DaskExecutor(two_workers.address) as executor:
+        there = cotenant.compare([TINY], [bad.waits_for_a_loss], executor=executor, **settings)
     killer.join(timeout=600)
     assert (tmp_path / "note.killed").exists()
     assert not there.interrupted

@@ -51,7 +51,7 @@ except ImportError:
     print(["feasible"])
 else:
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        print([row["status"] for row in cotenant.compare([tiny], ["SMR"], dask=cluster.scheduler_address).rows])
+        print([row["status"] for row in cotenant.compare([tiny], ["SMR"], executor=cluster.get_client().get_executor()).rows])
 """
 
 

@@ -19,7 +19,7 @@ from cotenant.catalog import methods
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, Solution
 from cotenant.instances.problem.option_types import OptionType, option_types_of
 
-_STARTS_PROCESSES = {"jobs", "dask", "workers", "hard_limit"}
+_STARTS_PROCESSES = {"jobs", "executor", "workers", "hard_limit"}
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from .progress import watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, RunSettings, runner_of
+from .shards import Shard
 from .time_estimate import outlook
 
 TIME_LIMIT = 5.0
@@ -46,7 +48,7 @@ def compare(
     prove: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     jobs: int | None = None,
-    dask: str | None = None,
+    executor: Executor | None = None,
     out: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Comparison:
@@ -70,14 +72,20 @@ def compare(
         prints.
     jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run
         in a process of its own has a hard limit, and may die without taking the comparison with it.
-    dask : address of a Dask scheduler, whose workers run the cells instead; see
-        `analysis.run.cluster`.
+        With `executor`, how many of its runs share the cores of a machine (1 when not given; Dask's
+        workers know it).
+    executor : runs the cells instead; any `concurrent.futures.Executor`, such as Dask's
+        `client.get_executor()`. Whatever process it has take a cell, a child of that runs it. It is
+        not shut down.
+    shard : (number, count): run one of so many parts only, numbered from 1, and write it to a file
+        of its own beside `out`, see `shards.Shard.file` and `shards.merge`.
     out : JSONL file to append rows to; rows of cells that it holds already are taken from it, and
         `Comparison.reused` counts them. A function of the user's own is also known by the files of
         its module and of what that imports, so that an edited one is run again; one that no file
         shows (a lambda, a function of a notebook) always is. One process at a time adds to a file.
     hard_limit : seconds after which a run is stopped from outside and becomes a failed row; 2 x
-        `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or `dask`.
+        `time_limit` + 20 s when not given, and none without a time limit. Needs `jobs` or
+        `executor`.
     progress : called with (done, total, row). True shows a line in a terminal or a notebook once
         two seconds have passed, False none.
     running : called with what runs now and how long the rest may take, before the first run and
@@ -88,7 +96,7 @@ def compare(
         is better.
     rules : of your own, each f(instance, answer) -> None, or a text of what the answer breaks; an
         answer that breaks one is marked and counts as none.
-    stopping : called when processes or a cluster were asked to stop, before the rows that they
+    stopping : called when processes or an executor were asked to stop, before the rows that they
         still hand in.
 
     A method that fails becomes a row with `error`. Ctrl-C keeps what is done: methods that keep
@@ -98,20 +106,21 @@ def compare(
     Raises
     ------
     InvalidOption, UnknownName
-        Before any work. With `jobs` or `dask` also for a function that another process cannot
-        import, such as a lambda or a function of the script that is running.
+        Before any work. With `jobs` or `executor` also for a function that another process cannot
+        import, such as a lambda or a function of the script that is running; and when a worker of
+        the executor has another version of this package, or cannot import the function.
     InvalidFile
         `out` cannot be written, or another process is adding rows to it; the rows it holds are
         whole.
     EngineError
-        The cluster, or the machine's last process, went away in the middle; the rows so far are in
+        The executor broke, or the machine starts no process; the rows so far are in
         `out`.
     """
     require_settings(compare, RunSettings, settings)
     instances, seeds = list(instances), list(seeds)
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
-    how = RunSettings(jobs, dask, **settings)
+    how = RunSettings(jobs, executor, **settings)
     validate_predict(predict, instances)
     measures = Measures(tuple(how.metrics), tuple(how.rules))
     measures.require_good([instance.problem for instance in instances])
@@ -129,6 +138,13 @@ def compare(
         code = codes.get(own, "")
         searched = how.manipulation and cell.kind == "run" and predict is None
         cells[number] = replace(cell, file=source, prove=folder, code=code, manipulation=searched)
+    place = {cell.key: index for index, cell in enumerate(cells)}
+    part: dict[str, Any] | None = None
+    if how.shard is not None:
+        one = Shard(*how.shard)
+        part = one.document(cells)
+        cells = [cells[index] for index in one.indices(len(cells))]
+        out = None if out is None else one.file(out)
     rows: list[Row] = []
     interrupted, reused = False, 0
     shown = watched() if how.progress is True else how.progress or None
@@ -142,11 +158,13 @@ def compare(
             with runner_of(how) if todo else InProcess() as runner:
                 runner.prepare(todo)
                 file = None if out is None else RowFile(out)
-                processes = (jobs or 1) if dask is None else None
+                processes = (jobs or 1) if executor is None else None
                 if how.running is not None:
                     how.running(outlook(cells, rows, processes))
                 with closing(runner.rows()) as coming:
                     for row in coming:
+                        if part is not None:
+                            row["shard"] = {**part, "cell": place[row["key"]]}
                         if file is not None:
                             file.add(row)
                         rows.append(row)
@@ -156,5 +174,4 @@ def compare(
                             how.running(outlook(cells, rows, processes))
     except KeyboardInterrupt:
         interrupted = True
-    place = {cell.key: index for index, cell in enumerate(cells)}
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted, reused)

@@ -86,6 +86,18 @@ class AnswerDocument(BaseModel):
     total: Annotated[int, Field(ge=0)]
 
 
+class ShardDocument(BaseModel):
+    """Which part of a comparison a row is of, see `shards.Shard`."""
+
+    model_config = KEPT
+
+    number: Annotated[int, Field(ge=1)]
+    count: Annotated[int, Field(ge=1, le=1_000_000)]
+    cells: Annotated[int, Field(ge=1, le=10_000_000)]
+    cell: Annotated[int, Field(ge=0)]
+    of: str
+
+
 class RowDocument(BaseModel):
     """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
 
@@ -119,6 +131,7 @@ class RowDocument(BaseModel):
     measures: list[str] = []
     own_metrics: dict[str, Literal["min", "max"]] = {}
     broken: dict[str, str] = {}
+    shard: ShardDocument | None = None
     source: str | None = None
     error: str | None = None
     answer: str | None = None

@@ -28,6 +28,7 @@ class Row(TypedDict, total=False):
     code : the files that a function of the user's own is made of, `own_functions.code_of`.
     measures, own_metrics, broken : the user's own metrics and rules, which way is better in the
         metrics, and what the answer breaks of the rules, by their names; see `measures.Measures`.
+    shard : which part of a comparison wrote it, see `shards.Shard.document`; absent otherwise.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     answer : the decision in a sentence, see `instances.problem.answer_table`.
     answer_table : the answer with names: `columns`, the first `rows`, and how many there are in
@@ -58,6 +59,7 @@ class Row(TypedDict, total=False):
     measures: list[str]
     own_metrics: dict[str, Literal["min", "max"]]
     broken: dict[str, str]
+    shard: dict[str, Any]
     source: str | None
     status: str
     stop: str

@@ -1,8 +1,9 @@
-"""Where the cells of a comparison run: in this process, in others, or on a cluster."""
+"""Where the cells of a comparison run: in this process, in others, or on an executor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, Self
 
@@ -13,11 +14,11 @@ from .cell import Cell, run_cell
 from .progress import Progress
 from .rows import Row
 from .time_estimate import Outlook
-from .workers import Processes
+from .workers import OnExecutor
 
 
 class Runner(Protocol):
-    """Where cells run: here, in processes, or on a cluster; entered, prepared once, left."""
+    """Where cells run: here, in processes, or on an executor; entered, prepared once, left."""
 
     def __enter__(self) -> Self: ...
 
@@ -69,10 +70,11 @@ class RunSettings:
     """
 
     jobs: Annotated[int, AtLeast(1, "a number of processes")] | None = None
-    dask: str | None = None
+    executor: Executor | None = None
     hard_limit: Annotated[float, Above(0, "seconds", cure="none is 2 x time_limit + 20")] | None = (
         None
     )
+    shard: tuple[int, int] | None = None
     progress: Progress | bool = True
     running: Callable[[Outlook], None] | None = None
     stopping: Callable[[], None] | None = None
@@ -81,23 +83,15 @@ class RunSettings:
     rules: Sequence[Callable[..., Any]] = ()
 
     def __post_init__(self) -> None:
-        if self.jobs is not None and self.dask is not None:
+        if self.hard_limit is not None and self.jobs is None and self.executor is None:
             raise InvalidOption(
-                "jobs and dask are both given; a cluster runs in the processes of its workers; "
-                "leave out jobs"
-            )
-        if self.hard_limit is not None and self.jobs is None and self.dask is None:
-            raise InvalidOption(
-                "hard_limit needs processes that can be stopped; give jobs (1 or more) or dask"
+                "hard_limit needs processes that can be stopped; give jobs (1 or more) or executor"
             )
 
 
 def runner_of(settings: RunSettings) -> Runner:
     """What runs the cells where the settings say."""
-    if settings.dask is not None:
-        from .cluster import Cluster
-
-        return Cluster(settings.dask, settings.hard_limit, settings.stopping)
-    if settings.jobs is None:
+    if settings.jobs is None and settings.executor is None:
         return InProcess()
-    return Processes(settings.jobs, settings.hard_limit, settings.stopping)
+    jobs = settings.jobs or 1
+    return OnExecutor(settings.executor, jobs, settings.hard_limit, settings.stopping)

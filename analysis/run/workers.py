@@ -1,22 +1,33 @@
-"""Runs in processes of their own: a hard limit around each, a death takes its cell only."""
+"""The cells of a comparison on an executor: whichever process takes one has a child run it, under a
+hard limit, and the death of that child is a failed row.
+
+Everything that an executor is given is bytes, of which the process that takes a cell reads only the
+version of this package; its child opens the rest.
+"""
 
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
-from collections import deque
+import time
+import uuid
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
 
-from ...instances.problem.errors import EngineError, InvalidOption
-from ...solvers.engines import START_LIMIT, Child
+from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
+from ...solvers.engines import START_LIMIT, Child, call_in_subprocess
 from ...solvers.engines.answer import start_thread
+from ...solvers.engines.child import Reply
 from ...solvers.interrupts import Interrupts
 from .cell import Cell, failed_row, run_cell
 from .own_functions import why_other_code
+from .result import fingerprint, versions
 from .rows import Row
 
 HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
@@ -25,11 +36,14 @@ HARD_FACTOR, HARD_EXTRA = 2.0, 20.0
 INTERRUPT_GRACE = 10.0
 """Seconds that the runs going on have after Ctrl-C to hand in the best they have."""
 
+_HAND_IN = 5.0  # seconds more in which an executor brings what they handed in
 _POLL = 0.2
+RESUME = "with --out the rows so far are kept; to go on from there, give the same command again"
 
-What = Literal["row", "failed", "interrupted"]
-CellOutcome = tuple[What, Any]
-"""What came of a cell: its row, or why it failed, or that Ctrl-C ended it with nothing to keep."""
+CellOutcome = tuple[Literal["row", "failed", "interrupted", "refused", "unopened"], Any]
+"""What came of a cell: its row, or why it failed, or that Ctrl-C ended it with nothing to keep, or
+why this worker runs none, or cannot open this one.
+"""
 
 
 def hard_limit(time_limit: float | None) -> float | None:
@@ -72,7 +86,7 @@ def pickled_cell(cell: Cell) -> bytes:
 
 
 def why_unpicklable(frame: bytes) -> str:
-    """Why the process that is to run a pickled cell cannot open it; "" when it can."""
+    """Why this process cannot open a pickled cell; "" when it can."""
     try:
         pickle.loads(frame)
     except Exception as error:
@@ -80,70 +94,121 @@ def why_unpicklable(frame: bytes) -> str:
     return ""
 
 
-def user_functions(cells: Sequence[Cell]) -> dict[bytes, Cell]:
-    """One pickled cell for each function of the user's: other processes may lack it."""
-    own = {cell.name: cell for cell in cells if not isinstance(cell.method, str)}
-    return {pickled_cell(cell): cell for cell in own.values()}
-
-
-def refuse_unpicklable(found: dict[bytes, Cell], opened: Callable[[bytes], str]) -> None:
-    """Raise InvalidOption for the first that `opened` gives a reason against."""
-    for frame, cell in found.items():
-        if why := opened(frame):
-            raise _unsendable(cell, why)
-
-
 def _unsendable(cell: Cell, why: str) -> InvalidOption:
     return InvalidOption(
         f"method {cell.name!r} or its options cannot be used in another process ({why}); put the "
-        "function into a module that can be imported there, or leave out jobs and dask"
+        "function into a module that can be imported there, or leave out jobs and executor"
     )
 
 
-def run_pickled_cell(frame: bytes, instance: bytes) -> Row:
-    """Run a pickled cell; what the child calls."""
+# 1. What runs where an executor has a cell run.
+
+
+def run_there(call: bytes, instance: bytes, processes: int = 1) -> CellOutcome:
+    """Run a cell in a child of this process; what executors call.
+
+    Parameters
+    ----------
+    call : the pickled version of this package, token of the comparison, pickled cell, hard limit
+        and time limit.
+    instance : pickled.
+    processes : how many cells run on this machine at the same time, and share its cores.
+    """
+    version, token, frame, limit, time_limit = pickle.loads(call)
+    here = versions().get("cotenant")
+    if version != here:
+        return "refused", (
+            f"a worker of the executor has cotenant {here}, and this is {version}; install "
+            f"{version} there and start it again"
+        )
+    # In the main thread, as in the processes of a pool, Ctrl-C at a terminal is received here too;
+    # its handler may find this thread with the lock that interrupting takes.
+    interrupt = partial(interrupt_runs, token)
+    with Interrupts(lambda: start_thread(interrupt, "cotenant-interrupting")):
+        return _children(token).run(frame, instance, limit, time_limit, _threads() or processes)
+
+
+def _threads() -> int | None:
+    """How many cells the Dask worker that this is runs at a time; None of what is none."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    with suppress(ValueError):
+        return int(get_worker().state.nthreads)
+    return None
+
+
+def run_pickled_cell(frame: bytes, instance: bytes) -> Row | str:
+    """Run a pickled cell; returns why it cannot be opened, when it cannot. What the child calls."""
+    if why := why_unpicklable(frame):
+        return why
     cell = Cell(instance=pickle.loads(instance), **pickle.loads(frame))
     if why := why_other_code(cell.own, cell.code):
         return failed_row(cell, EngineError(f"{cell.name} was not run: {why}"))
     return run_cell(cell)
 
 
-class Worker:
-    """Runs cells one at a time in a child, which is started when it is needed and replaced when it
-    had to be ended.
+def interrupt_runs(token: str) -> None:
+    """Ask the runs of a comparison in this process for the best they have; no other is begun."""
+    _children(token).interrupt()
 
-    Parameters
-    ----------
-    processes : how many such children share this machine's cores.
-    """
 
-    def __init__(self, processes: int = 1) -> None:
-        self._processes = processes
-        self._child: Child | None = None
+def end_runs(token: str) -> None:
+    """End the children of a comparison in this process, whatever they do; no other is begun."""
+    _children(token).end()
+
+
+_CHILDREN: dict[str, Children] = {}
+
+
+def _children(token: str) -> Children:
+    return _CHILDREN.setdefault(token, Children())
+
+
+class Children:
+    """The children that run one comparison's cells in this process, as many as run at a time."""
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stopped = False
-        self._worked = False
+        self._busy: list[Child] = []
+        self._idle: list[Child] = []
+        self._stopped = self._worked = False
 
     def run(
-        self, frame: bytes, instance: bytes, limit: float | None, time_limit: float | None
+        self,
+        frame: bytes,
+        instance: bytes,
+        limit: float | None,
+        time_limit: float | None,
+        processes: int,
     ) -> CellOutcome:
         """Run a pickled cell; its end, or EngineError when no process can be started."""
+        # The call is made while the lock is held: an interrupt comes before it, or reaches it.
         with self._lock:
             if self._stopped:
                 return "interrupted", None
-            child = self._ready_child()
+            child = self._ready_child(processes)
             child.ask(run_pickled_cell, frame, instance, limit=limit)
-        reply = child.answer(limit)
-        self._worked |= child.started
+            self._busy.append(child)
+        reply = Reply("died")
+        try:
+            reply = child.answer(limit)
+        finally:
+            self._worked |= child.started
+            end = child.end() if reply.kind in ("died", "overran") else ""
+            with self._lock:
+                self._busy.remove(child)
+                if child.fresh:
+                    self._idle.append(child)
         if reply.kind == "done":
-            return "row", reply.value
+            return ("unopened" if isinstance(reply.value, str) else "row"), reply.value
         if reply.kind == "raised":
             return "failed", reply.value
-        if reply.kind == "interrupted" and not self._stopped:
-            return "failed", "was interrupted"
-        end = child.end() if reply.kind in ("died", "overran") else ""
         if self._stopped:
             return "interrupted", None
+        if reply.kind == "interrupted":
+            return "failed", "was interrupted"
         if not child.started:
             how = f"is not ready after {START_LIMIT:g} s" if reply.kind == "overran" else end
             if not self._worked:  # not this cell's fault
@@ -153,139 +218,165 @@ class Worker:
             return "failed", overran_text(limit, time_limit)
         return "failed", f"its process {end}"
 
-    def opened(self, frame: bytes) -> str:
-        """`why_unpicklable` in the child."""
-        child = self._ready_child()
-        child.ask(why_unpicklable, frame)
-        reply = child.answer()
-        return str(reply.value) if reply.kind == "done" else f"its process {child.end()}"
-
     def interrupt(self) -> None:
-        """Ask the run going on for the best it has; no other is begun. From any thread."""
+        """Ask the runs going on for the best they have; no other is begun. From any thread."""
         with self._lock:
             self._stopped = True
-            if self._child is not None:
-                self._child.interrupt(INTERRUPT_GRACE)
+            for child in self._busy:
+                child.interrupt(INTERRUPT_GRACE)
 
     def end(self) -> None:
-        """End the child, whatever it is doing."""
+        """End every child, whatever it is doing; no other is begun. From any thread."""
         with self._lock:
             self._stopped = True
-            if self._child is not None:
-                self._child.end()
+            ending, self._idle = [*self._busy, *self._idle], []
+        for thread in [start_thread(child.end, "cotenant-ending") for child in ending]:
+            thread.join()
 
-    def _ready_child(self) -> Child:
-        if self._child is not None and not self._child.fresh:
-            self._child.end()
-            self._child = None
-        if self._child is None:
-            try:
-                self._child = Child(leads=True, processes=self._processes)
-            except OSError as error:
-                raise EngineError(
-                    f"a process for the runs does not start: {error.strerror}"
-                ) from None
-        return self._child
+    def _ready_child(self, processes: int) -> Child:
+        while self._idle:
+            child = self._idle.pop()
+            if child.fresh:
+                return child
+            child.end()
+        try:
+            return Child(leads=True, processes=processes)
+        except OSError as error:
+            raise EngineError(f"a process for the runs does not start: {error.strerror}") from None
 
 
-class Processes:
-    """Runs cells in `jobs` processes on this machine.
+# 2. What has them run.
+
+
+class OnExecutor:
+    """Runs cells on an executor, or in processes of this machine.
 
     Parameters
     ----------
-    jobs : how many.
+    executor : see `compare`; None for a pool of `jobs` threads, each of which waits for a child.
+        One that has `everywhere(function, token)` is told by it what all of its processes are to
+        do after Ctrl-C; one that has `check()` is asked now and then whether it still runs cells,
+        and raises EngineError when it does not.
+    jobs : how many cells run on one machine at a time.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
     stopping : called when Ctrl-C is received, before the rows that are still handed in.
     """
 
     def __init__(
-        self, jobs: int, limit: float | None = None, stopping: Callable[[], None] | None = None
+        self,
+        executor: Executor | None,
+        jobs: int,
+        limit: float | None = None,
+        stopping: Callable[[], None] | None = None,
     ) -> None:
-        self._jobs, self._limit, self._stopping = jobs, limit, stopping
-        self._waiting: deque[tuple[Cell, bytes]] = deque()
-        self._workers: list[Worker] = []
-        self._threads: list[threading.Thread] = []
+        self._executor, self._jobs, self._limit = executor, jobs, limit
+        self._stopping = stopping
+        self._pool: ThreadPoolExecutor | None = None
+        self._token = uuid.uuid4().hex
+        self._going: dict[Future[CellOutcome], Cell] = {}
+        self._calls: list[tuple[Cell, bytes]] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *reason: object) -> None:
-        self._waiting.clear()
-        for worker in self._workers:
-            worker.end()
-        for thread in self._threads:
-            thread.join()
+        for future in list(self._going):
+            future.cancel()
+        self._everywhere(end_runs)
+        if self._pool is not None:
+            self._pool.shutdown()
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, what cannot be had in another process."""
-        self._waiting.extend((cell, pickled_cell(cell)) for cell in cells)
-        number = min(self._jobs, len(cells))
-        self._workers = [Worker(number) for _ in range(number)]
-        if found := user_functions(cells):
-            refuse_unpicklable(found, self._workers[0].opened)
+        self._jobs = min(self._jobs, len(cells))
+        self._calls = [(cell, pickled_cell(cell)) for cell in cells]
+        own = {cell.name: (cell, frame) for cell, frame in self._calls if callable(cell.method)}
+        for cell, frame in own.values():
+            if why := call_in_subprocess(why_unpicklable, frame):
+                raise _unsendable(cell, why)
 
     def rows(self) -> Generator[Row]:
         """The rows as they come; after Ctrl-C those of the grace, and then KeyboardInterrupt."""
-        outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None] = SimpleQueue()
-        going = len(self._workers)
-        with Interrupts(lambda: outcomes.put(None)) as interrupts:
-            for worker in self._workers:
-                self._threads.append(
-                    start_thread(partial(self._work, worker, outcomes), "cotenant-worker")
-                )
-            while going:
+        finished: SimpleQueue[Future[CellOutcome] | None] = SimpleQueue()
+        with Interrupts(lambda: finished.put(None)) as interrupts:
+            self._submit(finished)
+            ends = float("inf")
+            while self._going and time.monotonic() < ends:
                 try:
-                    entry = outcomes.get(timeout=_POLL)
+                    future = finished.get(timeout=_POLL)
                 # a signal that the system gave to another thread is received between two waits only
                 except Empty:
+                    self._check()
                     continue
-                if entry is None:
-                    self._interrupt()
-                elif isinstance(entry, _Done):
-                    going -= 1
-                elif isinstance(entry, BaseException):
-                    raise entry
-                elif (row := row_of(*entry)) is not None:
+                if future is None:
+                    if self._stopping is not None:
+                        self._stopping()
+                    ends = time.monotonic() + INTERRUPT_GRACE + _HAND_IN
+                    if not self._everywhere(interrupt_runs):
+                        for each in list(self._going):  # what runs goes on
+                            each.cancel()
+                elif (cell := self._going.pop(future, None)) is not None and (
+                    row := self._row(cell, future, stopped=interrupts.received)
+                ):
                     yield row
             if interrupts.received:
                 raise KeyboardInterrupt
 
-    def _interrupt(self) -> None:
-        if self._stopping is not None:
-            self._stopping()
-        self._waiting.clear()
-        for worker in self._workers:
-            worker.interrupt()
-
-    def _work(
-        self, worker: Worker, outcomes: SimpleQueue[tuple[Cell, CellOutcome] | BaseException | None]
-    ) -> None:
-        """One worker's thread: cells until there are none."""
+    def _submit(self, finished: SimpleQueue[Future[CellOutcome] | None]) -> None:
+        """Give every cell to the executor, in the order of the tables; `finished` gets futures."""
+        executor = self._executor
+        if executor is None:
+            executor = self._pool = ThreadPoolExecutor(self._jobs, "cotenant-run")
+        version, instances = versions().get("cotenant"), dict[str, bytes]()
         try:
-            while True:
-                try:
-                    cell, frame = self._waiting.popleft()
-                except IndexError:
-                    break
+            for cell, frame in self._calls:
+                mark = fingerprint(cell.instance) + cell.instance.name
+                if mark not in instances:
+                    instances[mark] = pickle.dumps(cell.instance)
                 limit = limit_of(cell, self._limit)
-                outcomes.put(
-                    (cell, worker.run(frame, pickle.dumps(cell.instance), limit, cell.time_limit))
-                )
-        except BaseException as error:
-            outcomes.put(error)
-        outcomes.put(_Done())
-        worker.end()  # here, so that many children leave at the same time
+                call = pickle.dumps((version, self._token, frame, limit, cell.time_limit))
+                future = executor.submit(run_there, call, instances[mark], self._jobs)
+                self._going[future] = cell
+                future.add_done_callback(finished.put)
+        except (RuntimeError, BrokenExecutor) as error:
+            raise EngineError(f"the executor takes no runs: {error}; {RESUME}") from None
 
-
-class _Done(Exception):
-    """A worker's thread has no more cells."""
-
-
-def row_of(cell: Cell, outcome: CellOutcome) -> Row | None:
-    """The row that what came of a cell makes; None when there is nothing to keep."""
-    what, value = outcome
-    if what == "row":
+    def _row(self, cell: Cell, future: Future[CellOutcome], *, stopped: bool) -> Row | None:
+        """The row that what came of a cell makes; None when there is nothing to keep."""
+        try:
+            what, value = future.result()
+        except CancelledError:
+            if stopped:
+                return None
+            self._check()
+            raise EngineError(f"the executor canceled its runs; {RESUME}") from None
+        except BrokenExecutor as error:
+            why = " ".join(str(error).split())
+            raise EngineError(f"the executor is broken ({why}); {RESUME}") from None
+        except CotenantError:
+            raise
+        except Exception as error:
+            what, value = (
+                "failed",
+                f"its executor failed: {type(error).__name__}: {error}".partition(". ")[0],
+            )
+        if what in ("refused", "unopened"):
+            raise _unsendable(cell, value) if what == "unopened" else InvalidOption(value)
+        if what == "failed":
+            return failed_row(cell, EngineError(value))
+        if what == "interrupted":
+            return None
         row: Row = value
         row["key"] = cell.key  # as here: an option may have another repr there
         return row
-    return failed_row(cell, EngineError(value)) if what == "failed" else None
+
+    def _everywhere(self, function: Callable[[str], None]) -> bool:
+        """Call a function of the token in this process, and in the executor's; whether it can."""
+        function(self._token)
+        if everywhere := getattr(self._executor, "everywhere", None):
+            everywhere(function, self._token)
+        return self._pool is not None or everywhere is not None
+
+    def _check(self) -> None:
+        if check := getattr(self._executor, "check", None):
+            check()

@@ -145,7 +145,7 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
     )
 
 
-def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
     """Start a thread that ends with the process; an interrupt comes before or after, not in
     between.
 

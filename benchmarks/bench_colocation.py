@@ -26,7 +26,7 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.generators import population, score_preferences
 from cotenant.instances.colocation.objective import mean_penalty
 from cotenant.models.colocation import penalty_program, stable_program
-from cotenant.models.colocation.readable import penalty_model, stable_model
+from cotenant.models.colocation.readable import predictor, stable_model
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.colocation import find_stable, optimal
 from cotenant.solvers.colocation.stable import stable
@@ -197,7 +197,7 @@ def building(rows: Rows) -> None:
     """The readable statement against the arrays that solvers are given, at 20 types."""
     made = twenty(1_000)
     for name, arrays, readable in (
-        ("penalty", penalty_program, penalty_model),
+        ("penalty", penalty_program, predictor),
         ("stable", stable_program, stable_model),
     ):
         arrays(made), from_pyomo(readable(made))

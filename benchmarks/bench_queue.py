@@ -26,7 +26,7 @@ from form import Rows, parser
 
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
-from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
@@ -130,7 +130,7 @@ def main() -> None:
             fleet = Fleet(chosen.machines)
             session = db.begin_session(1, fleet.now(), profile.settings)
             coordinator = Coordinator(
-                db, ledger.entries(), [], PenaltyModel(profile, "forbid"), fleet,
+                db, ledger.entries(), [], Predictor(profile, "forbid"), fleet,
                 policy_of(method, options, LIMIT, chosen.seats),
                 RunSettings(1.0, 0.5, "forbid", alpha=0.03, seats=chosen.seats),
                 session,

@@ -29,7 +29,7 @@ from .derived import options_of
 from .settings_file import SettingsFile, read_settings
 
 if TYPE_CHECKING:
-    from ..cluster.measure.measurement_run import MeasurementStatus, Summary
+    from ..cluster.measure.profiler import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

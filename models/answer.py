@@ -40,11 +40,11 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
     --------
     >>> import cotenant
     >>> from cotenant.models.answer import instance_answer
-    >>> from cotenant.models.colocation.readable import penalty_model
+    >>> from cotenant.models.colocation.readable import predictor
     >>> from cotenant.models.program import from_pyomo
     >>> from cotenant.solvers.engines import solve_program
     >>> tiny = cotenant.read("colocation/tiny")
-    >>> model = penalty_model(tiny)
+    >>> model = predictor(tiny)
     >>> solve_program(from_pyomo(model)).load(model)
     >>> pairing = instance_answer(tiny, model)
     >>> cotenant.check(tiny, pairing)

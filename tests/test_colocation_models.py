@@ -26,7 +26,7 @@ from cotenant.models.colocation import (
 from cotenant.models.colocation.readable import (
     fair_model,
     fewest_model,
-    penalty_model,
+    predictor,
     stable_model,
 )
 from cotenant.models.program import from_pyomo
@@ -64,7 +64,7 @@ def same(left: float | None, right: float | None) -> bool:
 def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
     for instance in colocations(range(number)):
         expected = reference.best(instance).least_penalty
-        array, readable = penalty_program(instance).program, from_pyomo(penalty_model(instance))
+        array, readable = penalty_program(instance).program, from_pyomo(predictor(instance))
         for engine in ("highs", "cp-sat"):
             assert same(mean_of(array, engine, instance), expected), instance.name
             assert same(value_of(readable, engine), expected), instance.name

@@ -23,7 +23,7 @@ from cotenant.instances.groups.generators import additive
 from cotenant.models.answer import instance_answer
 from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program
-from cotenant.models.groups.readable import core_model, penalty_model
+from cotenant.models.groups.readable import core_model, predictor
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import solve_program
 
@@ -73,7 +73,7 @@ def test_where_nobody_can_say_metrics_are_left_out() -> None:
 
 
 def test_models_come_back_as_checked_answers() -> None:
-    model = penalty_model(TINY)
+    model = predictor(TINY)
     answer = solve_program(from_pyomo(model))
     answer.load(model)
     assert instance_answer(TINY, model) == BEST
@@ -82,7 +82,7 @@ def test_models_come_back_as_checked_answers() -> None:
     arrays = columns.program(TINY)
     assert instance_answer(TINY, arrays, solve_program(arrays)) == BEST
     with refused(cotenant.CotenantError):
-        instance_answer(TINY, penalty_model(TINY))
+        instance_answer(TINY, predictor(TINY))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -238,11 +238,11 @@ def test_no_time_for_the_search_proves_nothing() -> None:
 
 def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
     pytest.importorskip("pyomo")
-    from cotenant.models.groups.readable import penalty_model
+    from cotenant.models.groups.readable import predictor
     from cotenant.models.program import from_pyomo
 
     instance = drawn(5, 40, 4)
-    answer = solve_program(from_pyomo(penalty_model(instance)))
+    answer = solve_program(from_pyomo(predictor(instance)))
     outcome = optimal(instance)
     assert outcome.status == "optimal"
     assert outcome.bound == pytest.approx(answer.objective, abs=1e-9)

@@ -18,7 +18,7 @@ from cotenant.models.admission.arrays import assignment_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.answer import instance_answer
 from cotenant.models.colocation import penalty_program
-from cotenant.models.colocation.readable import penalty_model
+from cotenant.models.colocation.readable import predictor
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.models.numa.arrays import throughput_program
 from cotenant.models.numa.readable import throughput_model
@@ -43,7 +43,7 @@ def test_a_pyomo_model_with_a_rule_added_comes_back_as_a_pairing() -> None:
     tiny = cotenant.read("colocation/tiny")
     best = cotenant.solve(tiny, "optimal")
     a, b = int(best.solution.first[0]), int(best.solution.second[0])
-    model = penalty_model(tiny)
+    model = predictor(tiny)
     model.apart = pyo.Constraint(expr=model.x[a, b] == 0)
     answer = solve_program(from_pyomo(model))
     answer.load(model)
@@ -114,7 +114,7 @@ def test_flows_and_allocations_come_back() -> None:
 
 def test_what_is_no_solved_model_is_told() -> None:
     tiny = cotenant.read("colocation/tiny")
-    model = penalty_model(tiny)
+    model = predictor(tiny)
     with refused(InvalidOption):
         instance_answer(tiny, model)
     with refused(InvalidOption):

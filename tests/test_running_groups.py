@@ -22,7 +22,7 @@ from support.terminal import run
 
 from cotenant.analysis.colocation.batches import Waiting
 from cotenant.cluster.measure.jobs import Job
-from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of
 from cotenant.cluster.measure.statistics import Estimate
 from cotenant.cluster.measure.store import opened
@@ -153,8 +153,8 @@ def test_what_was_measured_of_a_group_stands_instead_of_the_sum() -> None:
 
 def test_a_table_gives_what_the_sum_gives_where_nothing_else_was_seen(store: Path) -> None:
     with opened(store) as rows:
-        penalty_model = PenaltyModel(profile_of(rows))
-    plain = group_estimates(penalty_model, 4)
+        predictor = Predictor(profile_of(rows))
+    plain = group_estimates(predictor, 4)
     entry = (0, 0, 1, 2)
     same = plain.losses((0, 0, 1, 2))
     seen = Estimate(same.penalty[0], same.low[0], same.high[0], 2, 0.0)
@@ -187,12 +187,12 @@ def test_a_queue_on_three_seats_is_done_oldest_first_each_job_once(
 
 def test_on_two_seats_groups_decide_as_pairs_do(store: Path) -> None:
     with opened(store) as rows:
-        penalty_model = PenaltyModel(profile_of(rows))
+        predictor = Predictor(profile_of(rows))
     queue, other = Waiting(3), Waiting(3)
     for one in (queue, other):
         one.add(0, np.array([3, 2, 3]))
-    pairs = Placer(penalty_model, policy_of("optimal", {}, 5.0), 0.0, 2)
-    groups = Placer(penalty_model, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
+    pairs = Placer(predictor, policy_of("optimal", {}, 5.0), 0.0, 2)
+    groups = Placer(predictor, policy_of("optimal", {}, 5.0, 3), 0.0, 2)
     draws = np.random.default_rng(0)
     one, two = pairs.place(queue, 4, draws), groups._groups(other, 4, draws)
     assert one is not None
@@ -241,10 +241,10 @@ def test_production_of_groups_is_believed_after_two_looks_and_pairs_stay(begin: 
     assert {(look.kind, len(look.jobs)) for look in made.rows.produced(1)} == {("group", 3)}
     again = profile_of(made.rows)
     assert again.estimates.estimates == before  # a group says nothing of a pair for sure
-    estimates = group_estimates(PenaltyModel(again), 3)
+    estimates = group_estimates(Predictor(again), 3)
     assert estimates.measured.keys() == {(0, 1, 2), (1, 0, 2), (2, 0, 1)}
     assert estimates.losses((0, 1, 2)).penalty == pytest.approx((0.4,) * 3, abs=0.01)
-    live = made.coordinator.penalty_model.seen.group_estimates(0.01)
+    live = made.coordinator.predictor.seen.group_estimates(0.01)
     assert {entry: guess.samples for entry, guess in live.items()} == {
         entry: guess.samples for entry, guess in again.seen.group_estimates(0.01).items()
     }

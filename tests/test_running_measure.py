@@ -16,8 +16,8 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.measurement_run import MeasurementStatus, Summary
 from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs, useful_pairs
+from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
     Observations,

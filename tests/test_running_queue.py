@@ -31,7 +31,7 @@ from support.running_cases import (  # noqa: F401
 
 from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
-from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of, profiles
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.first_come import first_come_groups
@@ -366,9 +366,9 @@ def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(beg
 
     run = begin("001122", SimulatedMachines(3))
     voids = {(0, other): "exit 1" for other in range(3)}
-    penalty_model = PenaltyModel(replace(profile_of(run.rows), voids=voids), "forbid")
+    predictor = Predictor(replace(profile_of(run.rows), voids=voids), "forbid")
     whole = Coordinator(
-        run.rows, run.queue_store.entries(), [], penalty_model, run.coordinator.machines, greedy,
+        run.rows, run.queue_store.entries(), [], predictor, run.coordinator.machines, greedy,
         settings(voids="forbid"), 1,
     )  # fmt: skip
     assert whole.run().states == {"done": 6}

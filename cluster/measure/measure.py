@@ -20,7 +20,7 @@ from .command import Computer, benchexec, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
 from .measurement import Machine
-from .measurement_run import MeasurementRun, MeasurementStatus, Summary
+from .profiler import MeasurementStatus, Profiler, Summary
 from .settings import Settings
 from .store import locked, opened
 from .topology import choose_seats, read_topology, require_pinning
@@ -84,4 +84,4 @@ def measure(
         if machine is None:
             kill_leftovers(rows.token)
             machine = stack.enter_context(Computer(seats, rows.token, meter))
-        return MeasurementRun(jobs, rows, place, machine, wanted, progress).run()
+        return Profiler(jobs, rows, place, machine, wanted, progress).run()

@@ -24,7 +24,7 @@ from ...solvers.interrupts import Interrupts
 from ..measure.command import ENDED
 from ..measure.machine import fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.statistics import GROUP_COVERED
 from ..measure.store import Store, StoredMeasurement
 from .action_recommender import format_counts
@@ -63,7 +63,7 @@ class Coordinator:
     store : open to write, the queue entered.
     entries : the queue's jobs.
     running : groups that an earlier command began, which ended with it: lost.
-    penalty_model : of the penalties.
+    predictor : of the penalties.
     machines : where groups run.
     policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
     settings, session : of this command.
@@ -76,7 +76,7 @@ class Coordinator:
         store: Store,
         entries: Sequence[Entry],
         running: Sequence[PlacedGroup],
-        penalty_model: PenaltyModel,
+        predictor: Predictor,
         machines: Machines,
         policy: Policy,
         settings: RunSettings,
@@ -86,14 +86,14 @@ class Coordinator:
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self.store, self.queue_store = store, QueueStore(store)
-        self.penalty_model, self.machines = penalty_model, machines
+        self.predictor, self.machines = predictor, machines
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
-        self._placer = Placer(penalty_model, policy, settings.alpha, settings.seats)
+        self._placer = Placer(predictor, policy, settings.alpha, settings.seats)
         self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
         self._counts = Counts()
-        self._names = penalty_model.instance().names
+        self._names = predictor.instance().names
         self.jobs = WaitingQueue(self._names)
         self._reserved: list[tuple[int, ...]] = []
         self._machine_rows = {
@@ -271,7 +271,7 @@ class Coordinator:
                 for number, kind in zip(one, self.jobs.kinds(one), strict=True)
                 if kind not in alone
                 and _words(jobs[number]) in self._commands  # else nothing is like it
-                and not self.penalty_model.seen.fresh(self._job_row(jobs[number]), now)
+                and not self.predictor.seen.fresh(self._job_row(jobs[number]), now)
             ]
             if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
                 split.append(one)
@@ -355,7 +355,7 @@ class Coordinator:
             del self._running[one.group]
         for here, look in seen:
             self._count_seen(here, look)
-            self.penalty_model.add(look)
+            self.predictor.add(look)
         for why in complaints:
             self._counts.void += 1
             self._counts.why = why
@@ -416,7 +416,7 @@ class Coordinator:
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
         """The penalty seen of each job of a group whose others were there long enough."""
-        jobs, seen = len(here.jobs), self.penalty_model.seen
+        jobs, seen = len(here.jobs), self.predictor.seen
         penalties: list[float | None] = [None] * jobs
         for run in look.runs:
             seat, covered = run[0], run[3]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...analysis.colocation.recommender import Action
 from ...instances.problem.errors import InvalidFile
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
 from .action_recommender import ActionRecommender, Reading, Types, entry_of
@@ -133,8 +133,8 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         settings = queue_store.run_settings()
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
         groups = queue_store.groups_beside(entry.number)
-        penalty_model = PenaltyModel(profile_of(rows), settings.get("voids"))
-        whole = penalty_model.instance()
+        predictor = Predictor(profile_of(rows), settings.get("voids"))
+        whole = predictor.instance()
         nothing = JobAdvice(
             entry, 0, "", None, None, None, None, None, (), (), least, whole.certainty
         )
@@ -157,7 +157,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
     types = tuple(kinds[number] for number in mine.jobs)
     seat = mine.jobs.index(entry.number)
     seats = max(int(settings.get("seats", 2)), *map(len, placed))
-    estimates = group_estimates(penalty_model, seats)
+    estimates = group_estimates(predictor, seats)
     certain, possible = _partners(estimates, placed, types, seat, least)
     expected = estimates.losses(types)
     certainty = whole.certainty + (f"; {estimates.words}" if seats > 2 else "")

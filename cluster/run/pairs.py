@@ -25,7 +25,7 @@ from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.reading import parse_any_json, read_bytes, read_text
 from ...instances.problem.tables import CsvTable
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
 from .action_recommender import ActionRecommender
@@ -284,7 +284,7 @@ def _read_source(source: str, voids: Literal["forbid", "predict"] | None) -> Col
             if stream.read(len(_SQLITE)) == _SQLITE:
                 with opened(source) as rows:
                     profile = profile_of(rows)
-                measured = PenaltyModel(profile, voids).instance()
+                measured = Predictor(profile, voids).instance()
                 return measured.replace(
                     count=np.array(profile.counts), machines=float(sum(profile.counts))
                 )

@@ -26,7 +26,7 @@ from ...instances.groups import Grouping, Groups, check
 from ...instances.groups.instance import FORBIDDEN, UNIT
 from ...instances.groups.penalties import groups_listed, groups_number, units
 from ..measure.estimates import simultaneous
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.statistics import Entry, Estimate
 from .action_recommender import ActionRecommender, Types
 
@@ -129,13 +129,11 @@ class GroupEstimates:
         return Groups(members=rows, losses=losses, where=np.full(len(rows), -1), **fields)  # type: ignore[arg-type]
 
 
-def group_estimates(penalty_model: PenaltyModel, seats: int) -> GroupEstimates:
+def group_estimates(predictor: Predictor, seats: int) -> GroupEstimates:
     """What a model predicts of groups."""
-    estimates = penalty_model.profile.estimates
+    estimates = predictor.profile.estimates
     level = simultaneous(estimates.confidence, estimates.jobs)
-    return GroupEstimates(
-        penalty_model.instance(), penalty_model.seen.group_estimates(level), seats
-    )
+    return GroupEstimates(predictor.instance(), predictor.seen.group_estimates(level), seats)
 
 
 @dataclass(frozen=True)
@@ -152,23 +150,21 @@ class Placer:
 
     Parameters
     ----------
-    penalty_model : of the penalties.
+    predictor : of the penalties.
     policy : pairs a batch where there are two seats, groups it where there are more.
     alpha : the least gain for which an agent moves.
     seats : of each machine.
     """
 
-    def __init__(
-        self, penalty_model: PenaltyModel, policy: Policy, alpha: float, seats: int
-    ) -> None:
-        self._penalty_model, self._policy, self._alpha = penalty_model, policy, alpha
+    def __init__(self, predictor: Predictor, policy: Policy, alpha: float, seats: int) -> None:
+        self._predictor, self._policy, self._alpha = predictor, policy, alpha
         self.seats = seats
         self._estimates: GroupEstimates | None = None
 
     def estimates(self) -> GroupEstimates:
         """What is predicted by all that was measured until now."""
-        if self._estimates is None or self._estimates.pairs is not self._penalty_model.instance():
-            self._estimates = group_estimates(self._penalty_model, self.seats)
+        if self._estimates is None or self._estimates.pairs is not self._predictor.instance():
+            self._estimates = group_estimates(self._predictor, self.seats)
         return self._estimates
 
     def losses(self, types: Types) -> PredictedPenalties:
@@ -190,7 +186,7 @@ class Placer:
     def _pairs(
         self, queue: Waiting, free: int, rng: np.random.Generator
     ) -> tuple[Batch, list[Types]] | None:
-        placed = pair_oldest(self._penalty_model.instance(), self._policy, queue, free, rng)
+        placed = pair_oldest(self._predictor.instance(), self._policy, queue, free, rng)
         return None if placed is None else (placed[2], groups_of(placed[1]))
 
     def _groups(

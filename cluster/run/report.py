@@ -14,7 +14,7 @@ from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.run.result import versions
 from ...instances.problem.emitted import command_line
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
 from .first_come import gain_over_first_come
@@ -65,7 +65,7 @@ def write_queue_report(
         )
         unfinished = queue_store.entries("state IN ('failed', 'lost')")
         settings = queue_store.run_settings()
-        model = PenaltyModel(profile_of(rows), settings.get("voids"))
+        model = Predictor(profile_of(rows), settings.get("voids"))
         gain = gain_over_first_come(queue_store, group_estimates(model, settings.get("seats", 2)))
     page = Content(
         title=f"The queue of {Path(store).name}",
@@ -155,40 +155,18 @@ def _pictures(
         low=tuple(100 * row[5] for row in paired) if ends else (),
         high=tuple(100 * row[6] for row in paired) if ends else (),
     )
-    seen = Series(
-        "measured, of those of which it could be",
-        tuple(row[0] for row in measured),
-        tuple(100 * row[2] for row in measured),
-        "points",
-        strong=True,
+    numbers = tuple(row[0] for row in measured)
+    values = tuple(100 * row[2] for row in measured)
+    seen = Series("measured", numbers, values, "points", strong=True)
+    words = (
+        "The mean penalty that was predicted of the jobs placed in each epoch, with its interval, "
+        "and the mean that was measured of those of which it could be."
     )
-    numbers = tuple(row[0] for row in epochs)
-    charts = (
-        Chart(
-            "penalty-over-epochs", "Penalty, predicted and measured", "epoch",
-            "mean penalty [points]", (predicted, seen),
-            "The mean penalty that was believed of the jobs placed in each epoch, with its "
-            "interval, and the mean that was measured of them.",
-        ),
-        Chart(
-            "queue-over-epochs", "The queue", "epoch", "jobs",
-            (
-                Series("waiting before the epoch", numbers, tuple(row[1] for row in epochs)),
-                Series("placed", numbers, tuple(row[3] for row in epochs)),
-            ),
-            "How many jobs waited before each epoch, and how many were placed in it.",
-        ),
-        Chart(
-            "advice-over-epochs", "Agents advised to leave", "epoch", "agents",
-            (
-                Series("certain gains", numbers, tuple(row[7] for row in epochs), strong=True),
-                Series("possible gains", numbers, tuple(row[8] for row in epochs)),
-            ),
-            "How many agents of each epoch were in a blocking pair for every, and for some matrix "
-            "within the intervals.",
-        ),
+    chart = Chart(
+        "penalty-over-epochs", "Penalty, predicted and measured", "epoch",
+        "mean penalty [points]", (predicted, seen), words,
     )  # fmt: skip
-    return tuple(PageFigure(chart, chart.table(), "") for chart in charts)
+    return (PageFigure(chart, chart.table(), ""),)
 
 
 def _failures(unfinished: Sequence[Any], void: list[tuple[Any, ...]]) -> Table | None:

@@ -32,7 +32,7 @@ from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...instances.problem.options import accepts, check_options
 from ...solvers.outcome import Status
 from ..measure.command import kill_leftovers, require_linux
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import kind_of, locked, opened
 from .coordinator import Coordinator
@@ -199,8 +199,8 @@ def run(
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)
-        penalty_model = PenaltyModel(profile, wanted.voids)
-        penalty_model.instance()
+        predictor = Predictor(profile, wanted.voids)
+        predictor.instance()
         queue_store = QueueStore(rows)
         queue_store.prepare()
         names = json.dumps([job.name for job in jobs])
@@ -213,7 +213,7 @@ def run(
         left = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not left and all(job.name in over for job in jobs):
-            gain = gain_over_first_come(queue_store, group_estimates(penalty_model, seats))
+            gain = gain_over_first_come(queue_store, group_estimates(predictor, seats))
             return Summary.of("finished", entered(), 0.0, gain=gain)
 
         # 3. The machines, if they are of the kind of the one that was measured.
@@ -241,7 +241,7 @@ def run(
             | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
         )
         coordinator = Coordinator(
-            rows, entered(), left, penalty_model, machines, policy, wanted, session,
+            rows, entered(), left, predictor, machines, policy, wanted, session,
             progress=progress, tell=tell,
         )  # fmt: skip
         return coordinator.run()

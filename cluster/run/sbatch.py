@@ -11,7 +11,7 @@ import numpy as np
 from ...instances.problem.emitted import command_line, comment, quoted
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.text import sanitize_for_terminal
-from ..measure.penalty_model import PenaltyModel
+from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
 from .placement import Placer
@@ -52,7 +52,7 @@ def sbatch_script(
     with opened(store) as rows:
         profile = profile_of(rows)
     require_known(jobs, profile.names)
-    placer = Placer(PenaltyModel(profile, wanted.voids), policy, wanted.alpha, seats)
+    placer = Placer(Predictor(profile, wanted.voids), policy, wanted.alpha, seats)
     waiting = WaitingQueue(profile.names)
     waiting.arrive(
         Entry(number, job.name, job.job.name, job.rerun, number, 0, "waiting", "")

@@ -21,7 +21,7 @@ from ...instances.problem.option_types import validate_options
 
 
 @validate_options
-def penalty_model(instance: Colocation) -> Any:
+def predictor(instance: Colocation) -> Any:
     """Least mean penalty over agents.
 
     Sets `types` (those with agents), `pairs` (allowed, a <= b); variables `x[a, b]` processors with
@@ -81,7 +81,7 @@ def stable_model(
     that are 1 where there are any; sets of partners whom a would leave for c and for d, one inside
     the other, chain them.
     """
-    model = penalty_model(instance)
+    model = predictor(instance)
     penalty, count = instance.penalty, instance.count.tolist()
     _add_willing(model, instance, alpha, alpha_mode)
     model.anyone = pyo.Var(model.meetings, domain=pyo.Binary)
@@ -116,7 +116,7 @@ def fewest_model(
     1 where there are t of them or more; and `both[a, c, t, u]`, 1 where t a-agents would leave for
     c and u c-agents for a. Every such pair of a t and a u is a blocking pair.
     """
-    model = penalty_model(instance)
+    model = predictor(instance)
     count = instance.count.tolist()
     _add_willing(model, instance, alpha, alpha_mode)
     model.steps = pyo.Set(
@@ -181,7 +181,7 @@ def fair_model(instance: Colocation) -> Any:
     """
     assert instance.bandwidth is not None
     bandwidth, count = instance.bandwidth, instance.count.tolist()
-    model = penalty_model(instance)
+    model = predictor(instance)
     model.slack = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, 3))
     below = [(a, b) for a in model.types for b in model.types if bandwidth[a] < bandwidth[b]]
     model.below = pyo.Set(dimen=2, initialize=below)

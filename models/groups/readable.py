@@ -21,7 +21,7 @@ from .columns import columns_of
 
 
 @validate_options
-def penalty_model(instance: Groups) -> Any:
+def predictor(instance: Groups) -> Any:
     """Least mean penalty over jobs.
 
     Sets `types` (those with jobs), `classes`, `groups` (class and name, such as "2 web + batch":
@@ -93,7 +93,7 @@ def core_model(instance: Groups, alpha: Alpha = 0.0) -> Any:
     InvalidOption
         There are more kinds of groups than are listed, or alpha is below 0.
     """
-    model = penalty_model(instance)
+    model = predictor(instance)
     members, lost, least = model.members, model.lost, whole_alpha(alpha)
     full = [g for g in model.groups if sum(members[g].values()) == instance.seats[g[0]]]
     seats = [(*g, a) for g in full for a in members[g]]

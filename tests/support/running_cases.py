@@ -16,7 +16,7 @@ import pytest
 from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.penalty_model import PenaltyModel
+from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
@@ -30,7 +30,7 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
 
 
-class Known(PenaltyModel):
+class Known(Predictor):
     """Everything is known exactly, whatever is seen."""
 
     def __init__(self, profile: Any, matrix: Colocation) -> None:
@@ -85,10 +85,10 @@ class Run:
         self.queue_store.enqueue(queued(jobs) if isinstance(jobs, str) else jobs, ages)
         profile = profile_of(self.rows)
         session = self.rows.begin_session(1, machines.now(), profile.settings)
-        penalty_model = PenaltyModel(profile) if matrix is None else Known(profile, matrix)
+        predictor = Predictor(profile) if matrix is None else Known(profile, matrix)
         self.lines: list[str] = []
         self.coordinator = Coordinator(
-            self.rows, self.queue_store.entries(), self.queue_store.running(), penalty_model, machines, policy,
+            self.rows, self.queue_store.entries(), self.queue_store.running(), predictor, machines, policy,
             settings(**changes), session, tell=self.lines.append,
         )  # fmt: skip
 

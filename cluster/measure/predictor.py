@@ -11,8 +11,8 @@ from .statistics import Observations
 from .store import StoredMeasurement
 
 
-class PenaltyModel:
-    """Estimates of the penalties, kept up to date with every run.
+class Predictor:
+    """The preference predictor: estimates of the penalties, kept up to date with every run.
 
     Parameters
     ----------

@@ -105,8 +105,8 @@ class _Counts:
 
 
 @dataclass
-class MeasurementRun:
-    """One command's work: which visits, in which order, and when it stops.
+class Profiler:
+    """The system profiler: which visits one command makes, in which order, and when it stops.
 
     Parameters
     ----------

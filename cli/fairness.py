@@ -65,6 +65,7 @@ class Beside:
     top="N",
 )
 def fairness(
+    context: typer.Context,
     log: Annotated[
         str,
         typer.Argument(
@@ -118,8 +119,10 @@ def fairness(
 
     # 1. What is asked for, refused before any work where it is wrong.
     source, judging, asked = read_several((Source, Judging, Beside), settings)
-    plain = Source()
-    given = {name: value for name, value in files.items() if value != getattr(plain, name)}
+    origin = {name: context.get_parameter_source(name) for name in files}
+    given = {
+        name: files[name] for name, where in origin.items() if where and where.name != "DEFAULT"
+    }
     source = replace(source, **given)
     require_form(emit)
     forgets = span_seconds(asked.half_life, "half_life")

@@ -623,7 +623,10 @@ def test_the_command_says_and_fails_above(exported) -> None:
     for share, code in ((0.01, 1), (0.9, 0), ('"lots"', 2)):
         rare = exported(f"machines = 4\nfail_above = {share}\n", "settings.toml")
         assert run("advise", "fairness", path, "--settings", rare).returncode == code
-    document = json.loads(run("advise", "fairness", path, "--machines", "4", "--json").stdout)
+    rare = exported('unit = "gpu"\nmachines = 9\n', "settings.toml")
+    before = ("--unit", "cpu", "--machines", "4", "--settings", rare, "--json")
+    document = json.loads(run("advise", "fairness", path, *before).stdout)
+    assert document["cpus"] == [2, 2]
     assert document["accounts"] == ["bio", "phy"]
     assert document["causes"]["phy"][0]["waited"] == {"3": 1.0}
     refused = run("advise", "fairness", path, "--emit", "yaml")

@@ -534,8 +534,8 @@ BUDGET = {
     "baselines": (4_145, 2_224),
     "cluster": (17_333, 12_316),
     "papers": (6_691, 4_930),
-    "cli": (4_116, 3_145),
-    "tests": (62_801, 50_133),
+    "cli": (4_119, 3_148),
+    "tests": (62_804, 50_136),
     "benchmarks": (10_353, 8_114),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -133,7 +133,7 @@ def azure_2017(
     Parameters
     ----------
     cores, memory : of a server [GB].
-    until : as of lifetimes-csv [s].
+    until : second at which the list ends; "last-arrival" leaves out its tail.
     """
     rows = list(CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True))
     sizes = [(row.whole("cpu_cores"), row.whole("mem_gb", 1024)) for row in rows]
@@ -159,7 +159,7 @@ def azure_2020(
     Parameters
     ----------
     machine : machineId of the servers; VMs that it cannot run are dropped.
-    until : as of lifetimes-csv [s].
+    until : second at which the list ends; "last-arrival" leaves out its tail.
     """
     import sqlite3
 
@@ -200,5 +200,5 @@ def temporal_bin_packing(path: PathLike) -> Lifetimes:
         if len(row) != 4 or row[2] <= row[1] or not 0 < row[3] <= capacity:
             item = f"an item, its start, a later end, and a size of 1 to {capacity}"
             raise InvalidFile(f"{path}, line {place}: expected {item}")
-    sizes, times = [row[3:] for row in rows], [row[1:3] for row in rows]
+    sizes, times = [row[3:] for row in rows], [(row[1], row[2]) for row in rows]
     return lifetimes_of(path, sizes, times, None, capacity=[capacity], resources=("size",))

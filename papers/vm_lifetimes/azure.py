@@ -10,6 +10,7 @@ from ...analysis.lifetimes.metrics import metrics
 from ...catalog import methods
 from ...instances.lifetimes import Hosts, Lifetimes
 from ...instances.lifetimes.formats import azure_2017
+from ...instances.problem.base import Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast
 from ...solvers.lifetimes import hindsight
@@ -79,7 +80,7 @@ def azure(
                    ", ".join(f"{gap:.2f}" for gap in gaps))  # fmt: skip
 
 
-def _above(trace: Lifetimes, answer: Hosts | None, bound: float) -> float:
+def _above(trace: Lifetimes, answer: Solution | None, bound: float) -> float:
     """By how many percent the server-time of an answer is above a bound."""
-    assert answer is not None
+    assert isinstance(answer, Hosts)
     return 100 * (metrics(trace, answer)["server_time"] / bound - 1)

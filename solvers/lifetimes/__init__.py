@@ -83,7 +83,7 @@ def _solve(
         assert incumbent.best is not None
         use = incumbent.best.in_use(instance)
         for bound in static.tighten(use, None if peak else instance.length):
-            incumbent.raise_bound(int(bound), "prices of VM types")
+            incumbent.raise_bound(bound, "prices of VM types")
         # 2. better answers
         for answer in answers:
             if not incumbent.open:

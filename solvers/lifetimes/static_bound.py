@@ -92,7 +92,7 @@ class StaticBound:
         """
         idle, places = 0, np.arange(len(use))
         while True:
-            yield self.bound.max() if weight is None else self.bound @ weight
+            yield int(self.bound.max() if weight is None else self.bound @ weight)
             needed, score = self.bound.max(), self.bound.astype(float)
             if weight is not None:  # the farther from intervals that are settled, the more
                 known = [-len(use), *np.flatnonzero(self.settled), 2 * len(use)]

@@ -459,8 +459,8 @@ FAULTS = r"""
 
 @ cluster/state/state.py: pods of different host ports are merged
 ? advice_reading advice
-- "pod_affinity", "spread", "ports", "unsupported_constraints",
-+ "pod_affinity", "spread", "unsupported_constraints",
+- "name": "it tells pods apart, not kinds",
++ "ports": "", "name": "it tells pods apart, not kinds",
 
 @ cluster/judge/scheduler_filters.py: a host port of all addresses clashes with that of none
 ? advice::test_host_ports_are_one_to_a_node

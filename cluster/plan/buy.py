@@ -60,6 +60,7 @@ def buy(
     InvalidInstance
         No pod is pending, nor (with `instead`) can leave.
     """
+    # 1. the pods to place, beside nodes that are free of charge
     require_kinds(released)
     work, every, before = SolveBudget(time_limit, say), daemon_pods(state), state
     stays = _staying(state, types, every, released) if instead else {}
@@ -75,6 +76,7 @@ def buy(
     free = change_nodes(
         state, lambda node: replace(node, price=Fraction(0), committed=False, can_be_drained=True)
     )
+    # 2. the cheapest nodes for them
     market = _Market(free, types, every, {node.name for node in before.nodes})
     relaxed = market.translated(for_bound=True)
     final, arrivals, of = state, dict[int, str](), dict[str, int]()
@@ -90,12 +92,14 @@ def buy(
             break
     else:
         final, arrivals, of = market.with_more(final, arrivals, of)
+    # 3. what is proved of cheaper ones, and of the pods that wait
     waiting = tuple(n for n in asked if n not in arrivals)
     outside = sum(not state.pods[n].schedulable for n in asked)
     least, bound = market.bounds(relaxed, len(waiting) - outside, work)
     least += outside
     of_each = Counter(types[of[node.name]].node.name for node in final.nodes if node.name in of)
     _, price = _rank((final, arrivals, of))
+    # 4. the moves to them, where all nodes are to be replaced
     moves: Answer | None = None
     if instead:
         pinned = {n: (("", why),) for n, why in stays.items()}

@@ -163,7 +163,7 @@ def _fit_after(
     """Whether all pending pods fit after so many moves at most, in an order that was found."""
     attempt = Attempt("", vouched(state, released))
     attempt.search(released, work, 2)
-    if attempt.found.count is None or (attempt.found.value or 0) > moves:
+    if attempt.found is None or (attempt.found.value or 0) > moves:
         return False
     question = Question(attempt.state, released, pending=True)
     plan = plan_answer(question, attempt.found, work, together=True)

@@ -5,7 +5,7 @@ a proof that no moves do.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ...instances.problem.errors import InvalidInstance
 from ..state.state import (
@@ -50,6 +50,7 @@ def admit(
         Of the best domain, without other pending pods, with the moves as its `plan` (none where it
         fits now); `why_not` has what keeps its pods out of any plan.
     """
+    # 1. the gang alone, in each domain: a bound on the moves
     wanted = set(pods)
     kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
     numbers = tuple(place for place, n in enumerate(kept) if n in wanted)
@@ -66,21 +67,21 @@ def admit(
     ]  # fmt: skip
     for place, one in enumerate(tries):
         one.relax(released, work, 2 * (len(tries) - place), quick=len(tries) > 1)
+    # 2. the fewest moves, in the domains of the least bound first
     best: Attempt | None = None
     for one in sorted(tries, key=lambda one: (one.bound is None, one.bound or 0)):
-        if one.bound is None or (best and (best.found.value or 0) <= one.bound):
+        if one.bound is None or (best and (best.moves or 0) <= one.bound):
             continue
         one.search(released, work, 3 if len(tries) == 1 else 6)
-        if one.found.count is not None and (
-            best is None or (one.found.value or 0) < (best.found.value or 0)
-        ):
+        if one.moves is not None and (best is None or one.moves < (best.moves or 0)):
             best = one
     unmodelled = {n: words for one in tries for n, words in one.unplaced.items()}
     known = Answer(
         state=asked, kind="gang", name=name, pods=numbers, topology=topology, status=False,
         domains={one.value: one.bound for one in tries}, why_not=unmodelled,
     )  # fmt: skip
-    if best is None:
+    # 3. no moves were found: is it proved that there are none?
+    if best is None or best.found is None:
         impossible = ""
         if all(one.bound is None for one in tries):
             impossible = "whatever else moves"
@@ -88,6 +89,7 @@ def admit(
             impossible = f"while the pinned {state.workload_noun}s stay"
         stay = {n: why for one in tries for n, why in one.pinned_pods.items()}
         return replace(known, impossible=impossible, pinned=stay)
+    # 4. the plan, in an order, checked
     least = min(one.bound for one in tries if one.bound is not None)
     pinned = min(one.pinned for one in tries if one.pinned is not None)
     plan = plan_answer(
@@ -98,6 +100,7 @@ def admit(
     return replace(known, state=best.state, domain=best.value, plan=plan, status=fits)
 
 
+@dataclass
 class Attempt:
     """A gang in one domain.
 
@@ -110,14 +113,19 @@ class Attempt:
     unplaced, pinned_pods : why the plan puts pods of the gang nowhere, and leaves others.
     """
 
-    def __init__(self, value: str, state: ClusterState) -> None:
-        self.value, self.state = value, state
-        self.bound: int | None = 0
-        self.pinned: int | None = 0
-        self.found: Found
-        self.dropped: tuple[str, ...] = ()
-        self.unplaced: dict[int, tuple[str, ...]] = {}
-        self.pinned_pods: Mapping[int, tuple[Reason, ...]] = {}
+    value: str
+    state: ClusterState
+    bound: int | None = 0
+    pinned: int | None = 0
+    found: Found | None = None
+    dropped: tuple[str, ...] = ()
+    unplaced: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    pinned_pods: Mapping[int, tuple[Reason, ...]] = field(default_factory=dict)
+
+    @property
+    def moves(self) -> int | None:
+        """So many pods move in the best answer; None without one."""
+        return None if self.found is None or self.found.count is None else self.found.value
 
     def relax(
         self, released: Collection[str], work: SolveBudget, parts: float, quick: bool
@@ -141,8 +149,7 @@ class Attempt:
         placed = [one for one in map(all_placed, plans) if one is not None]
         words = f"the fewest moves{f' in {self.value}' * bool(self.value)}"
         found = [work.find(words, parts, fewest_moves, plan, None) for plan in placed]
-        best = fewest(found)
-        self.found = best or Found(plans[0])
+        self.found = best = fewest(found)
         if any(plan.tightened for plan in plans):
             return  # the plans keep more than is asked for
         if all(one.infeasible for one in found):

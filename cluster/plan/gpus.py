@@ -70,6 +70,7 @@ def gpus(
     >>> found.room[0].free, [one.status for one in found.steps]
     (16, [True])
     """
+    # 1. where cards are free
     require_kinds(released)
     if moves < 0:
         raise InvalidOption(f"moves is {moves}; expected 0 or more")
@@ -82,6 +83,7 @@ def gpus(
             "Check that the device plugin runs, or ask advise fit",
         )  # fmt: skip
     _require_label(state, topology)
+    # 2. the gangs that wait, those with most cards first
     waiting = chosen_gangs(state, gang)
     size = {name: -sum(cards_together(state.pods[n] for n in pods).values())
             for name, pods in waiting.items()}  # fmt: skip
@@ -93,6 +95,7 @@ def gpus(
         part = SolveBudget(work.whole.time_slice(len(asked) - place + 1), say)
         admissions.append(admit(state, name, pods, topology, released, part))
         work.interrupted |= part.interrupted
+    # 3. room for pods of some sizes
     sizes: list[Mapping[str, int]] = list(shapes)
     if not sizes:
         own, words = own_shapes(state, cards[0])

@@ -6,6 +6,7 @@ import json
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.analysis.scheduling.audit import Judging
+from cotenant.cli.commands import advise as advise_commands
 from cotenant.cli.fairness import Beside
 from cotenant.cli.settings_file import read_settings
 from cotenant.cli.state_options import AdviceSettings
@@ -442,6 +444,12 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
     path = Path(written(tmp_path, text, "s.toml"))
     with refused(InvalidFile if text == "strict\n" else InvalidOption):
         read_settings(AdviceSettings, path)
+
+
+@pytest.mark.parametrize("name", ["nodes", "drain", "safe", "fit", "buy", "repair", "gpus"])
+def test_question_about_a_cluster_has_at_most_twelve_options(name: str) -> None:
+    options = [x for x in signature(advise_commands()[name]).parameters if x != "states"]
+    assert len(options) <= 12
 
 
 def test_settings_of_every_command_are_in_the_page() -> None:

@@ -7,6 +7,7 @@ other too, so that a handful bounds a trace of hundreds of thousands of VMs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -14,15 +15,24 @@ from typing import Any
 import numpy as np
 
 from ...instances.lifetimes import Integers, Lifetimes
+from ...verify.frame import ProofCase
+from ...verify.packing import Packing
+from ...verify.packing_prices import Priced
+from ...verify.reading import Refused
 from ..outcome import Clock
 from ..packing.generation import generate
 from ..packing.patterns import Pool, penalty_of
 from ..packing.presolve import presolve
 from ..packing.restricted_master import RestrictedMaster
+from ..proofs import patience
 from ..proofs.prices import SCALES, coarser, step_of
 
-PATIENCE = 200
+PATIENCE = 60
 """So many intervals in a row that raise no bound end the search for prices."""
+
+
+PATIENCE_SHARE = 0.005
+"""Of the verifier's patience that prices may take: what it would refuse bounds nothing here."""
 
 
 class StaticBound:
@@ -40,6 +50,8 @@ class StaticBound:
         self.pool = Pool(self.problem.types)
         penalty = float(penalty_of(self.problem))
         self.master = RestrictedMaster(self.problem, self.pool, penalty, clock)
+        packed = {"capacity": [instance.capacity.tolist()], "demand": instance.demand.tolist()}
+        self.checked = Packing(ProofCase(packed, {}, None, []))
         self.bound = np.zeros(len(instance.length), dtype=np.int64)
         self.settled = self.bound > 0
         self.steps: list[dict[str, Any]] = []
@@ -76,9 +88,13 @@ class StaticBound:
         for where, scale in product(({}, {"at": interval}), SCALES):
             problem = here if where else self.problem
             step = {**step_of(problem, coarser(problem, found.prices, scale)), **where}
-            if -(-int(count @ np.array(step["prices"])) // step["scale"]) >= found.bound:
-                break
-        return self._add(step)
+            if -(-int(count @ np.array(step["prices"])) // step["scale"]) <= before:
+                continue
+            most = count if where else self.instance.most
+            with suppress(Refused), patience(PATIENCE_SHARE):
+                Priced(self.checked, most.tolist(), [1], step)
+                return self._add(step)
+        return False
 
     def tighten(self, use: Integers, weight: Integers | None) -> Iterator[int]:
         """Settle one interval after the other, until no interval is left in which an answer has

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...instances.lifetimes import Hosts, Lifetimes
+from ...instances.problem.option_types import validate_options
 from ..report.picture import Chart, Picture, Series
 from ..report.picture_data import Record, evenly, records_by_method
 from ..run.rows import Row
 
 
+@validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
     """Servers in use over time, and what volume alone needs; of long traces at 1,000 times."""
     shown = evenly(len(instance.length), 1_000)
@@ -19,6 +21,7 @@ def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
     return {name: line[shown].tolist() for name, line in lines.items()}
 
 
+@validate_options
 def answer_picture(instance: Lifetimes, solution: Hosts) -> Chart:
     """Servers in use over time."""
     return _chart("answer", {"this answer": record(instance, solution)})

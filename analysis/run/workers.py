@@ -20,11 +20,17 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
 
-from ...instances.problem.errors import CotenantError, EngineError, InvalidOption
+from ...instances.problem.errors import (
+    CotenantError,
+    EngineError,
+    InvalidOption,
+    ShortOfMemory,
+)
 from ...solvers.engines import START_LIMIT, Child, call_in_subprocess
 from ...solvers.engines.answer import start_thread
 from ...solvers.engines.child import Reply
 from ...solvers.interrupts import Interrupts
+from ...solvers.memory import sentence
 from .cell import Cell, failed_row, run_cell
 from .own_functions import why_other_code
 from .result import fingerprint, versions
@@ -339,6 +345,8 @@ class OnExecutor:
                 self._going[future] = cell
                 future.add_done_callback(finished.put)
         except (RuntimeError, BrokenExecutor) as error:
+            if self._pool is not None:
+                raise ShortOfMemory(sentence(str(error))) from None
             raise EngineError(f"the executor takes no runs: {error}; {RESUME}") from None
 
     def _row(self, cell: Cell, future: Future[CellOutcome], *, stopped: bool) -> Row | None:

@@ -67,6 +67,7 @@ def safe(
     return Answer(state=state, kind="safe", steps=tuple(cases), status=sure)
 
 
+@validate_options
 def growths(
     state: ClusterState,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...instances.problem.option_types import validate_options
 from ..plan.answer import Answer
 from .gpus import gpus_answer
 from .resilience import drain_answer, repair_answer, rolling_answer, safe_answer
@@ -14,6 +15,7 @@ _WORDS = {
 }  # fmt: skip
 
 
+@validate_options
 def shown(answer: Answer) -> Shown:
     """An answer as people read it, in a terminal and on a page."""
     return _WORDS[answer.kind](answer)

@@ -14,6 +14,7 @@ from ...analysis.report.content import PageFigure
 from ...analysis.report.picture import Chart, Series
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import slug
+from ...instances.problem.option_types import validate_options
 from ..plan.answer import Answer
 from ..state.state import ClusterState, Role
 from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
@@ -51,6 +52,7 @@ _TITLES = {
 }
 
 
+@validate_options
 def answer_page(answer: Shown) -> AnswerPage:
     """The page of an answer: what a terminal shows of it with nothing left out, its plan, parts of
     its own, and what it rests on.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-LAYERS = ("instances", "models", "solvers", "baselines", "analysis", "running")
+LAYERS = ("instances", "models", "solvers", "baselines", "analysis")
 INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
 """Names of modules that are for the inside only."""
 

@@ -215,7 +215,7 @@ class Source:
             mapping=self.mapping, jobs="parallel", backfilling=True, shares=weights,
         )  # fmt: skip
         _, everyone = organizations_of(log, settings, np.random.default_rng(0))
-        kind = "organization" if self.mapping else self.by
+        kind: str = "organization" if self.mapping else self.by
         if log.queues:
             kind = {"account": "queue", "user": "local queue"}.get(kind, kind)
         if len(everyone) > MOST_ACCOUNTS:

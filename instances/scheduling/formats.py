@@ -163,6 +163,7 @@ def _form_of(path: PathLike, text: str) -> Form:
     )
 
 
+@validate_options
 def read_swf(path: PathLike, text: str | None = None) -> Log:
     """The jobs of a Standard Workload Format log that ran, in order of submission. Raises
     InvalidFile, naming the line, for what does not parse, a time below -1, or no submission time.

@@ -204,6 +204,7 @@ class Settings:
         return self.by in ("group", "account")
 
 
+@validate_options
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
     """The window of a log that the settings describe.
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...instances.packing.instance import Packing
+from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.text import shortened
 from .rules import Integers, RulesOnServers
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ def assignment_model(
     """
     from ortools.sat.python import cp_model
 
+    if not hasattr(instance, "demand") or not hasattr(instance, "request"):
+        raise InvalidOption(f"instance is {shortened(instance)}; expected a Packing")
     demand, capacity = instance.demand, instance.capacity
     request = np.asarray(instance.request, dtype=np.int64)
     price: Any = instance.cost if isinstance(instance, Packing) else instance.price

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..instances.lifetimes import Integers
-from .program import LinearProgram, ProgramBuilder
+from ...instances.lifetimes import Integers
+from ..program import LinearProgram, ProgramBuilder
 
 
 def lives_program(

@@ -109,7 +109,7 @@ def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
 
 
 def test_the_time_limit_covers_the_making_of_the_program() -> None:
-    outcome = optimum.max_utility(made(jobs=200), time_limit=1e-9)
+    outcome = optimum.max_utility(made(jobs=700, horizon=400), time_limit=1e-9)
     assert outcome.stop is Stop.TIME_LIMIT
     approved(outcome.certificate["engine_message"])
 

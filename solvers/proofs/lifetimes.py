@@ -7,7 +7,7 @@ from . import Task, checked_proof, claimed_if_refused
 
 
 def stored_steps(task: Task) -> Proof:
-    """Of `min-peak`, `hindsight` and `lives`."""
+    """Of `min-peak` and `hindsight`."""
     certificate = task.outcome.certificate
     steps = certificate.get("search", certificate).get("steps", ())
     with claimed_if_refused(task.patience):

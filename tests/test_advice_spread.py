@@ -89,3 +89,11 @@ def test_nodes_bought_under_a_spread_over_nodes_are_as_few_as_proved(
         one["spec"]["nodeSelector"] = selector
     bought = buy(state(node("n0", old), *pods), [LARGE])
     assert (bought.cost, bought.waiting) == (Proved(nodes, nodes), ())
+
+
+def test_pending_pod_without_a_spread_may_arrive_where_it_breaks_one() -> None:
+    """As kube-scheduler puts it: a spread forbids nothing to pods that do not carry it."""
+    counting = pod("a-0", "n1", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
+    free = pod("a-1", "", labels={"app": "a"})
+    found = advise(state(node("n0", zone="z0"), node("n1", zone="z1"), counting, free))
+    assert (found.nodes.value, found.arrivals) == (1, {1: "n1"})

@@ -532,10 +532,10 @@ BUDGET = {
     "models": (5_370, 3_461),
     "verify": (4_622, 3_384),
     "baselines": (4_145, 2_224),
-    "cluster": (17_352, 12_322),
+    "cluster": (17_355, 12_324),
     "papers": (6_692, 4_931),
     "cli": (4_119, 3_148),
-    "tests": (62_812, 50_142),
+    "tests": (62_820, 50_147),
     "benchmarks": (10_353, 8_114),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

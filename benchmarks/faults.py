@@ -222,11 +222,6 @@ FAULTS = r"""
 - 1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 + 2.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 
-@ models/colocation/single_agents.py: one partner counts as two that an agent would not leave
-? colocation_single_agents::test_the_best_pairing_is_that_of_enumeration
-- (joins, both, -1.0), lower=0.0, upper=0.0,
-+ (joins, both, -2.0), lower=0.0, upper=0.0,
-
 @ models/colocation/stable.py: blocking pairs within a type are counted W (W + 1) / 2
 ? colocation_models::test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration
 - np.ones(len(own)), -np.ones(len(own))])

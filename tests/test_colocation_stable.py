@@ -226,9 +226,7 @@ def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
     for seed in range(3):
         instance = with_ties(30, 30, seed)
         here = stable(instance)
-        apart = stable(
-            instance, time_limit=600, limits=StableLimits(child_pairs=0, priced_agents=0)
-        )
+        apart = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0))
         assert here.certificate["levels"] == apart.certificate["levels"]
         assert here.certificate["levels"][1]["status"] == "optimal"
         if here.bound == 0:
@@ -241,7 +239,7 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
 ) -> None:
     instance = with_ties(30, 10, 0)
     engines(call_in_subprocess=lambda *given, **options: None)
-    ended = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0, priced_agents=0))
+    ended = stable(instance, time_limit=600, limits=StableLimits(child_pairs=0))
     first, second = ended.certificate["levels"]
     assert (ended.status, first["value"], second["status"]) == (Status.OPTIMAL, 0, "feasible")
     least = stable(instance).certificate["levels"][1]

@@ -26,7 +26,6 @@ from .common import CHILD_TIME_FRACTION, Blocking, require_few_types
 from .exchanges import Exchanges
 from .feasible import starting_pairing
 from .robust import robust_alpha
-from .single_agents import least_penalty
 from .stable_limits import StableLimits
 from .to_roommates import (
     RoommatesAnswer,
@@ -467,38 +466,17 @@ class _Search(Incumbent[Pairing, int]):
         )
         left = self._second_level_time()
         if self.value == 0 and self._large(possible):
-            if self._cheapest_of_agents(answer.lists):
-                return
-            left, zero = self._second_level_time(), answer.found.value == 0
+            zero = answer.found.value == 0
             if left is not None and zero and answer.found.tie_breaking is not None:
                 self._find_stable_of(answer.one_tie_breaking(self.instance), left / 3)
                 left = self._second_level_time()
         cheapest = self._find_stable_of(possible, left)
         if self.value == 0:
             self.penalty_bound = None if cheapest is None else cheapest.bound
-        elif self._cheapest_of_agents(answer.lists):
-            return
         elif self.proved and self.instance.agents <= self.limits.exact_penalty:
             self._cheapest_exact(self.value, self._second_level_time())
         same = "whose blocking pairs are among the same" if self.value else "without blocking pairs"
         self.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
-
-    def _cheapest_of_agents(self, lists: WeakLists) -> bool:
-        """Find the least penalty with as few blocking pairs; returns whether there is a bound."""
-        few = self.instance.agents <= self.limits.priced_agents and self.instance.unpaired is None
-        few = few and "single agents" in self.limits.routes
-        if not (few and self.proved) or self.clock.expired:
-            return False
-        left = self._second_level_time()
-        clock = Clock(None if left is None else 2 * left / 3)  # a part for the other programs
-        given = self.instance, lists, self.best, self.value
-        found, self.penalty_bound, stop = least_penalty(*given, clock, self.engine)
-        self.offer(found, "program over pairs of agents that cost little")
-        raise_if_interrupted(stop)
-        if self.penalty_bound is not None:
-            same = "all pairings with as few" if self.value else "the pairings without"
-            self.certificate["second_level"] = f"least penalty among {same} blocking pairs"
-        return self.penalty_bound is not None
 
     def _find_stable_of(self, possible: Colocation, seconds: float | None) -> Outcome | None:
         """The least penalty without blocking pair of an instance of few pairs; None when it was not

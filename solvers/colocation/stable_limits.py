@@ -45,7 +45,6 @@ class StableLimits(Routed):
         phase leaves.
     exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
         when the fewest is not zero.
-    priced_agents : different agents up to which it is asked for by their pairs.
     one_types : the same when the fewest is one and agents are of more than `few_types` types: then
         a linear program over types says it.
     listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
@@ -75,7 +74,6 @@ class StableLimits(Routed):
     child_terms: int = 20_000
     child_pairs: int = 25_000
     exact_penalty: int = 60
-    priced_agents: int = 2000
     one_types: int = 150
     listed_pair: float = 2e-7
     forgiven_pair: float = 1e-6
@@ -84,5 +82,5 @@ class StableLimits(Routed):
     roommates: RoommatesLimits = ROOMMATES_LIMITS
     routes: frozenset[str] = frozenset({
         "agents", "decisions", "exact penalty", "exchanges", "order", "robust", "roommates",
-        "single agents", "zero",
+        "zero",
     })  # fmt: skip

@@ -526,17 +526,17 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_079, 28_092),
+    "solvers": (41_923, 27_979),
     "analysis": (22_049, 15_187),
     "instances": (21_696, 14_579),
-    "models": (5_370, 3_461),
+    "models": (5_255, 3_392),
     "verify": (4_622, 3_384),
     "baselines": (4_145, 2_224),
     "cluster": (17_355, 12_324),
     "papers": (6_692, 4_931),
     "cli": (4_119, 3_148),
-    "tests": (62_820, 50_147),
-    "benchmarks": (10_353, 8_114),
+    "tests": (62_681, 50_034),
+    "benchmarks": (10_348, 8_109),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

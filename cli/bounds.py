@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
 from ..analysis.report.console import print_json, print_tables, say, waiting
-from .arguments import As, Form, Json, Options, TimeLimit
+from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 
 Folder = Annotated[Path, typer.Option("--table", metavar="FOLDER", help="The table's folder.")]
@@ -21,17 +18,10 @@ def add(
     instance: Annotated[
         str, typer.Argument(metavar="INSTANCE", help="Instance file, or a bundled instance.")
     ],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RESULT] [PROOF]", help="Of anybody, in any order."),
+    proofs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PROOF.json]", help="Of `cotenant prove`.")
     ] = None,
     table: Folder = Path("bounds"),
-    method: Annotated[
-        str | None,
-        typer.Option("-m", "--method", help="Solve by this method, and prove its answer, first."),
-    ] = None,
-    option: Options = None,
-    time_limit: TimeLimit = None,
     set_name: Annotated[
         str, typer.Option("--set", metavar="NAME", help="Its set; its folder's name if not given.")
     ] = "",
@@ -40,41 +30,18 @@ def add(
         typer.Option("--copy/--no-copy", help="Keep a copy of the instance, to check the row by."),
     ] = True,
 ) -> None:
-    """Add an instance, and an answer and a proof that are better than those in the table.
+    """Add an instance, and proofs that show a better answer or a better bound than the table has.
 
-    Answers are checked and measured again, and proofs judged; what is not better is refused.
+    Proofs are judged by the verifier; what is not better is refused.
     """
     from ..analysis.run import bounds
-    from ..instances.problem.emitted import command_line
-    from .proofs import prove
-    from .solving import solve
 
-    left = None
-    with TemporaryDirectory() as folder:
-        found, result, proof = [*(files or ())], Path(folder, "result.json"), Path(folder, "p.json")
-        if method is not None:
-            try:
-                solve(
-                    file=instance, method=method, option=option, time_limit=time_limit, out=result
-                )
-            except typer.Exit as leaving:  # Ctrl-C, or no answer: what is known goes into the table
-                left = leaving
-                if not result.exists():
-                    raise
-            with suppress(typer.Exit):  # no proof as a file of this one
-                prove(instance, method, proof, given=result, time_limit=time_limit)
-            found += [proof if proof.exists() else result]
-        with waiting("judging"):
-            row, before = bounds.add(
-                table, instance, found, set_name=set_name, keep_instance=keep_instance,
-                command=command_line(["cotenant", *sys.argv[1:]]),
-            )  # fmt: skip
-    rows = [row] if before is None else [before, row]
-    words = [" -> ".join(f"{each[name]}" for each in rows) for name in ("value", "bound")]
-    known = "value {}, bound {}".format(*words).replace("None", "unknown")
-    typer.echo(f"{row['name']}, {row['objective']}: {known}: {bounds.status(row)}")
-    if left is not None:
-        raise left
+    with waiting("judging"):
+        row = bounds.add(
+            table, instance, proofs or (), set_name=set_name, keep_instance=keep_instance
+        )
+    known = f"value {row['value']}, bound {row['bound']}".replace("None", "unknown")
+    typer.echo(f"{row['name']}, {row['levels'][0]['objective']}: {known}: {row['status']}")
 
 
 def show(
@@ -85,15 +52,15 @@ def show(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show the rows of a table, and how many of each set are closed."""
+    """Show what is known of each instance, and how many of each set are closed."""
     from ..analysis.report.bounds_page import rows_table, sets_table
-    from ..analysis.run.bounds import read_table, status
+    from ..analysis.run.bounds import known, read_table
 
     rows = [
         row
-        for row in read_table(table)
+        for row in known(read_table(table))
         if problem in ("", row["problem"]) and set_name in ("", row["set"])
-        if not only_open or status(row) == "open"
+        if not only_open or row["status"] == "open"
     ]
     if as_json:
         print_json(rows)
@@ -105,7 +72,7 @@ def check(
     table: Folder = Path("bounds"),
     jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Rows at the same time.")] = 1,
 ) -> None:
-    """Judge again every answer and every proof that the rows of a table rest on."""
+    """Judge again the proof of every row of a table."""
     from ..analysis.run import bounds
 
     done = wrong = 0
@@ -113,7 +80,7 @@ def check(
         for row, why in bounds.check(table, jobs=jobs):
             done, wrong = done + 1, wrong + bool(why)
             if why:
-                say(f"broken: {row['set']}, {row['name']}, {row['objective']}: {why}")
+                say(f"broken: {row['set']}, {row['name']}, {row['question']}: {why}")
             tell(f"{done} done, {wrong} broken")
     typer.echo(f"{done - wrong} of {done} rows hold")
     if wrong:

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from ...instances.problem.files import write_text
 from ..metric import Metric
 from ..registry import analysis_of
-from ..run.bounds import ROLES, BoundRow, instance_place, read_table, status
+from ..run.bounds import BoundRow, file_of, known, read_table
 from .page import render_page, require_report
 from .table import Column, Table
 from .tables import figure, percent
@@ -26,7 +26,7 @@ def write_bounds_page(
     page that judges them in the browser: `verifier`, a path as seen from the page.
     """
     require_report(Path(path))
-    rows = read_table(table)
+    rows = known(read_table(table))
     shown = rows_table(rows, partial(_links, Path(table), Path(path).resolve().parent, verifier))
     title = "Instances, with the best answers and the best proved bounds"
     page = SimpleNamespace(title=title, about=shown.caption, sets=sets_table(rows), rows=shown)
@@ -35,8 +35,8 @@ def write_bounds_page(
 
 def _links(table: Path, start: Path, verifier: str, row: BoundRow) -> dict[str, str]:
     """Words and addresses of what a row rests on."""
-    files = {"instance": instance_place(row)} | {role: row[role] for role in ROLES if row[role]}
-    paths = {name: table.resolve() / file for name, file in files.items()}
+    digests = {"instance": row["sha256"], "answer": row["answer"], "proof": row["proof"]}
+    paths = {name: table.resolve() / file_of(one) for name, one in digests.items() if one}
     paths = {name: path for name, path in paths.items() if path.exists()}
     found = {name: quote(os.path.relpath(path, start)) for name, path in paths.items()}
     if {"instance", "proof"} <= paths.keys():
@@ -49,7 +49,7 @@ def _links(table: Path, start: Path, verifier: str, row: BoundRow) -> dict[str, 
 def rows_table(
     rows: Sequence[BoundRow], links: Callable[[BoundRow], dict[str, str]] | None = None
 ) -> Table:
-    """The rows, one a line; for a page with links to their files."""
+    """What is known of each question, one a line; for a page with links to the files."""
     columns = (
         Column("set", rank=2), Column("instance", bold=True), Column("size", rank=4),
         Column("objective", rank=1), Column("value", numeric=True), Column("bound", numeric=True),
@@ -58,17 +58,18 @@ def rows_table(
     )  # fmt: skip
     lines = []
     for row in rows:
-        known = {metric.name: metric for metric in analysis_of(row["problem"]).metric_table}
-        metric = known.get(row["objective"]) or Metric(row["objective"], row["objective"])
+        objective = row["levels"][0]["objective"]
+        metrics = {metric.name: metric for metric in analysis_of(row["problem"]).metric_table}
+        metric = metrics.get(objective) or Metric(objective, objective)
         value, bound = numbers = row["value"], row["bound"]
         lines.append((
             row["set"], row["name"], ", ".join(f"{n} {axis}" for axis, n in row["size"].items()),
-            "".join([row["objective"], *(f" {k}={v}" for k, v in row["options"].items())]),
+            "".join([objective, *(f" {k}={v}" for k, v in row["options"].items())]),
             *((number, figure(number, metric)) for number in numbers),
             None if value is None or not bound else abs(value - bound) / abs(bound),
-            status(row), row["date"], *([(links(row), " ")] if links else []),
+            row["status"], row["date"], *([(links(row), " ")] if links else []),
         ))  # fmt: skip
-    left = sum(status(row) == "open" for row in rows)
+    left = sum(row["status"] == "open" for row in rows)
     words = f"{len(rows)} rows: {len(rows) - left} closed, {left} open"
     return Table("bounds", "", columns, tuple(lines), words)
 
@@ -76,7 +77,7 @@ def rows_table(
 def sets_table(rows: Sequence[BoundRow]) -> Table:
     """How many rows of each set are closed."""
     sets = Counter((row["problem"], row["set"]) for row in rows)
-    left = Counter((row["problem"], row["set"]) for row in rows if status(row) == "open")
+    left = Counter((row["problem"], row["set"]) for row in rows if row["status"] == "open")
     numbers = (Column(name, numeric=True) for name in ("rows", "closed", "open"))
     lines = tuple((*one, sets[one], sets[one] - left[one], left[one]) for one in sets)
     return Table("sets", "", (Column("problem"), Column("set", bold=True), *numbers), lines)

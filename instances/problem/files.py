@@ -252,6 +252,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
                 _keep_mode(temporary, before)
             stream.write(data)
         os.replace(temporary, final)
+    except ValueError:  # a path with a null character
+        raise InvalidFile(f"{str(target)!r} cannot be a path; choose another name") from None
     except OSError as error:
         cures = {errno.ENOSPC: "make room", errno.ENAMETOOLONG: "choose a shorter name"}
         cure = cures.get(error.errno or 0, "choose a folder that exists and is writable")

@@ -215,10 +215,8 @@ def schema(problem: str) -> dict[str, Any]:
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a file whole, then rename it into place; nothing half-written is ever left."""
-    data = text.encode()
-    if Path(path).name.endswith(".gz"):
-        data = gzip.compress(data, mtime=0)  # no time stamp: equal content, equal file
-    return write_bytes(path, data)
+    packed = Path(path).name.endswith(".gz")  # without a time stamp: equal content, equal file
+    return write_bytes(path, gzip.compress(text.encode(), mtime=0) if packed else text.encode())
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
@@ -252,12 +250,11 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
                 _keep_mode(temporary, before)
             stream.write(data)
         os.replace(temporary, final)
-    except ValueError:  # a path with a null character
-        raise InvalidFile(f"{str(target)!r} cannot be a path; choose another name") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
         cures = {errno.ENOSPC: "make room", errno.ENAMETOOLONG: "choose a shorter name"}
-        cure = cures.get(error.errno or 0, "choose a folder that exists and is writable")
-        raise InvalidFile(f"{target} cannot be written: {error.strerror}; {cure}") from None
+        cure = cures.get(getattr(error, "errno", 0), "choose a folder that exists and is writable")
+        why = f"{target} cannot be written: {getattr(error, 'strerror', error)}"
+        raise InvalidFile(f"{why}; {cure}") from None
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)

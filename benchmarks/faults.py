@@ -36,7 +36,7 @@ DRAWN = {
     "cluster/[fjp]*/*.py cluster/report/*.py cluster/state/*.py": "advice advice_reading "
     "advice_kubernetes advice_inputs advice_fit advice_gpus advice_safe advice_page fairness",
     "cluster/measure/*.py cluster/run/*.py": "running_queue running_measure "
-    "running_groups running_pairs running_run_given running_given running_commands "
+    "running_groups running_run_given running_given running_commands "
     "running_processes running_faults",
     "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
     "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "

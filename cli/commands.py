@@ -96,7 +96,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness, pairs
+    from . import advice, capacity, fairness
 
     return {
         "nodes": advice.nodes,
@@ -107,7 +107,6 @@ def advise() -> dict[str, Callable[..., None]]:
         "repair": capacity.repair,
         "gpus": capacity.gpus,
         "fairness": fairness.fairness,
-        "pairs": pairs.pairs,
         "job": running.advise_job,
     }
 

@@ -81,7 +81,6 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("advise drain n-1 shop.json", ("n-1 does not exist", "drain shop.json n-1")),
     ("advise drain n-1 n-2", ("n-1 does not exist", "files of a state and then nodes")),
     ("advise fairness log --bogus 3", ("No such option: --bogus", "--partition")),
-    ("advise pairs --store lab.db", ("first argument", "cotenant advise pairs LAB.db")),
     ("profiles --store lab.db", ("first argument", "cotenant profiles LAB.db")),
     ("measure jobs.toml", ("'--store'", "LAB.db", "Add every run to this file")),
     ("run jobs.toml", ("'--store'", "LAB.db")),

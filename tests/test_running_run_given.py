@@ -25,7 +25,6 @@ from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.store import locked, opened
 from cotenant.cluster.run.job_advice import job_advice
-from cotenant.cluster.run.pairs import advise_pairs
 from cotenant.cluster.run.queue import QueuedJob, read_queue
 from cotenant.cluster.run.queue_store import PlacedGroup, QueueStore
 from cotenant.cluster.run.run import policy_of
@@ -283,7 +282,6 @@ def read_whole(store: Path) -> None:
     found = profiles(store)
     json.dumps(found.document())
     found.tables(time.time())
-    advise_pairs(str(store))
     for job in "15":
         job_advice(store, job)
     with opened(store) as rows:

@@ -1,76 +1,79 @@
-"""What each problem's analysis offers runs, tables and the report: one `ANALYSIS` a problem."""
+"""What each problem's analysis offers runs, tables and the report: found in its modules by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Generic, TypeVar
 
 from ..instances.problem.answer_table import AnswerTable
 from ..instances.problem.base import Instance
 from ..instances.problem.option_types import validate_options
-from ..instances.problem.registry import problem_named, resolve
+from ..instances.problem.registry import Problem, problem_named
 from .frontier import PriceFrontier
 from .metric import Metric
 from .stated import Facts, Stated
 
 Function = Callable[..., Any]
+Value = TypeVar("Value")
+
+
+class Offered(Generic[Value]):
+    """An attribute of `Analysis`, loaded on use from a module in the problem's folder; None for a
+    problem whose module, or its name there, is missing.
+
+    Parameters
+    ----------
+    places : "module:name" in the folder, the first that is there.
+    """
+
+    def __init__(self, *places: str) -> None:
+        self._places = places
+
+    def __get__(self, analysis: Analysis, kind: type[Analysis]) -> Value:
+        folder, found = f"{__package__}.{analysis.problem.name}", None
+        for module, _, name in (place.partition(":") for place in self._places):
+            if found is None and find_spec(f"{folder}.{module}") is not None:
+                found = getattr(import_module(f"{folder}.{module}"), name, None)
+        value: Value = found
+        return value
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The functions of a problem's analysis, named by text ("module:function"), resolved on use.
-
-    Only the metrics are a must; None says that a problem has no such thing, and a test that what is
-    named is real.
+    """A problem, and the functions of its analysis. Only the metrics are a must.
 
     Attributes
     ----------
-    metric_table_at : the metrics of the problem, in the order of its tables.
-    metrics_at : f(instance, solution, **options) -> name: value.
-    facts_at : f(stated) -> what of a stored certificate follows from instance, answer and options:
+    problem : its instances and answers, with `check` and `scale`.
+    metric_table : the metrics of the problem, in the order of its tables.
+    metrics : f(instance, solution, **options) -> name: value.
+    facts : f(stated) -> what of a stored certificate follows from instance, answer and options:
         entries by name, `...` for one that must be there; see `stated.Stated`.
-    record_at : f(instance, solution, **options) -> small JSON values for the report's pictures.
-    pictures_at : f(records) -> the report's pictures.
-    answer_picture_at : f(instance, solution) -> the picture of the answer itself.
-    frontiers_at : f(instance, *, time_limit, **options) -> the proved frontiers of fairness' price.
-    predicted_at : f(instance, share, rng) -> the instance as predicted from a share of it.
-    rounds_at : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole
-        rounds, or None where the options ask for none.
-    reports_at : what its agents report and could misreport, a `manipulation.Reports`.
+    record : f(instance, solution, **options) -> small JSON values for the report's pictures.
+    pictures : f(records) -> the report's pictures.
+    answer_picture : f(instance, solution) -> the picture of the answer itself.
+    frontiers : f(instance, *, time_limit, **options) -> the proved frontiers of fairness' price.
+    predicted : f(instance, share, rng) -> the instance as predicted from a share of it.
+    rounds : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole rounds,
+        or None where the options ask for none.
+    reports : what its agents report and could misreport, a `manipulation.Reports`.
     """
 
-    metric_table_at: str
-    metrics_at: str
-    facts_at: str | None = None
-    record_at: str | None = None
-    pictures_at: str | None = None
-    answer_picture_at: str | None = None
-    frontiers_at: str | None = None
-    predicted_at: str | None = None
-    rounds_at: str | None = None
-    reports_at: str | None = None
+    problem: Problem
 
-    @classmethod
-    def usual(cls, problem: str, **more: str) -> Analysis:
-        """That of a problem with everything but `more` in the modules where others have it."""
-        return cls(
-            metric_table_at=f"analysis.{problem}.metrics:METRICS",
-            metrics_at=f"analysis.{problem}.metrics:metrics",
-            facts_at=f"analysis.{problem}.metrics:facts",
-            record_at=f"analysis.{problem}.pictures:record",
-            pictures_at=f"analysis.{problem}.pictures:pictures",
-            answer_picture_at=f"analysis.{problem}.pictures:answer_picture",
-            frontiers_at=f"analysis.{problem}.frontier:price_frontiers",
-            **more,
-        )
-
-    @property
-    def metric_table(self) -> tuple[Metric, ...]:
-        """The problem's metrics, in the order of its tables."""
-        table: tuple[Metric, ...] = resolve(self.metric_table_at)
-        return table
+    metric_table = Offered[tuple[Metric, ...]]("metrics:METRICS")
+    metrics = Offered[Callable[..., dict[str, float]]]("metrics:metrics")
+    facts = Offered[Callable[[Stated], Facts] | None]("metrics:facts")
+    record = Offered[Function | None]("pictures:record")
+    pictures = Offered[Function | None]("pictures:pictures")
+    answer_picture = Offered[Function | None]("pictures:answer_picture")
+    frontiers = Offered[Callable[..., Sequence[PriceFrontier]] | None]("frontier:price_frontiers")
+    predicted = Offered[Callable[..., Instance] | None]("prediction:predicted_instance")
+    rounds = Offered[Callable[..., AnswerTable | None] | None]("rounds:rounds_table")
+    reports = Offered[Any]("metrics:REPORTS", "strategy:REPORTS")
 
     @property
     def whole(self) -> frozenset[str]:
@@ -83,62 +86,8 @@ class Analysis:
         fractions = (metric.name for metric in self.metric_table if metric.fraction)
         return self.whole.union(fractions)
 
-    @property
-    def metrics(self) -> Callable[..., dict[str, float]]:
-        """What measures an answer."""
-        function: Callable[..., dict[str, float]] = resolve(self.metrics_at)
-        return function
-
-    @property
-    def facts(self) -> Callable[[Stated], Facts] | None:
-        """What computes the entries of a certificate again; None where none are known."""
-        return _named(self.facts_at)
-
-    @property
-    def record(self) -> Function | None:
-        """What keeps of an answer the numbers that pictures need."""
-        return _named(self.record_at)
-
-    @property
-    def pictures(self) -> Function | None:
-        """What draws the report's pictures."""
-        return _named(self.pictures_at)
-
-    @property
-    def answer_picture(self) -> Function | None:
-        """What draws an answer itself."""
-        return _named(self.answer_picture_at)
-
-    @property
-    def frontiers(self) -> Callable[..., Sequence[PriceFrontier]] | None:
-        """What finds the proved frontiers."""
-        return _named(self.frontiers_at)
-
-    @property
-    def predicted(self) -> Callable[..., Instance] | None:
-        """What makes an instance of predicted values."""
-        return _named(self.predicted_at)
-
-    @property
-    def reports(self) -> Any:
-        """What its agents report; None where its methods ask nobody for anything."""
-        return None if self.reports_at is None else resolve(self.reports_at)
-
-    @property
-    def rounds(self) -> Callable[..., AnswerTable | None] | None:
-        """What makes the table of an answer in whole rounds."""
-        return _named(self.rounds_at)
-
 
 @validate_options
 def analysis_of(problem: str) -> Analysis:
     """The analysis of the problem called so; raises UnknownName with the near ones."""
-    problem_named(problem)
-    found = import_module(f".{problem}", __package__).ANALYSIS
-    assert isinstance(found, Analysis)
-    return found
-
-
-def _named(path: str | None) -> Function | None:
-    function: Function | None = None if path is None else resolve(path)
-    return function
+    return Analysis(problem_named(problem))

@@ -192,13 +192,12 @@ def answer_table(instance: Quanta, solution: Slices, most: int | None = None) ->
 
 
 PROBLEM = Problem(
-    name="quanta",
     title="slices of a resource to users whose demands change with time",
     instance=Quanta,
-    solution=Slices,
+    solutions=(Slices,),
     check=check,
     generators={"bursty": "instances.quanta:bursty"},
     formats={"quanta-csv": "instances.quanta:quanta_csv"},
-    answer_table="instances.quanta:answer_table",
-    scale="instances.quanta:scale",
+    answer_table=answer_table,
+    scale=scale,
 )

@@ -18,7 +18,7 @@ import pytest
 
 import cotenant
 from cotenant import catalog
-from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.registry import Analysis, Offered, analysis_of
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.registry import resolve
 
@@ -481,6 +481,26 @@ def test_every_problem_has_its_file_in_every_layer(name: str) -> None:
     assert problem.generators
     for path in [*problem.generators.values(), *problem.formats.values()]:
         assert callable(resolve(path))
+
+
+LACKING = {
+    "record": {"quanta"},
+    "pictures": {"quanta"},
+    "facts": {"lifetimes"},
+    "frontiers": {"quanta", "lifetimes"},
+    "reports": {"numa", "lifetimes"},
+    "predicted": {*PROBLEM_NAMES} - {"colocation"},
+    "rounds": {*PROBLEM_NAMES} - {"accelerators"},
+}
+"""What `Analysis` offers of some problems only, and the problems that lack it."""
+
+
+@pytest.mark.parametrize(
+    "offered", [n for n, v in vars(Analysis).items() if isinstance(v, Offered)]
+)
+def test_each_problem_offers_everything_but_what_it_is_known_to_lack(offered: str) -> None:
+    lacking = {name for name in PROBLEM_NAMES if getattr(analysis_of(name), offered) is None}
+    assert lacking == LACKING.get(offered, set())
 
 
 def test_public_functions_and_classes_have_a_docstring() -> None:

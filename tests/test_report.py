@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 import tomllib
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -674,10 +673,7 @@ def test_a_page_without_frontiers_on_request_or_where_the_problem_has_none(
         ["compare", "colocation/tiny", "-m", "GR", "--report", str(tmp_path / "page.html")],
     )
     asked = CliRunner().invoke(app, [*command, "--no-frontier", "--out", str(out)])
-    monkeypatch.setattr(
-        "cotenant.analysis.colocation.ANALYSIS",
-        replace(analysis_of("colocation"), frontiers_at=None),
-    )
+    monkeypatch.delattr("cotenant.analysis.colocation.frontier.price_frontiers")
     none = CliRunner().invoke(app, [*command, "--out", str(out)])
     with refused(InvalidOption):
         cotenant.compare([cotenant.read("colocation/tiny")], ["GR"], frontier=True)

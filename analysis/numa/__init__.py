@@ -1,5 +1,1 @@
 """Refusal scheduling: metrics, sustained throughput, bursts, and the technology model."""
-
-from ..registry import Analysis
-
-ANALYSIS = Analysis.usual("numa")

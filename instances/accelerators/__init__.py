@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from ..problem.registry import CsvForm, Problem
 from .answer import TimeShares
+from .answer_table import answer_table
 from .feasible import check
 from .instance import Accelerators
+from .measures import scale
 
 PROBLEM = Problem(
-    name="accelerators",
     title="share accelerators of several kinds in time",
     instance=Accelerators,
-    solution=TimeShares,
+    solutions=(TimeShares,),
     check=check,
-    answer_table="instances.accelerators.answer_table:answer_table",
+    answer_table=answer_table,
     generators={"random": "instances.accelerators.generators:random"},
     formats={
         "accelerators-csv": "instances.accelerators.formats:accelerators_csv",
@@ -22,7 +23,7 @@ PROBLEM = Problem(
     csv_form=CsvForm(
         "accelerators-csv", "throughputs.csv", ("job", "device"), "job,device,throughput"
     ),
-    scale="instances.accelerators.measures:scale",
+    scale=scale,
 )
 
 __all__ = ["PROBLEM", "Accelerators", "TimeShares", "check"]

@@ -1,23 +1,31 @@
 """Admission: jobs apply to virtual machines with typed cores (Hines and Romano)."""
 
 from ..problem.registry import CsvForm, Problem
+from .answer_table import answer_table
 from .instance import Admission, Assignment, check
-from .rules import BlockingPairs, blocking_pairs, job_speeds, speeds_at_home, speeds_on, total_speed
+from .rules import (
+    BlockingPairs,
+    blocking_pairs,
+    job_speeds,
+    scale,
+    speeds_at_home,
+    speeds_on,
+    total_speed,
+)
 
 PROBLEM = Problem(
-    name="admission",
     title="jobs to virtual machines with typed cores",
     instance=Admission,
-    solution=Assignment,
+    solutions=(Assignment,),
     check=check,
-    answer_table="instances.admission.answer_table:answer_table",
+    answer_table=answer_table,
     generators={
         "table-i": "instances.admission.generators:table_i",
         "uniform": "instances.admission.generators:uniform",
     },
     formats={"admission-csv": "instances.admission.formats:admission_csv"},
     csv_form=CsvForm("admission-csv", "cores.csv", ("vm",), "vm,TYPE,TYPE,..."),
-    scale="instances.admission.rules:scale",
+    scale=scale,
 )
 
 __all__ = [

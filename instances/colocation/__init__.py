@@ -1,16 +1,17 @@
 """Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis ch. 2)."""
 
 from ..problem.registry import CsvForm, Problem
+from .answer_table import answer_table
 from .instance import Colocation, Pairing, check
+from .objective import scale
 from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains
 
 PROBLEM = Problem(
-    name="colocation",
     title="pair jobs on shared processors",
     instance=Colocation,
-    solution=Pairing,
+    solutions=(Pairing,),
     check=check,
-    answer_table="instances.colocation.answer_table:answer_table",
+    answer_table=answer_table,
     answer_columns="job,beside[,machines]",
     generators={
         "population": "instances.colocation.generators:population",
@@ -31,7 +32,7 @@ PROBLEM = Problem(
         ("service", "beside"),
         "service,beside,slowdown|penalty",
     ),
-    scale="instances.colocation.objective:scale",
+    scale=scale,
 )
 
 __all__ = [

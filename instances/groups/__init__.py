@@ -1,7 +1,8 @@
 """Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis ch. 6)."""
 
 from ..problem.registry import CsvForm, Problem
-from .conversion import groups_from
+from .answer_table import answer_table
+from .conversion import groups_from, scale
 from .feasible import check
 from .instance import Grouping, Groups
 from .penalties import rising
@@ -9,13 +10,12 @@ from .residuals import residuals
 from .stability import BlockingGroups, blocking_groups
 
 PROBLEM = Problem(
-    name="groups",
     title="group jobs on machines of several seats",
     instance=Groups,
-    solution=Grouping,
+    solutions=(Grouping,),
     check=check,
     document="instances.groups.document:GroupsDocument",
-    answer_table="instances.groups.answer_table:answer_table",
+    answer_table=answer_table,
     generators={
         "additive": "instances.groups.generators:additive",
         "pressure": "instances.groups.generators:pressure",
@@ -29,7 +29,7 @@ PROBLEM = Problem(
     csv_form=CsvForm(
         "groups-csv", "groups.csv", ("group", "job"), "group,job,penalty|slowdown[,class]"
     ),
-    scale="instances.groups.conversion:scale",
+    scale=scale,
 )
 
 __all__ = [

@@ -252,10 +252,9 @@ def answer_table(instance: Lifetimes, solution: Hosts, most: int | None = None) 
 
 
 PROBLEM = Problem(
-    name="lifetimes",
     title="VMs that come and go, on servers that are off while they have none",
     instance=Lifetimes,
-    solution=Hosts,
+    solutions=(Hosts,),
     check=check,
     generators={"arrivals": "instances.lifetimes:arrivals"},
     formats={
@@ -264,5 +263,5 @@ PROBLEM = Problem(
         "azure-2020": "instances.lifetimes.formats:azure_2020",
         "temporal-bin-packing": "instances.lifetimes.formats:temporal_bin_packing",
     },
-    answer_table="instances.lifetimes:answer_table",
+    answer_table=answer_table,
 )

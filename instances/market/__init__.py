@@ -1,23 +1,24 @@
 """Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
 
 from ..problem.registry import CsvForm, Problem
+from .answer_table import answer_table
 from .equilibrium import Residuals, residuals, user_regrets
 from .instance import Allocation, Market, check
+from .scale import scale
 from .utility import best_reply, user_utilities
 
 PROBLEM = Problem(
-    name="market",
     title="share the cores of servers among users' jobs",
     instance=Market,
-    solution=Allocation,
+    solutions=(Allocation,),
     check=check,
-    answer_table="instances.market.answer_table:answer_table",
+    answer_table=answer_table,
     generators={"population": "instances.market.generators:population"},
     formats={"jobs-csv": "instances.market.formats:jobs_csv"},
     csv_form=CsvForm(
         "jobs-csv", "jobs.csv", ("user", "server"), "user,server,parallel_fraction[,work]"
     ),
-    scale="instances.market.scale:scale",
+    scale=scale,
 )
 
 __all__ = [

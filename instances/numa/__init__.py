@@ -2,17 +2,18 @@
 
 from ..problem.registry import CsvForm, Problem
 from .answer import POLICIES, Flow, Simulation
+from .answer_table import answer_table
+from .bounds import scale
 from .feasible import check
 from .instance import Numa
 from .technology import THESIS, Technology
 
 PROBLEM = Problem(
-    name="numa",
     title="refusal scheduling on NUMA blade servers",
     instance=Numa,
-    solution=(Simulation, Flow),
+    solutions=(Simulation, Flow),
     check=check,
-    answer_table="instances.numa.answer_table:answer_table",
+    answer_table=answer_table,
     generators={"blade-server": "instances.numa.generators:blade_server"},
     formats={"classes-csv": "instances.numa.formats:classes_csv"},
     csv_form=CsvForm(
@@ -21,7 +22,7 @@ PROBLEM = Problem(
         ("class", "service_mean"),
         "class,share,service_mean,ht1,pcie,bandwidth",
     ),
-    scale="instances.numa.bounds:scale",
+    scale=scale,
 )
 
 __all__ = ["POLICIES", "PROBLEM", "THESIS", "Flow", "Numa", "Simulation", "Technology", "check"]

@@ -1,15 +1,16 @@
 """Packing: virtual machines on servers, few of them or a fair share (Xu and Yu 2014)."""
 
 from ..problem.registry import CsvForm, Problem
+from .answer_table import answer_table
+from .game import scale
 from .instance import Packing, Placement, check
 
 PROBLEM = Problem(
-    name="packing",
     title="virtual machines on servers",
     instance=Packing,
-    solution=Placement,
+    solutions=(Placement,),
     check=check,
-    answer_table="instances.packing.answer_table:answer_table",
+    answer_table=answer_table,
     answer_columns="server,VM[,count][,class]",
     generators={
         "vm-types": "instances.packing.generators:vm_types",
@@ -28,7 +29,7 @@ PROBLEM = Problem(
     csv_form=CsvForm(
         "vms-csv", "vms.csv", ("name", "cpu"), "name,cpu,mem[,count]", enough=("name",)
     ),
-    scale="instances.packing.game:scale",
+    scale=scale,
 )
 
 __all__ = ["PROBLEM", "Packing", "Placement", "check"]

@@ -39,14 +39,13 @@ class CsvForm:
 class Problem:
     """What this package needs to know of a problem to read, write, check, generate and convert it.
 
-    Functions are named by text, "module:function" inside the package, resolved on use.
+    What reads and draws is named by text, "module:function" inside the package, resolved on use.
     """
 
-    name: str
     title: str
     instance: type[Instance]
-    solution: type[Solution] | tuple[type[Solution], ...]
-    """The type, or types, of an answer; the first is that of a result without `answer`."""
+    solutions: tuple[type[Solution], ...]
+    """The types of an answer; the first is that of a result without `answer`."""
     check: Callable[[Any, Any], None]
     document: str = ""
     """the model of its JSON documents, where its fields alone do not make it."""
@@ -54,19 +53,19 @@ class Problem:
     """kind -> function(*, rng, **options) -> Instance; the first is the default."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
-    answer_table: str | None = None
-    """function(instance, solution, most) -> AnswerTable; None where fields will do."""
+    answer_table: Callable[..., Any] | None = None
+    """f(instance, solution, most) -> AnswerTable; None where fields will do."""
     answer_columns: str = ""
     """of a CSV that `read_table` beside `answer_table` reads as an answer; brackets for what may be
     missing."""
     csv_form: CsvForm | None = None
-    scale: str | None = None
-    """function(instance, objective, **options) -> float, see `scale`; None for 1."""
+    scale: Callable[..., float] | None = None
+    """f(instance, objective, **options), see `scale`; None for 1."""
 
     @property
-    def solutions(self) -> tuple[type[Solution], ...]:
-        """The types of its answers."""
-        return self.solution if isinstance(self.solution, tuple) else (self.solution,)
+    def name(self) -> str:
+        """What its instances call it."""
+        return self.instance.problem
 
     def solution_named(self, name: str | None) -> type[Solution]:
         """The type of answer of that name, the first when None; raises UnknownName."""
@@ -125,6 +124,6 @@ def scale(instance: Instance, objective: str, /, **options: Any) -> float:
     ----------
     options : of the method or the metrics; those that change what the objective is are looked at.
     """
-    path = problem_named(instance.problem).scale
-    size = 1.0 if path is None else float(resolve(path)(instance, objective, **options))
+    own = problem_named(instance.problem).scale
+    size = 1.0 if own is None else float(own(instance, objective, **options))
     return size if 0 < size < inf else 1.0

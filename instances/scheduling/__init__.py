@@ -1,17 +1,17 @@
 """Scheduling: organizations that share machines (Skowron and Rzadca)."""
 
 from ..problem.registry import CsvForm, Problem
+from .answer_table import answer_table
 from .feasibility import assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling
-from .utility import UTILITIES, psi, utilities
+from .utility import UTILITIES, psi, scale, utilities
 
 PROBLEM = Problem(
-    name="scheduling",
     title="organizations sharing machines",
     instance=Scheduling,
-    solution=Schedule,
+    solutions=(Schedule,),
     check=check,
-    answer_table="instances.scheduling.answer_table:answer_table",
+    answer_table=answer_table,
     generators={
         "workload": "instances.scheduling.generators:workload",
         "unit-jobs": "instances.scheduling.generators:unit_jobs",
@@ -32,7 +32,7 @@ PROBLEM = Problem(
         ("organization", "release", "processing"),
         "organization,release,processing",
     ),
-    scale="instances.scheduling.utility:scale",
+    scale=scale,
 )
 
 __all__ = [

@@ -1,7 +1,5 @@
 """Jobs that share accelerators of several kinds: who gets which kind, alone or beside whom."""
 
-from __future__ import annotations
-
 from ..problem.registry import CsvForm, Problem
 from .answer import TimeShares
 from .answer_table import answer_table

@@ -11,7 +11,7 @@ from .rules import (
     speeds_at_home,
     speeds_on,
     total_speed,
-)
+)  # fmt: skip
 
 PROBLEM = Problem(
     title="jobs to virtual machines with typed cores",

@@ -27,10 +27,7 @@ PROBLEM = Problem(
         "preferences": "instances.colocation.lists:preference_lists",
     },
     csv_form=CsvForm(
-        "pairs-csv",
-        "pairs.csv",
-        ("service", "beside"),
-        "service,beside,slowdown|penalty",
+        "pairs-csv", "pairs.csv", ("service", "beside"), "service,beside,slowdown|penalty"
     ),
     scale=scale,
 )

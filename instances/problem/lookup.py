@@ -1,6 +1,4 @@
-"""The names of the problems; functions and classes by their names as texts, loaded when they are
-first asked for.
-"""
+"""The names of the problems; functions and classes named by texts, loaded on first use."""
 
 from __future__ import annotations
 

@@ -54,10 +54,9 @@ class Problem:
     formats: Mapping[str, str] = field(default_factory=dict)
     """foreign format -> function(path, **options) -> Instance."""
     answer_table: Callable[..., Any] | None = None
-    """f(instance, solution, most) -> AnswerTable; None where fields will do."""
+    """f(instance, solution, most) -> AnswerTable; None: fields will do."""
     answer_columns: str = ""
-    """of a CSV that `read_table` beside `answer_table` reads as an answer; brackets for what may be
-    missing."""
+    """of a CSV answer, for `read_table` beside `answer_table`; in brackets what may be missing."""
     csv_form: CsvForm | None = None
     scale: Callable[..., float] | None = None
     """f(instance, objective, **options), see `scale`; None for 1."""
@@ -80,8 +79,7 @@ def problem_named(name: str) -> Problem:
     """The problem called `name`; raises UnknownName with the near ones."""
     if name not in PROBLEM_NAMES:
         raise UnknownName("problem", name, PROBLEM_NAMES)
-    problem = import_module(f"..{name}", __package__).PROBLEM
-    assert isinstance(problem, Problem)
+    problem: Problem = import_module(f"..{name}", __package__).PROBLEM
     return problem
 
 

@@ -33,7 +33,8 @@ class Offered(Generic[Value]):
         self._places = places
 
     def __get__(self, analysis: Analysis, kind: type[Analysis]) -> Value:
-        folder, found = f"{__package__}.{analysis.problem.name}", None
+        folder = f"{__package__}.{analysis.problem.name}"
+        found: Any = None
         for module, _, name in (place.partition(":") for place in self._places):
             if found is None and find_spec(f"{folder}.{module}") is not None:
                 found = getattr(import_module(f"{folder}.{module}"), name, None)

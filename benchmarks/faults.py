@@ -58,7 +58,7 @@ FAULTS = r"""
 + return np.asarray(before >= after)
 
 @ instances/colocation/stability.py: a gain of exactly alpha is enough
-? colocation_stable::test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration
+? colocation_given::test_penalties_are_compared_as_the_decimals_that_were_written
 - return before - decimal(new) > least
 + return before - decimal(new) >= least
 
@@ -128,7 +128,7 @@ FAULTS = r"""
 + jobs[second] += 0 * exact
 
 @ solvers/accelerators/leximin.py: all stay where the first are at their most
-? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job
+? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job proofs_leximin accelerators_policies
 - stopped = rising & most & (weight > 0)
 + stopped = rising
 
@@ -213,12 +213,12 @@ FAULTS = r"""
 + both &= now - after[part][:, own] >= least
 
 @ instances/problem/base.py: that a request may be served in part is not written
-? files::test_any_instance_survives_a_round_trip
+? files::test_requests_that_may_be_served_in_part_survive_a_round_trip
 - if kind.json.hidden or value is None or value is False:
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
 @ models/colocation/stable.py: both types of a pair may have agents who would leave
-? colocation_stable::test_fewest_blocking_pairs_and_then_least_penalty_equal_enumeration
+? colocation_models::test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration colocation_models
 - 1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 + 2.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 
@@ -303,7 +303,7 @@ FAULTS = r"""
 + self.raise_bound(most + 2, f"
 
 @ solvers/packing/bounds.py: a volume that is whole servers is rounded up to one more
-? packing_minimum::test_exact_routes_agree_on_middle_instances
+? packing_minimum::test_volume_bound_of_servers_filled_exactly_is_their_number
 - best = max(best, -(-cost.numerator // cost.denominator))
 + best = max(best, cost.numerator // cost.denominator + 1)
 
@@ -313,7 +313,7 @@ FAULTS = r"""
 + large = (2 * size >= room) & ~huge
 
 @ solvers/packing/presolve.py: types of equal demand are merged, and one of them forgotten
-? packing_minimum::test_it_is_what_trying_everything_gives
+? packing_minimum::test_types_of_equal_demand_are_packed_with_the_sum_of_their_requests
 - request=np.array([wanted[group].sum() for group in members]
 + request=np.array([wanted[group].max() for group in members]
 
@@ -403,7 +403,7 @@ FAULTS = r"""
 + cost += row[m] * max(paid)
 
 @ verify/scheduling.py: a job is priced at its release only
-? proofs_scheduling::test_no_prices_of_time_prove_less_than_the_optimum
+? proofs_scheduling::test_the_best_start_at_prices_is_among_those_looked_at
 - for s in starts if release < s < self.horizon
 + for s in starts if release < s < 0
 

@@ -399,3 +399,16 @@ def test_a_log_file_holds_progress_lines(tmp_path: Path) -> None:
     log = tmp_path / "progress.log"
     assert run("solve", "colocation/no-stable-4", "-m", "stable", "--log", str(log)).returncode == 0
     assert "value 1" in log.read_text()
+
+
+def test_matchings_lists_the_stable_pairings_of_an_instance_and_refuses_other_problems() -> None:
+    listed = json.loads(run("matchings", "colocation/tiny", "--json").stdout)
+    (pairing,) = listed["pairings"]
+    assert (listed["count"], listed["exact"], pairing["partners"]["x264"]) == (1, True, "fluidanimate")
+    refused = run("matchings", "market/tiny")
+    assert (refused.returncode, "expected one of colocation" in refused.stderr) == (2, True)
+
+
+def test_compare_says_which_methods_are_left_out_unless_they_are_chosen() -> None:
+    assert "left out: fewest-moves" in run("compare", "packing/tiny").stderr
+    assert "left out" not in run("compare", "packing/tiny", "-m", "FFD").stderr

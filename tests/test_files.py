@@ -20,6 +20,7 @@ from support.strategies import DRAWN, instances
 
 import cotenant
 from cotenant.instances.colocation import Pairing
+from cotenant.instances.packing import Packing
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
     InvalidFile,
@@ -67,6 +68,11 @@ def test_any_instance_survives_a_round_trip(problem: str, data: st.DataObject) -
     instance = data.draw(instances(problem))
     with tempfile.TemporaryDirectory() as folder:
         assert cotenant.read(write(instance, Path(folder) / "one.json")) == instance
+
+
+def test_requests_that_may_be_served_in_part_survive_a_round_trip(tmp_path: Path) -> None:
+    instance = Packing(capacity=[[9]], demand=[[2]], request=[5.0], servers=[1.0], partial=True)
+    assert cotenant.read(write(instance, tmp_path / "one.json")) == instance
 
 
 EMPTY: tuple[Any, ...] = (

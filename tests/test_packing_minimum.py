@@ -103,6 +103,20 @@ def test_it_is_what_trying_everything_gives(
     )
 
 
+def test_types_of_equal_demand_are_packed_with_the_sum_of_their_requests() -> None:
+    instance = Packing(capacity=[[10]], demand=[[5], [5], [3]], request=[3.0, 2.0, 2.0])
+    assert presolve(instance).request.tolist() == [5, 2]
+    outcome = min_servers(instance)
+    assert (outcome.solution.servers, outcome.bound) == (4, 4)
+    check(instance, outcome.solution)
+
+
+def test_volume_bound_of_servers_filled_exactly_is_their_number() -> None:
+    full = presolve(Packing(capacity=[[10]], demand=[[5]], request=[4.0]))
+    spare = presolve(Packing(capacity=[[10]], demand=[[4]], request=[4.0]))
+    assert (volume_bound(full), volume_bound(spare)) == (2, 2)
+
+
 def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least() -> None:
     rng = np.random.default_rng(7)
     for step in range(60):

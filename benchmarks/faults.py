@@ -128,7 +128,7 @@ FAULTS = r"""
 + jobs[second] += 0 * exact
 
 @ solvers/accelerators/leximin.py: all stay where the first are at their most
-? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job proofs_leximin accelerators_policies
+? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job
 - stopped = rising & most & (weight > 0)
 + stopped = rising
 
@@ -218,7 +218,7 @@ FAULTS = r"""
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
 @ models/colocation/stable.py: both types of a pair may have agents who would leave
-? colocation_models::test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration colocation_models
+? colocation_models::test_zero_blocking_pairs_is_the_same_by_every_route
 - 1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 + 2.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 

@@ -555,7 +555,7 @@ BUDGET = {
     "cluster": (16_997, 12_055),
     "papers": (6_692, 4_931),
     "cli": (4_005, 3_046),
-    "tests": (62_467, 49_838),
+    "tests": (62_468, 49_839),
     "benchmarks": (10_348, 8_109),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -96,7 +96,7 @@ def penalties_of_frame(
     if slowdown:
         for x, y in np.argwhere(values <= 0).tolist():
             field = f"penalty[{labels[x]!r}, {labels[y]!r}]"
-            cure = "Of penalties, leave slowdown=True out"
+            cure = "It is the run time beside the other over the run time alone"
             raise InvalidInstance(field, f"{values[x, y]:g}", "a slowdown, above 0", cure)
         with np.errstate(over="ignore"):  # what comes of it is no penalty: refused
             values = computed_penalty(1 - 1 / values)

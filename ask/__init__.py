@@ -32,9 +32,9 @@ __all__ = ["Answer", "fewest_servers", "pair_jobs", "share_cores"]
 
 @validate_options
 def pair_jobs(
-    slowdowns: Data, *, objective: Literal["optimal", "stable", "fair"] = "optimal", machines:
-    float | None = None, missing: Literal["forbid"] | None = None, time_limit: float | None =
-    PATIENCE, seed: int = 0, verbose: bool = False,
+    slowdowns: Data, *, objective: Literal["optimal", "stable", "fair"] = "optimal",
+    machines: float | None = None, missing: Literal["forbid"] | None = None,
+    time_limit: float | None = PATIENCE, seed: int = 0, verbose: bool = False,
 ) -> Answer[Data]:  # fmt: skip
     """Put jobs on machines in pairs, with the least loss of throughput or without two jobs that
     both want to leave.
@@ -101,8 +101,8 @@ def pair_jobs(
 @validate_options
 def fewest_servers(
     vms: Data, hosts: Any, *, objective: Literal["min-servers", "min-cost"] = "min-servers",
-    resources: Sequence[str] | None = None, apart: Sequence[tuple[Any, Any]] = (), time_limit:
-    float | None = PATIENCE, seed: int = 0, verbose: bool = False,
+    resources: Sequence[str] | None = None, apart: Sequence[tuple[Any, Any]] = (),
+    time_limit: float | None = PATIENCE, seed: int = 0, verbose: bool = False,
 ) -> Answer[Data]:  # fmt: skip
     """Place virtual machines on as few servers as possible, or on the cheapest.
 
@@ -161,9 +161,10 @@ def fewest_servers(
 
 @validate_options
 def share_cores(
-    jobs: Data, servers: Any, *, objective: Literal["fisher", "nash-welfare", "utilitarian",
-    "leximin"] = "fisher", budget: Any = 1.0, time_limit: float | None = PATIENCE, seed: int = 0,
-    verbose: bool = False,
+    jobs: Data, servers: Any, *,
+    objective: Literal["fisher", "nash-welfare", "utilitarian", "leximin"] = "fisher",
+    budget: Any = 1.0,
+    time_limit: float | None = PATIENCE, seed: int = 0, verbose: bool = False,
 ) -> Answer[Data]:  # fmt: skip
     """Divide the cores of servers between users with jobs on them, by equal or given entitlements.
 

@@ -1,7 +1,7 @@
 """How long an epoch of a big cluster takes to decide and to write down, and the memory of it.
 
     python benchmarks/bench_queue.py [--machines N] [--jobs N] [--types N] [--epochs N]
-        [--forbidden SHARE] [--seats K] [METHOD...]
+        [--forbidden SHARE] [METHOD...]
 
 A simulated cluster: the store, the beliefs with their intervals, the queue and the coordinator are
 the real ones; machines only say after a while that a group has ended. Types are measured in six
@@ -107,12 +107,11 @@ def main() -> None:
     command.add_argument("--types", type=int, default=50)
     command.add_argument("--epochs", type=int, default=4)
     command.add_argument("--forbidden", type=float, default=0.0)
-    command.add_argument("--seats", type=int, default=2)
     chosen = command.parse_args()
     table = Rows(chosen.json)
     alone = range(round(chosen.forbidden * chosen.types))
     voids = {(a, c): "exit 1" for a in alone for c in range(a, chosen.types)}
-    title = f"{chosen.machines} machines of {chosen.seats} seats, {chosen.types} types"
+    title = f"{chosen.machines} machines of 2 seats, {chosen.types} types"
     title += f", {len(alone)} of them beside nobody" if alone else ""
     kinds = np.random.default_rng(1).integers(0, chosen.types, chosen.jobs).tolist()
     for method in chosen.methods:
@@ -131,9 +130,8 @@ def main() -> None:
             session = db.begin_session(1, fleet.now(), profile.settings)
             coordinator = Coordinator(
                 db, ledger.entries(), [], Predictor(profile, "forbid"), fleet,
-                policy_of(method, options, LIMIT, chosen.seats),
-                RunSettings(1.0, 0.5, "forbid", alpha=0.03, seats=chosen.seats),
-                session,
+                policy_of(method, options, LIMIT),
+                RunSettings(1.0, 0.5, "forbid", alpha=0.03), session,
             )  # fmt: skip
             for number in range(1, chosen.epochs + 1):
                 began = time.perf_counter()

@@ -36,7 +36,7 @@ DRAWN = {
     "cluster/[fjp]*/*.py cluster/report/*.py cluster/state/*.py": "advice advice_reading "
     "advice_kubernetes advice_inputs advice_fit advice_gpus advice_safe advice_page fairness",
     "cluster/measure/*.py cluster/run/*.py": "running_queue running_measure "
-    "running_groups running_run_given running_given running_commands "
+    "running_run_given running_given running_commands "
     "running_processes running_faults",
     "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
     "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "
@@ -554,13 +554,13 @@ FAULTS = r"""
 
 @ cluster/run/first_come.py: the youngest job is placed first
 ? running_queue::test_first_come_first_served_passes_over_what_may_not_run_beside
-- group = [left.pop(0)]
-+ group = [left.pop()]
+- group = (left.pop(0),)
++ group = (left.pop(),)
 
 @ cluster/run/first_come.py: the ends of a gain's interval are not turned round for a loss
 ? running_queue::test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_machines
-- (predicted.penalty[0], low if number > 0 else high, high if number > 0 else low)
-+ (predicted.penalty[0], low, high)
+- *((low, high) if number > 0 else (high, low))
++ *(low, high)
 
 @ cluster/measure/plan.py: a lone job is measured beside itself
 ? running_measure::test_a_share_of_the_pairs_leaves_no_job_out running_measure

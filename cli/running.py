@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
+from ..catalog import find
 from ..cluster.run.settings import Settings
 from ..solvers.interrupts import exit_code
 from .arguments import Json, Options
@@ -43,18 +44,15 @@ def run(
     local: Annotated[
         int, typer.Option(metavar="N", help="Divide this computer into so many machines.")
     ] = 1,
-    seats: Annotated[
-        int, typer.Option(metavar="K", help="Jobs on a machine; more than 2 by methods of groups.")
-    ] = 2,
     method: Annotated[
-        str | None,
+        str,
         typer.Option(
             "-m",
             "--method",
-            help="Places each epoch's jobs (stable, or core of groups); or your module:function.",
+            help="Pairs each epoch's jobs; or your module:function.",
             autocompletion=method_names,
         ),
-    ] = None,
+    ] = "stable",
     option: Options = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="S", help="Seconds for each decision.")
@@ -78,15 +76,16 @@ def run(
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
     """
     from ..analysis.report.page import require_report
-    from ..cluster.run.run import agent_options, method_of
+    from ..cluster.run.run import agent_options
     from ..cluster.run.run import run as running
     from ..cluster.run.sbatch import sbatch_script
     from ..instances.problem.options import parse_options
 
-    chosen, function, _ = method_of(None if method is None else given_method(method), seats)
-    options = parse_options((function, agent_options), option or [], f"method {method or chosen!r}")
+    chosen = given_method(method)
+    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    options = parse_options((function, agent_options), option or [], f"method {method!r}")
     given: dict[str, Any] = {
-        "seats": seats, "method": chosen, "options": options, "time_limit": time_limit,
+        "method": chosen, "options": options, "time_limit": time_limit,
         "settings": read_settings(Settings, settings),
     }  # fmt: skip
     if emit is not None:
@@ -126,13 +125,12 @@ def status_words(status: QueueStatus) -> str:
     if status.failed:
         words += f"  failed {status.failed}"
     lines = [words]
-    if status.measured is not None and status.predicted is not None and status.half is not None:
+    predicted, half, measured = status.means()
+    if measured is not None and predicted is not None and half is not None:
         lines.append(
-            f"penalty {100 * status.measured:.1f} (predicted {100 * status.predicted:.1f} "
-            f"+-{100 * status.half:.1f})"
+            f"penalty {100 * measured:.1f} (predicted {100 * predicted:.1f} +-{100 * half:.1f})"
         )
-    if status.certain is not None and status.possible is not None:
-        lines.append(f"advised to leave: {status.certain} (certain), {status.possible} (possible)")
+    lines.append(f"advised to leave: {status.certain} (certain), {status.possible} (possible)")
     if status.void:
         lines.append(f"void {status.void} ({status.why})")
     return "\n  ".join(lines)

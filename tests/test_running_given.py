@@ -173,22 +173,6 @@ def test_where_the_system_does_not_pin_nothing_begins() -> None:
         require_pinning(Seats(((4000,), (4001,)), "L3"))
 
 
-def test_machines_of_more_seats_have_equal_parts_of_the_cores() -> None:
-    cores = {cpu: tuple(sorted({cpu, cpu ^ 8})) for cpu in range(16)}
-    whole = tuple(range(16))
-    one = Topology(cores, {3: dict.fromkeys(whole, whole)}, dict.fromkeys(whole, 0), set(whole))
-    three = choose_seats(one, None, 3)
-    assert (three.parts, three.shared) == (((0, 1, 8, 9), (2, 3, 10, 11), (4, 5, 12, 13)), "L3")
-    few = choose_seats(one, "0-1", 3, overlap=True)
-    assert (few.parts, few.shared) == (((0,), (1,), (0,)), "L3")
-    with refused(InvalidOption):
-        choose_seats(one, "0-1", 3)
-    assert divided_cpus(one, 2, 4) == ["0-3,8-11", "4-7,12-15"]
-    with refused(InvalidOption):
-        divided_cpus(one, 2, 5)
-    assert divided_cpus(one, 3, 5, overlap=True) == ["0-4,8-12"] * 3
-
-
 def test_a_computer_is_divided_by_cache_and_core() -> None:
     cores = {cpu: (cpu,) for cpu in range(4)}
     one = Topology(cores, {}, dict.fromkeys(cores, 0), set(cores))

@@ -33,12 +33,12 @@ from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of, profiles
+from cotenant.cluster.run.action_recommender import ActionRecommender
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.first_come import first_come_groups
-from cotenant.cluster.run.placement import GroupEstimates
 from cotenant.cluster.run.queue import QueuedJob
 from cotenant.cluster.run.waiting_jobs import WaitingQueue
-from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 
 
@@ -127,9 +127,8 @@ def test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_mach
 def test_first_come_first_served_passes_over_what_may_not_run_beside() -> None:
     penalty = np.array([[0.1, np.inf], [np.inf, 0.1]])
     pairs = Colocation(penalty, np.full(2, 4), names=("0", "1"))
-    estimates = GroupEstimates(pairs, {}, 2)
-    assert first_come_groups([0, 1, 0, 1], [2, 2], estimates) == [(0, 0), (1, 1)]
-    assert first_come_groups([0, 1, 1, 1], [2, 1, 1], estimates) is None
+    assert first_come_groups([0, 1, 0, 1], [2, 2], pairs) == [(0, 0), (1, 1)]
+    assert first_come_groups([0, 1, 1, 1], [2, 1, 1], pairs) is None
 
 
 def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
@@ -311,8 +310,6 @@ def test_strict_agents_that_certainly_gain_leave_and_are_together_next(begin: Be
     )  # fmt: skip
 
     def worst(problem: Colocation, *, rng: np.random.Generator) -> Any:
-        from cotenant.instances.colocation import Pairing
-
         if problem.count.tolist() != [1, 2, 1]:
             return greedy(problem, rng=rng)
         return Pairing([0, 1], [1, 2], [1, 1], [0, 0, 0])
@@ -331,6 +328,30 @@ def test_strict_agents_that_certainly_gain_leave_and_are_together_next(begin: Be
         notes = [row[0] for row in run.rows.rows("SELECT note FROM epoch WHERE note != ''")]
         assert bool(notes) == (agents == "strict")
     approved(notes)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_agents_that_leave_together_certainly_gain_and_leave_each_group_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    middle = rng.integers(0, 20, (3, 3)) / 100
+    half = rng.integers(0, 4, (3, 3)) / 100
+    low, high = np.round(middle - half, 2), np.round(middle + half, 2)
+    placed = [*map(tuple, rng.integers(0, 3, (6, 2)).tolist()), (int(rng.integers(3)),)]
+    count = np.bincount([kind for types in placed for kind in types], minlength=3)
+    whole = Colocation(middle, count, low=low, high=high, machines=13.0)
+    first, second = np.array(placed[:-1]).T
+    pairing = Pairing(first, second, np.ones(6, int), np.bincount(placed[-1], minlength=3))
+    agents = ActionRecommender(whole, pairing, 0.02)
+    left = agents.leaving(placed)
+    assert bool(left) == bool(agents.advised("certain"))
+    groups = [group for pair in left for group, _ in pair]
+    assert len(groups) == len(set(groups)) == 2 * len(left)
+    for pair in left:
+        (one, beside), (other, its) = (
+            (placed[group][seat], placed[group][1 - seat]) for group, seat in pair
+        )
+        assert round(low[one, beside] - high[one, other], 12) > 0.02
+        assert round(low[other, its] - high[other, one], 12) > 0.02
 
 
 def test_it_is_counted_how_often_a_job_was_begun(begin: Begin) -> None:

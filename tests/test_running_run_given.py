@@ -93,8 +93,7 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
         "--local 0",
         "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",
         "--local 1 -o alpha=-1", f"--settings {wrong}", f"--local 1 --report {queue}",
-        "--local 1 --seats 1", "--local 1 --seats 3 -m stable", "--local 1 --seats 2 -m core",
-        "--local 1 --seats 3 -o uncertainty=certain", "--emit sbatch --seats 3",
+        "--local 1 -m core",
     ):  # fmt: skip
         done = run(*words, *options.split())
         assert done.returncode == 2, (options, done.stderr)
@@ -213,9 +212,8 @@ def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     from cotenant.cli.running import status_words
     from cotenant.cluster.run.status import QueueStatus
 
-    status = QueueStatus(
-        120, 31000, 800, 1000, 160000, 12, 0.021, 0.004, 0.019, 120, 1400, 7, "x264: exit 139"
-    )
+    status = QueueStatus(1000, 120, 31000, 800, 120, 160000, 12, 120, 1400, 7, "x264: exit 139")
+    status.see(0.021, 0.004, 0.019)
     shown = f"- running: {status_words(status)}".split("\n")
     assert len(shown) == 4
     assert max(map(len, shown)) <= 80
@@ -289,7 +287,6 @@ def read_whole(store: Path) -> None:
         queue_store.jobs(range(6))
         queue_store.running()
         queue_store.run_settings()
-        json.dumps([rows.job_of(row).command for row in rows.names()])
 
 
 def columns(store: Path) -> list[tuple[str, str]]:

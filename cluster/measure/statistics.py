@@ -8,8 +8,7 @@ share c of T, the loss was seen diluted: the penalty of that round is (1 - W / T
 
 A job that is run once for its own sake (in production) has no round. Its run is compared with a run
 alone of the same command on a machine of the same kind, at most an hour before or after it; a run
-alone serves one run beside each other job, so that the looks at an entry stay independent. A run
-among several others is a look at what it loses among those, all together.
+alone serves one run beside each other job, so that the looks at an entry stay independent.
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ Booleans = npt.NDArray[np.bool_]
 LEAST_COVERED = 0.5
 """Share of a run in which the other must have been there; below, too little was seen."""
 
-GROUP_COVERED = 0.9
-"""The same among several others, on average over them: whose absence it was would matter below."""
-
-Entry = tuple[int, ...]
-"""A job's place, and those that it is beside, ascending."""
+Entry = tuple[int, int]
+"""A job's index, and that of the one beside it."""
 
 CONTROL = -1
 """The place of the control, which only spins, among co-runners."""
@@ -136,15 +132,6 @@ class Observations:
                 losses_of_rounds.append(sum(losses) / len(losses))
         return np.array(losses_of_rounds + self._production((job, other)))
 
-    def group_estimates(self, level: float) -> dict[Entry, Estimate]:
-        """What jobs lose among several others, of each entry with two looks; see `estimate`."""
-        guesses = {
-            entry: estimate(np.array(self._production(entry)), level)
-            for entry in self._produced
-            if len(entry) > 2
-        }
-        return {entry: guess for entry, guess in guesses.items() if guess is not None}
-
     def last_look(self, job: int, other: int) -> float | None:
         """When a job was last run beside another, seconds since 1970; None when never."""
         looks = [look[0] for look in self._beside.get((job, other), {}).values()]
@@ -168,13 +155,11 @@ class Observations:
         if any(row not in self._types for row in rows):
             return
         for run in look.runs:
-            row, others = rows[run[0]], rows[: run[0]] + rows[run[0] + 1 :]
-            if not others:
+            row = rows[run[0]]
+            if len(rows) == 1:
                 self._refer(row, look.begin, self.seconds(run))
                 continue
-            if len(others) > 1 and run[3] < GROUP_COVERED:
-                continue
-            entry = (self._types[row], *sorted(self._types[other] for other in others))
+            entry = (self._types[row], self._types[rows[1 - run[0]]])
             self._matched.pop(entry, None)
             self._produced.setdefault(entry, []).append(
                 (look.begin, row, self.seconds(run), run[3])

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -44,7 +43,7 @@ CREATE TABLE visit (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
     machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
     first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
-    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control', 'group')),
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')),
     swapped INTEGER NOT NULL, begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL,
     frequency REAL, state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')),
     reason TEXT NOT NULL);
@@ -116,7 +115,7 @@ class StoredMeasurement:
     ----------
     round : visits of one round are compared with each other.
     jobs : rows of the jobs; one alone and beside the control.
-    kind : "alone", "pair", "control", or "group" of more than two.
+    kind : "alone", "pair", or "control".
     begin : seconds since 1970.
     runs : (member, wall seconds, processor seconds, covered share) of each whole run.
     number : of its row.
@@ -191,15 +190,6 @@ class Store:
             directory=str(job.directory), environment=json.dumps(dict(job.environment)),
         )  # fmt: skip
 
-    def job_of(self, row: int) -> Job:
-        """The job of a row, so far as it is kept."""
-        name, command, directory, environment = self.rows(
-            "SELECT name, command, directory, environment FROM job WHERE id = ?", (row,)
-        )[0]
-        words = self._parsed(command, list[str], "job.command")
-        variables = self._parsed(environment, dict[str, str], "job.environment")
-        return Job(name, tuple(words), Path(directory), variables)
-
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
         """A new row of one command's work."""
         return self.insert(
@@ -255,7 +245,7 @@ class Store:
         """
         pressed = visit.pressure is not None and visit.pressure > most_pressure
         state = "failed" if visit.error else "busy" if pressed else "ok"
-        kind = "control" if control else {1: "alone", 2: "pair"}.get(len(jobs), "group")
+        kind = "control" if control else "alone" if len(jobs) == 1 else "pair"
         of_runs = "void" if state == "failed" else state
         runs: list[tuple[Any, ...]] = []
         for place, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
@@ -307,18 +297,15 @@ class Store:
 
     def _looks(self, which: str, values: Sequence[Any]) -> list[StoredMeasurement]:
         visits: dict[int, StoredMeasurement] = {}
-        for number, round, kind, begin, first, second, job, *run in self.rows(
-            "SELECT visit.id, round, kind, visit.begin, first, second, run.job, member, wall, cpu, "
+        for number, round, kind, begin, first, second, *run in self.rows(
+            "SELECT visit.id, round, kind, visit.begin, first, second, member, wall, cpu, "
             "covered FROM visit JOIN run ON run.visit = visit.id "
             f"WHERE visit.state = 'ok' AND {which} ORDER BY visit.id, number, member",
             values,
         ):
             pair = (first,) if second is None else (first, second)
             before = visits.get(number) or StoredMeasurement(round, pair, kind, begin, (), number)
-            third = (job,) if run[0] > 1 else ()  # of a group, whose jobs are run once
-            visits[number] = replace(
-                before, jobs=(*before.jobs, *third), runs=(*before.runs, tuple(run))
-            )
+            visits[number] = replace(before, runs=(*before.runs, tuple(run)))
         for number, visit in visits.items():
             if not all(0 <= run[0] < len(visit.jobs) for run in visit.runs):
                 raise InvalidFile(

@@ -62,11 +62,11 @@ class Seats:
 
     Attributes
     ----------
-    parts : the CPUs of each seat; they have none in common, unless seats may share them.
-    shared : what the two seats share that are furthest apart, see `Topology.shared`.
+    parts : the CPUs of each seat; they have none in common.
+    shared : what they share at the nearest, see `Topology.shared`.
     """
 
-    parts: tuple[tuple[int, ...], ...]
+    parts: tuple[tuple[int, ...], tuple[int, ...]]
     shared: str
 
     @property
@@ -75,8 +75,7 @@ class Seats:
         return tuple(dict.fromkeys(cpu for part in self.parts for cpu in part))
 
     def __str__(self) -> str:
-        *most, last = map(cpu_text, self.parts)
-        return f"CPUs {', '.join(most)} and {last}, which share {self.shared}"
+        return f"CPUs {' and '.join(map(cpu_text, self.parts))}, which share {self.shared}"
 
 
 def read_topology(sysfs: Path = SYSFS) -> Topology:
@@ -97,19 +96,15 @@ def read_topology(sysfs: Path = SYSFS) -> Topology:
     return Topology(cores, caches, packages)
 
 
-def choose_seats(
-    topology: Topology, cpus: str | None = None, seats: int = 2, *, overlap: bool = False
-) -> Seats:
-    """Seats of equal parts of the cores of one cache's CPUs, or of those given.
+def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
+    """Two seats of halves of the cores of one cache's CPUs, or of those given.
 
-    The threads of a core stay in one seat, so that jobs share a cache and no core, unless there are
-    fewer cores than seats.
+    The threads of a core stay in one seat, so that jobs share a cache and no core, unless there is
+    one core only.
 
     Parameters
     ----------
     cpus : a list such as "0-3,8-11"; the allowed CPUs of the largest cache when not given.
-    seats : how many.
-    overlap : whether seats may share CPUs where there are too few.
 
     Raises
     ------
@@ -136,39 +131,29 @@ def choose_seats(
     else:
         usable = [tuple(cpu for cpu in group if cpu in allowed) for group in topology.domains()]
         chosen = max(usable, key=len)
-    if len(chosen) < (2 if overlap else seats):
+    if len(chosen) < 2:
         where = "cpus names" if cpus is not None else "this process may use"
         raise InvalidOption(
             f"{where} {len(chosen)} CPU{'s' * (len(chosen) != 1)} of one cache; expected at least "
-            f"{seats}: two jobs on one CPU take turns, so what they share is not measured"
+            "2: two jobs on one CPU take turns, so what they share is not measured"
         )
     cores = sorted({tuple(cpu for cpu in topology.cores[cpu] if cpu in chosen) for cpu in chosen})
-    if len(cores) < seats:  # threads of the same cores
+    if len(cores) < 2:  # threads of one core
         cores = [(cpu,) for cpu in chosen]
-    each = max(1, len(cores) // seats)  # what is left of them stays empty
-    parts = tuple(
-        tuple(sorted(cpu for at in range(each) for cpu in cores[(seat * each + at) % len(cores)]))
-        for seat in range(seats)
+    half = len(cores) // 2  # an odd core stays empty
+    first, second = (
+        tuple(sorted(itertools.chain(*part))) for part in (cores[:half], cores[half : 2 * half])
     )
-    return Seats(parts, max(itertools.starmap(topology.shared, itertools.combinations(parts, 2)),
-                            key=_distance))  # fmt: skip
+    return Seats((first, second), topology.shared(first, second))
 
 
-def _distance(shared: str) -> tuple[int, str]:
-    """By which what two seats share is ordered, the nearest first."""
-    order = ("core", "L", "package", "memory")
-    return next(place for place, word in enumerate(order) if shared.startswith(word)), shared
-
-
-def divided_cpus(
-    topology: Topology, machines: int, seats: int = 2, *, overlap: bool = False
-) -> list[str]:
-    """The CPUs of this computer in equal parts, one a machine of so many seats, as `choose_seats`
-    takes them; no part is of two caches.
+def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) -> list[str]:
+    """The CPUs of this computer in equal parts, one a machine of two seats, as `choose_seats` takes
+    them; no part is of two caches.
 
     Parameters
     ----------
-    overlap : whether machines, and the seats of one, may share CPUs where there are too few.
+    overlap : whether machines may share CPUs where there are too few.
 
     Raises
     ------
@@ -181,8 +166,8 @@ def divided_cpus(
         cores = {tuple(cpu for cpu in topology.cores[cpu] if cpu in allowed) for cpu in group}
         domains.append(sorted(core for core in cores if core))
     parts: list[str] = []
-    for each in range(max(map(len, domains), default=0) // seats, 0, -1):
-        whole = seats * each
+    for each in range(max(map(len, domains), default=0) // 2, 0, -1):
+        whole = 2 * each
         parts = [
             cpu_text(cpu for core in cores[start : start + whole] for cpu in core)
             for cores in domains
@@ -190,14 +175,11 @@ def divided_cpus(
         ]
         if len(parts) >= machines:
             return parts[:machines]
-    if overlap:  # and where no cache has a core for each seat, seats share them too
-        parts = parts or [cpu_text(cpu for core in cores for cpu in core)
-                          for cores in domains if len(cores) > 1]  # fmt: skip
     if overlap and parts:
         return [parts[place % len(parts)] for place in range(machines)]
     raise InvalidOption(
-        f"local is {machines}, machines of {'two' if seats == 2 else seats} seats, but this "
-        f"process may use {len(allowed)} CPUs ({cpu_text(allowed)}); expected {seats * machines} "
+        f"local is {machines}, machines of two seats, but this "
+        f"process may use {len(allowed)} CPUs ({cpu_text(allowed)}); expected {2 * machines} "
         "cores. The setting overlap lets machines share CPUs, for jobs that only wait"
     )
 

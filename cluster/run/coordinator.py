@@ -11,7 +11,6 @@ import json
 import math
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +24,6 @@ from ..measure.command import ENDED
 from ..measure.machine import fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
 from ..measure.predictor import Predictor
-from ..measure.statistics import GROUP_COVERED
 from ..measure.store import Store, StoredMeasurement
 from .action_recommender import format_counts
 from .dispatcher import Ended, Machines
@@ -34,7 +32,7 @@ from .placement import Decision, Placer
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
 from .settings import RunSettings
-from .status import Counts, QueueStatus, Summary
+from .status import QueueStatus, Summary
 from .waiting_jobs import WaitingQueue
 
 MOST_ATTEMPTS = 3
@@ -48,11 +46,11 @@ _TICK = 0.5  # seconds between two looks at whether an epoch is due
 
 @dataclass
 class _Running:
-    """A group that runs: its jobs' rows of the store, and half of what is predicted's intervals."""
+    """A group that runs: its jobs' rows of the store, and what is predicted of them."""
 
     group: PlacedGroup
     jobs: list[int]
-    half: tuple[float, ...] = ()
+    losses: list[tuple[float, float, float]]
 
 
 class Coordinator:
@@ -65,7 +63,7 @@ class Coordinator:
     running : groups that an earlier command began, which ended with it: lost.
     predictor : of the penalties.
     machines : where groups run.
-    policy : pairs a batch (see `batches.Policy`), or groups it where machines have more seats.
+    policy : pairs a batch; see `batches.Policy`.
     settings, session : of this command.
     progress : called when something changed.
     tell : called with a line that a person should read.
@@ -90,9 +88,9 @@ class Coordinator:
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
-        self._placer = Placer(predictor, policy, settings.alpha, settings.seats)
+        self._placer = Placer(predictor, policy, settings.alpha)
         self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
-        self._counts = Counts()
+        self._status = QueueStatus(machines=len(machines.all()))
         self._names = predictor.instance().names
         self.jobs = WaitingQueue(self._names)
         self._reserved: list[tuple[int, ...]] = []
@@ -112,7 +110,7 @@ class Coordinator:
             for entry in self.queue_store.entries_of(group.jobs):
                 self.jobs.entries.setdefault(entry.number, entry)
                 self.jobs.attempts.setdefault(entry.number, entry.attempts)
-            self._running[group.id] = _Running(group, [])
+            self._running[group.id] = _Running(group, [], [])
         self._hear([Ended(group.id, None, "the command that ran it ended") for group in running])
 
     def run(self) -> Summary:
@@ -136,11 +134,9 @@ class Coordinator:
         stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
         self.store.end_session(self._session, self.machines.now(), stop)
         entries = self.queue_store.entries_of(self.jobs.entries)
-        counts, seconds = self._counts, self.machines.now() - begin
-        gain = gain_over_first_come(self.queue_store, self._placer.estimates())
-        return Summary.of(
-            stop, entries, seconds, counts.epochs, counts.void, **counts.means(), gain=gain
-        )
+        seconds = self.machines.now() - begin
+        gain = gain_over_first_come(self.queue_store, self.predictor.instance())
+        return Summary.of(stop, entries, self._status, seconds, gain)
 
     def step(self, ended: Sequence[Ended]) -> None:
         """Hear of what ended, and decide an epoch when one is due."""
@@ -173,22 +169,27 @@ class Coordinator:
                 together, left = self._broken(decision, together, notes)
             spare = len(free) - len(placed) - len(together)
             placed = [*placed, *self._references(together, spare, begin)]
-        groups = []
-        for numbers, machine in zip(placed, free, strict=False):
-            predicted = self._placer.losses(self.jobs.kinds(numbers)).penalty
-            groups.append(PlacedGroup(uuid.uuid4().hex, self._epoch, machine, numbers, predicted))
+        predicted = [self._placer.losses(self.jobs.kinds(numbers)) for numbers in placed]
+        groups = [
+            PlacedGroup(uuid.uuid4().hex, self._epoch, *where, tuple(one[0] for one in lost))
+            for *where, lost in zip(free, placed, predicted, strict=False)
+        ]
+        certain, possible = (
+            (decision.agents.advised("certain"), decision.agents.advised("possible"))
+            if decision
+            else (None, None)
+        )
         decided = time.perf_counter() - clock
-        means = self._means(groups)
+        jobs = [one for lost in predicted for one in lost]
+        penalty, low, high = np.mean(jobs, axis=0).tolist() if jobs else (None, None, None)
         row = {
             "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
-            "waiting": waiting, "machines": len(self.machines.all()), "free": len(free),
-            "placed": sum(len(group.jobs) for group in groups), **means,
-            "certain": decision and decision.agents.certain,
-            "possible": decision and decision.agents.possible,
-            "note": "; ".join(notes),
+            "waiting": waiting, "machines": self._status.machines, "free": len(free),
+            "placed": len(jobs), "penalty": penalty, "low": low, "high": high,
+            "certain": certain, "possible": possible, "note": "; ".join(notes),
         }  # fmt: skip
         try:
-            ready = [self._ready(group) for group in groups]
+            ready = list(map(self._ready, groups, predicted))
             self.queue_store.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
             for group in groups[len(self._reserved[: len(free)]) :]:
@@ -197,10 +198,9 @@ class Coordinator:
             raise
         self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
-        self._counts.epochs += 1
-        if decision is not None:
-            self._counts.certain = decision.agents.certain
-            self._counts.possible = decision.agents.possible
+        self._status.epochs += 1
+        if certain is not None and possible is not None:
+            self._status.certain, self._status.possible = certain, possible
         for note in notes:
             self._tell(f"epoch {row['id']}: {note}")
         for here, ordered in ready:
@@ -287,28 +287,13 @@ class Coordinator:
         self.jobs.put_back(back)
         return split
 
-    def _means(self, groups: Sequence[PlacedGroup]) -> dict[str, float | None]:
-        """The mean penalty predicted of the jobs of groups, and the ends of its interval."""
-        jobs = sum(len(group.jobs) for group in groups)
-        if not jobs:
-            return {"penalty": None, "low": None, "high": None}
-        kinds = Counter(self.jobs.kinds(group.jobs) for group in groups)
-        parts = [(self._placer.losses(types), number) for types, number in kinds.items()]
-        return {
-            name: sum(number * sum(getattr(losses, name)) for losses, number in parts) / jobs
-            for name in ("penalty", "low", "high")
-        }
-
-    def _ready(self, group: PlacedGroup) -> tuple[_Running, list[QueuedJob]]:
+    def _ready(
+        self, group: PlacedGroup, losses: list[tuple[float, float, float]]
+    ) -> tuple[_Running, list[QueuedJob]]:
         """A group and its commands by seat, all that is known before it begins written down."""
         jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
-        expected = self._placer.losses(self.jobs.kinds(group.jobs))
-        half = tuple(
-            (high - low) / 2 for low, high in zip(expected.low, expected.high, strict=True)
-        )
-        rows = [self._job_row(job) for job in ordered]
-        return _Running(group, rows, half), ordered
+        return _Running(group, [self._job_row(job) for job in ordered], losses), ordered
 
     def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
         """Hand a group to its machine."""
@@ -354,14 +339,18 @@ class Coordinator:
         for one in ours:
             del self._running[one.group]
         for here, look in seen:
-            self._count_seen(here, look)
+            for (predicted, low, high), measured in zip(
+                here.losses, self._measured(here, look), strict=True
+            ):
+                if measured is not None:
+                    self._status.see(predicted, (high - low) / 2, measured)
             self.predictor.add(look)
         for why in complaints:
-            self._counts.void += 1
-            self._counts.why = why
+            self._status.void += 1
+            self._status.why = why
         for number, (state, why) in outcomes.items():
-            self._counts.done += state == "done"
-            self._counts.failed += state in ("failed", "lost")
+            self._status.done += state == "done"
+            self._status.failed += state in ("failed", "lost")
             if state == "waiting" and self.jobs.entries[number].kind in self.jobs.types:
                 self.jobs.put_back([number])
             if state != "done":
@@ -416,25 +405,12 @@ class Coordinator:
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
         """The penalty seen of each job of a group whose others were there long enough."""
-        jobs, seen = len(here.jobs), self.predictor.seen
-        penalties: list[float | None] = [None] * jobs
-        for run in look.runs:
-            seat, covered = run[0], run[3]
-            if jobs == 2 or (jobs > 2 and covered >= GROUP_COVERED):
-                loss = seen.loss(here.jobs[seat], look.begin, seen.seconds(run), covered)
-                penalties[seat] = None if loss is None else -math.expm1(-loss)
+        seen = self.predictor.seen
+        penalties: list[float | None] = [None] * len(here.jobs)
+        for run in look.runs if len(here.jobs) == 2 else ():
+            loss = seen.loss(here.jobs[run[0]], look.begin, seen.seconds(run), run[3])
+            penalties[run[0]] = None if loss is None else -math.expm1(-loss)
         return penalties
-
-    def _count_seen(self, here: _Running, look: StoredMeasurement) -> None:
-        counts = self._counts
-        for predicted, half, measured in zip(
-            here.group.predicted, here.half, self._measured(here, look), strict=False
-        ):
-            if measured is not None:
-                counts.seen += 1
-                counts.predicted += predicted
-                counts.half += half
-                counts.measured += measured
 
     def _cut(self) -> None:
         """Hear of what was killed, and write down the rest as cut."""
@@ -455,16 +431,9 @@ class Coordinator:
         self._hear(ended)
 
     def _show(self) -> None:
-        counts = self._counts
-        self._progress(
-            QueueStatus(
-                epoch=self._epoch - 1,
-                waiting=self.jobs.queue.waiting + sum(map(len, self._reserved)),
-                running=len(self._running),
-                machines=len(self.machines.all()),
-                **counts.shown(),
-            )
-        )
+        self._status.epoch, self._status.running = self._epoch - 1, len(self._running)
+        self._status.waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
+        self._progress(self._status)
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:

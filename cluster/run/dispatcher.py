@@ -1,4 +1,4 @@
-"""The job dispatcher: this computer as machines of so many seats, and the groups that run on them.
+"""The job dispatcher: this computer as machines of two seats, and the groups that run on them.
 
 Each machine has a supervisor of its own, which ends with this process and takes its jobs along.
 """
@@ -46,7 +46,7 @@ class Machines(Protocol):
         """Kill what runs."""
 
 
-def local_seats(machines: int, seats: int, *, overlap: bool = False) -> list[Seats]:
+def local_seats(machines: int, *, overlap: bool = False) -> list[Seats]:
     """The seats of machines into which this computer is divided; see `topology.divided_cpus`.
 
     Raises
@@ -55,8 +55,8 @@ def local_seats(machines: int, seats: int, *, overlap: bool = False) -> list[Sea
         There are too few CPUs, or jobs may not be pinned to them.
     """
     topology = read_topology()
-    parts = divided_cpus(topology, machines, seats, overlap=overlap)
-    divided = [choose_seats(topology, cpus, seats, overlap=overlap) for cpus in parts]
+    parts = divided_cpus(topology, machines, overlap=overlap)
+    divided = [choose_seats(topology, cpus) for cpus in parts]
     for one in divided:
         require_pinning(one)
     return divided

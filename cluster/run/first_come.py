@@ -1,4 +1,4 @@
-"""What grouping by penalties gains over first come, first served, by a store's own penalties."""
+"""What pairing by penalties gains over first come, first served, by a store's own penalties."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-import numpy as np
-
+from ...instances.colocation.instance import Colocation
 from .action_recommender import Types
-from .placement import GroupEstimates
+from .placement import losses
 from .queue_store import QueueStore
 
 
@@ -45,78 +44,62 @@ class Gain:
 
 
 def first_come_groups(
-    waiting: Sequence[int], sizes: Sequence[int], estimates: GroupEstimates
+    waiting: Sequence[int], sizes: Sequence[int], instance: Colocation
 ) -> list[Types] | None:
-    """Fill machines in order of age: the oldest job left, then the oldest ones that may run beside
-    it; None where that leaves a machine with fewer jobs than its size.
+    """Fill machines in order of age: the oldest job left, and where two are placed the oldest one
+    that may run beside it; None where there is none.
 
     Parameters
     ----------
     waiting : types of the jobs, the oldest job first.
     sizes : jobs on each machine.
     """
-    beside = np.isfinite(estimates.pairs.penalty)
     left = list(waiting)
     groups: list[Types] = []
     for size in sizes:
-        group = [left.pop(0)]
-        while len(group) < size:
-            fitting = (
-                place
-                for place, kind in enumerate(left)
-                if all(beside[kind, other] and beside[other, kind] for other in group)
-            )
-            place = next(fitting, None)
-            if place is None:
+        group = (left.pop(0),)
+        if size == 2:
+            fitting = (at for at, kind in enumerate(left) if instance.allowed[group[0], kind])
+            index = next(fitting, None)
+            if index is None:
                 return None
-            group.append(left.pop(place))
-        groups.append(tuple(group))
+            group += (left.pop(index),)
+        groups.append(group)
     return groups
 
 
-def gain_over_first_come(store: QueueStore, estimates: GroupEstimates) -> Gain | None:
+def gain_over_first_come(store: QueueStore, instance: Colocation) -> Gain | None:
     """What the groups of a queue gained over first come, first served: in each epoch, the same jobs
     on as many machines of the same sizes; None where nothing was placed.
 
     The interval is of the difference: a penalty that both have cancels.
     """
-    place = {name: number for number, name in enumerate(estimates.pairs.names)}
+    place = {name: number for number, name in enumerate(instance.names)}
     epochs: dict[int, dict[str, list[tuple[int, int, str]]]] = defaultdict(dict)
     for epoch, group, age, job, kind in store.store.rows(
         "SELECT epoch, placed.id, age, queued.id, type FROM placed JOIN seat ON placed = placed.id "
         "JOIN queued ON queued.id = queued ORDER BY epoch, placed.id, number"
     ):
         epochs[epoch].setdefault(group, []).append((age, job, kind))
-    # how much more often each penalty (a type, and those beside it) occurs by age than as placed
-    times = Counter[tuple[int, Types]]()
+    # how much more often each penalty (a type, and the one beside it) occurs by age than as placed
+    times = Counter[Types]()
     jobs = left_out = 0
     for groups in epochs.values():
         placed = sorted(map(sorted, groups.values()))
         kinds = [tuple(place[kind] for _, _, kind in group) for group in placed]
         waiting = [place[kind] for _, _, kind in sorted(chain(*placed))]
-        by_age = first_come_groups(waiting, list(map(len, kinds)), estimates)
+        by_age = first_come_groups(waiting, list(map(len, kinds)), instance)
         if by_age is None:
             left_out += len(waiting)
             continue
         jobs += len(waiting)
-        times.update(_penalties(by_age))
-        times.subtract(_penalties(kinds))
+        times.update(side for types in by_age for side in (types, types[::-1]))
+        times.subtract(side for types in kinds for side in (types, types[::-1]))
     if not jobs:
         return None
     ends = [0.0, 0.0, 0.0]
-    for (kind, others), number in times.items():
-        predicted = estimates.losses((kind, *others))
-        low, high = predicted.low[0], predicted.high[0]
-        for end, value in enumerate(
-            (predicted.penalty[0], low if number > 0 else high, high if number > 0 else low)
-        ):
+    for types, number in times.items():
+        middle, low, high = losses(instance, types)[0]
+        for end, value in enumerate((middle, *((low, high) if number > 0 else (high, low)))):
             ends[end] += number * value / jobs
     return Gain(ends[0], ends[1], ends[2], jobs, left_out)
-
-
-def _penalties(groups: Sequence[Types]) -> Counter[tuple[int, Types]]:
-    return Counter(
-        (kind, tuple(sorted(group[:seat] + group[seat + 1 :])))
-        for group in groups
-        for seat, kind in enumerate(group)
-    )

@@ -6,27 +6,28 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from ...analysis.colocation.recommender import Action
+from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.problem.errors import InvalidFile
 from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
-from .action_recommender import ActionRecommender, Reading, Types, entry_of
-from .placement import GroupEstimates, group_estimates
+from .action_recommender import ActionRecommender, Reading
+from .placement import losses
 from .queue_store import Entry, QueueStore
 
 
 @dataclass(frozen=True)
 class Partner:
-    """Another type that a job would rather be beside, and that would rather be beside it; on
-    machines of more than two seats types that would all rather be together with it.
+    """Another type that a job would rather be beside, and that would rather be beside it.
 
     Attributes
     ----------
-    kind : its name, or theirs.
-    willing : how many of them there are in the epoch; of several how many sets of jobs.
+    kind : its name.
+    willing : how many of them there are in the epoch.
     gain, least, most : the fall of the job's penalty, as measured, and the ends of its interval.
-    jobs : how many others it would be beside.
     """
 
     kind: str
@@ -34,7 +35,6 @@ class Partner:
     gain: float
     least: float
     most: float
-    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class JobAdvice:
             best = self.certain[0]
             lines.append(
                 f"break away: with {best.kind}, gaining {_points(best.gain, best.least, best.most)}"
-                f" points for sure, {best.willing} "
-                f"{'of them' if best.jobs == 1 else 'such sets of jobs'} willing"
+                f" points for sure, {best.willing} of them willing"
             )
         else:
             might = "; no other is possible either"
@@ -127,68 +126,72 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         There is no such job.
     """
     with opened(store) as rows:
+        # 1. The job, and the groups of its last epoch.
         queue_store = QueueStore(rows)
         queue_store.require()
         entry = queue_store.named(job)
         settings = queue_store.run_settings()
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
         groups = queue_store.groups_beside(entry.number)
-        predictor = Predictor(profile_of(rows), settings.get("voids"))
-        whole = predictor.instance()
-        nothing = JobAdvice(
-            entry, 0, "", None, None, None, None, None, (), (), least, whole.certainty
-        )
+        whole = Predictor(profile_of(rows), settings.get("voids")).instance()
+        sure = whole.certainty
         if not groups:
-            return nothing
-        places = {name: place for place, name in enumerate(whole.names)}
+            return JobAdvice(entry, 0, "", None, None, None, None, None, (), (), least, sure)
         entries = queue_store.entries_of(number for group in groups for number in group.jobs)
         for one in entries:
-            if one.kind not in places:
+            if one.kind not in whole.names:
                 raise InvalidFile(
                     f"{rows.path}: queued.type is {one.kind!r}; expected one of "
                     f"{', '.join(whole.names)}, which the store measured"
                 )
-        kinds = {one.number: places[one.kind] for one in entries}
+        kinds = {one.number: whole.names.index(one.kind) for one in entries}
         mine = next(group for group in groups if entry.number in group.jobs)
         seen = rows.rows(
             "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (mine.id, entry.number)
         )[0][0]
-    placed = [tuple(kinds[number] for number in group.jobs) for group in groups]
-    types = tuple(kinds[number] for number in mine.jobs)
+    # 2. They as a pairing, and what its agents are advised.
+    agents = _agents(whole, [[kinds[number] for number in group.jobs] for group in groups], least)
+    if len(mine.jobs) == 1:
+        return JobAdvice(
+            entry, mine.epoch, "", None, None, None, seen, "participate", (), (), least, sure
+        )
     seat = mine.jobs.index(entry.number)
-    seats = max(int(settings.get("seats", 2)), *map(len, placed))
-    estimates = group_estimates(predictor, seats)
-    certain, possible = _partners(estimates, placed, types, seat, least)
-    expected = estimates.losses(types)
-    certainty = whole.certainty + (f"; {estimates.words}" if seats > 2 else "")
-    alone = len(types) == 1
+    types = (kinds[mine.jobs[seat]], kinds[mine.jobs[1 - seat]])
+    certain, possible = (_partners(agents, types, of) for of in ("certain", "possible"))
+    known = {one.kind for one in certain}
     return JobAdvice(
-        entry, mine.epoch, " and ".join(whole.names[t] for s, t in enumerate(types) if s != seat),
-        None if alone else expected.penalty[seat], None if alone else expected.low[seat],
-        None if alone else expected.high[seat], seen,
+        entry, mine.epoch, whole.names[types[1]], *losses(whole, types)[0], seen,
         "break away" if certain else "participate", certain,
-        tuple(one for one in possible if one.kind not in {sure.kind for sure in certain}),
-        least, certainty,
+        tuple(one for one in possible if one.kind not in known), least, sure,
     )  # fmt: skip
 
 
+def _agents(whole: Colocation, placed: list[list[int]], alpha: float) -> ActionRecommender:
+    """The action recommender of an epoch's groups."""
+    count = np.bincount([kind for types in placed for kind in types], minlength=whole.types)
+    pairs = np.array([types for types in placed if len(types) == 2], dtype=int).reshape(-1, 2)
+    alone = [types[0] for types in placed if len(types) == 1]
+    single = np.bincount(np.array(alone, dtype=int), minlength=whole.types)
+    pairing = Pairing(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), dtype=int), single)
+    instance = whole.replace(count=count, machines=float(count.sum()))
+    return ActionRecommender(instance, pairing, alpha)
+
+
 def _partners(
-    estimates: GroupEstimates, placed: list[Types], types: Types, seat: int, alpha: float
-) -> tuple[tuple[Partner, ...], tuple[Partner, ...]]:
-    """With whom a job of a group would break away, certainly and possibly."""
-    agents = ActionRecommender(estimates.ends, estimates.measured, estimates.seats, placed, alpha)
-    names = estimates.pairs.names
-
-    def partners(reading: Reading) -> tuple[Partner, ...]:
-        return tuple(
-            Partner(
-                " and ".join(names[kind] for kind in one.others), one.sets, one.gain, one.least,
-                one.most, len(one.others),
-            )
-            for one in agents.offers(entry_of(types, seat), reading)
-        )  # fmt: skip
-
-    return partners("certain"), partners("possible")
+    agents: ActionRecommender, types: tuple[int, int], reading: Reading
+) -> tuple[Partner, ...]:
+    """With whom a job of a pair would break away, its largest gain first."""
+    kind, beside = types
+    here, *ends = losses(agents.instance, types)[0]
+    advice = agents.advice(reading).advice
+    mine = next(one for one in advice if (one.kind, one.beside) == (kind, beside))
+    partners = []
+    for other in mine.alternatives:
+        there, low, high = losses(agents.instance, (kind, other.kind))[0]
+        gains = (here - there, ends[0] - high, ends[1] - low)
+        name = agents.instance.names[other.kind]
+        partners.append(Partner(name, other.willing, *(round(gain, 12) for gain in gains)))
+    return tuple(sorted(partners, key=lambda one: -one.gain))
 
 
 def _points(value: float, low: float | None, high: float | None) -> str:

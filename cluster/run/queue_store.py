@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from ...instances.groups.instance import MOST_SEATS
 from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption, suggest
 from ..measure.store import QUEUE_TABLES, Store, parsed
 from .queue import QueuedJob
@@ -24,7 +23,6 @@ class _RunSettings(BaseModel, extra="allow"):
 
     method: str = "-"
     options: dict[str, Any] = {}
-    seats: Annotated[int, Field(ge=2, le=MOST_SEATS)] = 2
     alpha: Annotated[float, Field(ge=0)] = 0.0
     voids: Literal["forbid", "predict"] | None = None
 

@@ -18,21 +18,22 @@ from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
 from .first_come import gain_over_first_come
-from .placement import group_estimates
 from .queue_store import QueueStore
 
-_MEASURED = (
-    "SELECT epoch, AVG(predicted), AVG(measured), COUNT(measured) FROM seat JOIN placed "
-    "ON placed = placed.id WHERE measured IS NOT NULL GROUP BY epoch ORDER BY epoch"
+_EPOCHS = (
+    "SELECT epoch.id, 100 * penalty, 100 * low, 100 * high, 100 * AVG(measured), note "
+    "FROM epoch LEFT JOIN placed ON placed.epoch = epoch.id "
+    "LEFT JOIN seat ON seat.placed = placed.id GROUP BY epoch.id ORDER BY epoch.id"
 )
-_KINDS = (
-    "SELECT type, COUNT(*), SUM(state = 'done'), SUM(state = 'waiting' OR state = 'running'), "
-    "SUM(state = 'failed'), SUM(state = 'lost'), SUM(attempts) FROM queued GROUP BY type "
-    "ORDER BY type"
+_TYPES = (
+    "SELECT type, COUNT(DISTINCT queued.id), COUNT(DISTINCT CASE state WHEN 'done' THEN queued.id "
+    "END), COUNT(DISTINCT CASE WHEN state IN ('failed', 'lost') THEN queued.id END), "
+    "100 * AVG(CASE WHEN measured IS NOT NULL THEN predicted END), 100 * AVG(measured), "
+    "COUNT(measured) FROM queued LEFT JOIN seat ON queued.id = seat.queued GROUP BY type"
 )
-_SEATS = (
-    "SELECT type, AVG(predicted), AVG(measured), COUNT(measured) FROM seat JOIN queued "
-    "ON queued.id = seat.queued WHERE measured IS NOT NULL GROUP BY type"
+_VOID = (
+    "SELECT COUNT(*) || ' groups', 'void (' || state || ')', reason FROM visit WHERE round < 0 AND "
+    "state != 'ok' GROUP BY state, reason ORDER BY COUNT(*) DESC LIMIT 20"
 )
 
 
@@ -51,130 +52,75 @@ def write_queue_report(
     with opened(store) as rows:
         queue_store = QueueStore(rows)
         queue_store.require()
-        epochs = rows.rows(
-            "SELECT id, waiting, free, placed, penalty, low, high, certain, possible, decided, "
-            "note FROM epoch ORDER BY id"
-        )
-        measured = rows.rows(_MEASURED)
-        kinds = rows.rows(_KINDS)
-        seen = {row[0]: row[1:] for row in rows.rows(_SEATS)}
-        groups = dict(rows.rows("SELECT state, COUNT(*) FROM placed GROUP BY state"))
-        void = rows.rows(
-            "SELECT visit.state, reason, COUNT(*) FROM visit WHERE round < 0 AND "
-            "visit.state != 'ok' GROUP BY visit.state, reason ORDER BY COUNT(*) DESC LIMIT 20"
-        )
+        epochs, types = rows.rows(_EPOCHS), rows.rows(_TYPES)
         unfinished = queue_store.entries("state IN ('failed', 'lost')")
+        failed = [(one.name, one.state, one.reason) for one in unfinished] + rows.rows(_VOID)
         settings = queue_store.run_settings()
-        model = Predictor(profile_of(rows), settings.get("voids"))
-        gain = gain_over_first_come(queue_store, group_estimates(model, settings.get("seats", 2)))
+        whole = Predictor(profile_of(rows), settings.get("voids")).instance()
+        gain = gain_over_first_come(queue_store, whole)
+    ran = {
+        "method": settings.get("method", "-"),
+        "options": ", ".join(f"{k}={v}" for k, v in settings.get("options", {}).items()),
+        "epochs": len(epochs),
+        "jobs": sum(row[1] for row in types),
+    }
+    over_epochs = InstancePart(
+        "Over the epochs", "", None, None, (_figure(epochs),),
+        tuple(f"epoch {row[0]}: {row[5]}" for row in epochs if row[5]),
+    )  # fmt: skip
+    part = ProblemPart(
+        name="queue",
+        sentences=(f"First come, first served would cost {gain.words}.",) if gain else (),
+        tables=(_by_type(types),),
+        pictures=(),
+        instances=(over_epochs,),
+        failures=_failures(failed),
+        runs=None,
+    )
     page = Content(
         title=f"The queue of {Path(store).name}",
         about="The penalties predicted for jobs that ran together, those that were measured, and "
         "how the jobs ended.",
-        ran=facts_table(
-            {
-                "method": settings.get("method", "-"),
-                "seats of a machine": settings.get("seats", 2),
-                "options": ", ".join(f"{k}={v}" for k, v in settings.get("options", {}).items()),
-                "epochs": len(epochs),
-                "groups": ", ".join(f"{number} {state}" for state, number in groups.items()),
-                "jobs": sum(row[1] for row in kinds),
-            },
-            "What was run",
-        ),
+        ran=facts_table(ran, "What was run"),
         versions=facts_table(dict(versions()), "Versions"),
         commands=(command_line(command),) if command else (),
-        problems=(
-            ProblemPart(
-                name="queue",
-                sentences=(
-                    *_sentences(measured, epochs),
-                    *([f"First come, first served would cost {gain.words}."] if gain else []),
-                ),
-                tables=(_by_type(kinds, seen),),
-                pictures=(),
-                instances=(
-                    InstancePart(
-                        "Over the epochs", "", None, None, _pictures(epochs, measured),
-                        tuple(f"epoch {row[0]}: {row[10]}" for row in epochs if row[10]),
-                    ),
-                ),
-                failures=_failures(unfinished, void),
-                runs=None,
-            ),
-        ),
-    )  # fmt: skip
+        problems=(part,),
+    )
     return write_content(page, path)
 
 
-def _sentences(measured: list[tuple[Any, ...]], epochs: list[tuple[Any, ...]]) -> tuple[str, ...]:
-    number = sum(row[3] for row in measured)
-    if not number:
-        return ("No penalty could be measured: no run had a run alone of its hour beside it.",)
-    predicted, seen = (
-        100 * sum(row[place] * row[3] for row in measured) / number for place in (1, 2)
-    )
-    slowest = max((row[9] for row in epochs), default=0.0)
-    return (
-        f"Over {number} runs the measured penalty is {seen:.1f} points in the mean, predicted "
-        f"{predicted:.1f}.",
-        f"The slowest of {len(epochs)} decisions took {slowest:.2f} s.",
-    )
-
-
-def _by_type(kinds: list[tuple[Any, ...]], seen: dict[str, tuple[Any, ...]]) -> Table:
-    names = ("jobs", "done", "open", "failed", "lost", "begun")
-    points = ("predicted, points", "measured, points", "runs measured")
+def _by_type(types: Sequence[tuple[Any, ...]]) -> Table:
+    names = ("jobs", "done", "failed", "predicted, points", "measured, points", "runs measured")
     columns = (
         Column("type", bold=True),
-        *(Column(name, numeric=True) for name in names),
-        *(
-            Column(name, numeric=True, text=lambda v: "-" if v is None else f"{v:.1f}")
-            for name in points[:2]
-        ),
-        Column(points[2], numeric=True),
+        *(Column(name, numeric=True, text=_number) for name in names),
     )
-    rows = []
-    for row in kinds:
-        predicted, measured, number = seen.get(row[0], (None, None, 0))
-        values = (value if value is None else 100 * value for value in (predicted, measured))
-        rows.append((*row, *values, number))
-    return Table("jobs-by-type", "Jobs by type", columns, tuple(rows))
+    return Table("jobs-by-type", "Jobs by type", columns, tuple(types))
 
 
-def _pictures(
-    epochs: list[tuple[Any, ...]], measured: list[tuple[Any, ...]]
-) -> tuple[PageFigure, ...]:
-    paired = [row for row in epochs if row[4] is not None]
-    ends = all(row[5] is not None for row in paired)
-    predicted = Series(
-        "predicted, of the jobs placed",
-        tuple(row[0] for row in paired),
-        tuple(100 * row[4] for row in paired),
-        "line+points",
-        low=tuple(100 * row[5] for row in paired) if ends else (),
-        high=tuple(100 * row[6] for row in paired) if ends else (),
-    )
-    numbers = tuple(row[0] for row in measured)
-    values = tuple(100 * row[2] for row in measured)
-    seen = Series("measured", numbers, values, "points", strong=True)
-    words = (
-        "The mean penalty that was predicted of the jobs placed in each epoch, with its interval, "
-        "and the mean that was measured of those of which it could be."
-    )
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}" if isinstance(value, float) else f"{value}"
+
+
+def _figure(epochs: Sequence[tuple[Any, ...]]) -> PageFigure:
+    def series(name: str, values: int, kind: Any, ends: bool = False) -> Series:
+        there = [row for row in epochs if row[values] is not None]
+        columns = [tuple(row[at] for row in there) for at in (0, values, 2, 3)]
+        if not ends:
+            return Series(name, columns[0], columns[1], kind, strong=True)
+        return Series(name, columns[0], columns[1], kind, low=columns[2], high=columns[3])
+
     chart = Chart(
-        "penalty-over-epochs", "Penalty, predicted and measured", "epoch",
-        "mean penalty [points]", (predicted, seen), words,
+        "penalty-over-epochs", "Penalty, predicted and measured", "epoch", "mean penalty [points]",
+        (series("predicted, of the jobs placed", 1, "line+points", True),
+         series("measured", 4, "points")),
+        "The mean penalty that was predicted of the jobs placed in each epoch, with its interval, "
+        "and the mean that was measured of those of which it could be.",
     )  # fmt: skip
-    return (PageFigure(chart, chart.table(), ""),)
+    return PageFigure(chart, chart.table(), "")
 
 
-def _failures(unfinished: Sequence[Any], void: list[tuple[Any, ...]]) -> Table | None:
-    rows = [(entry.name, entry.state, entry.reason) for entry in unfinished]
-    rows += [(f"{number} groups", f"void ({state})", why) for state, why, number in void]
+def _failures(failed: Sequence[tuple[Any, ...]]) -> Table | None:
     columns = (Column("what"), Column("state"), Column("reason"))
-    return (
-        Table("failures", "What failed, and what did not count", columns, tuple(rows))
-        if rows
-        else None
-    )
+    title = "What failed, and what did not count"
+    return Table("failures", title, columns, tuple(failed)) if failed else None

@@ -14,18 +14,15 @@ import numpy as np
 
 from ...analysis.colocation.batches import Policy
 from ...analysis.run.result import outcome_of
-from ...catalog import find, methods
+from ...catalog import find
 from ...instances.colocation.instance import Colocation
 from ...instances.colocation.stability import Alpha
-from ...instances.groups import Groups
-from ...instances.groups.penalties import MOST_GROUPS, groups_number
 from ...instances.problem.emitted import quoted
 from ...instances.problem.errors import (
     EngineError,
     InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
-    InvalidOption,
     suggest,
 )
 from ...instances.problem.option_types import Above, AtLeast, validate_options
@@ -38,7 +35,6 @@ from ..measure.store import kind_of, locked, opened
 from .coordinator import Coordinator
 from .dispatcher import Dispatcher, local_seats
 from .first_come import gain_over_first_come
-from .placement import group_estimates
 from .queue import QueuedJob, read_queue
 from .queue_store import Entry, QueueStore
 from .settings import Agents, References, RunSettings, Settings
@@ -46,9 +42,6 @@ from .status import QueueStatus, Summary
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
-
-DEFAULTS = {Colocation.problem: "stable", Groups.problem: "core"}
-"""The method of each problem that decides when none is given."""
 
 DEFAULT_SETTINGS = Settings()
 
@@ -68,42 +61,14 @@ def agent_options(
     return alpha, agents, references
 
 
-def method_of(
-    method: str | Callable[..., Any] | None, seats: int
-) -> tuple[str | Callable[..., Any], Callable[..., Any], str]:
-    """The method that decides for machines of so many seats, its function, and its problem.
-
-    Raises
-    ------
-    UnknownName, InvalidOption
-        The problem has no such method.
-    """
-    problem = Colocation.problem if seats == 2 else Groups.problem
-    chosen = DEFAULTS[problem] if method is None else method
-    if callable(chosen):
-        return chosen, chosen, problem
-    names = [one.name for one in methods(problem)]
-    if chosen not in names and any(
-        chosen == one.name for other in DEFAULTS for one in methods(other)
-    ):
-        raise InvalidOption(
-            f"method is {chosen!r}, which is not for machines of {seats} seats; methods that are: "
-            f"{', '.join(names)}"
-        )
-    return chosen, find(problem, chosen).resolve(), problem
-
-
 def policy_of(
-    method: str | Callable[..., Any] | None,
-    options: Mapping[str, Any],
-    time_limit: float,
-    seats: int = 2,
+    method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
 ) -> Policy:
-    """A method that places batches on machines of so many seats, by name or a function. One that
-    has no answer in time or fails is stood in for by `FALLBACK`, and one that lists groups where
-    these are too many.
+    """A method that pairs batches, by name or a function. One that has no answer in time or fails
+    is stood in for by `FALLBACK`.
     """
-    method, function, problem = method_of(method, seats)
+    problem = Colocation.problem
+    function = method if callable(method) else find(problem, method).resolve()
     check_options((function, agent_options), options, f"method {method!r}")
     given = {name: value for name, value in options.items() if accepts(function, name)}
     if accepts(function, "time_limit"):
@@ -111,9 +76,7 @@ def policy_of(
     fallback = find(problem, FALLBACK).resolve()
     name = method if isinstance(method, str) else getattr(method, "__name__", "own")
 
-    def policy(batch: Colocation | Groups, *, rng: np.random.Generator) -> Any:
-        if isinstance(batch, Groups) and groups_number(batch) > MOST_GROUPS:
-            return fallback(batch, rng=rng)
+    def policy(batch: Colocation, *, rng: np.random.Generator) -> Any:
         try:
             draws = {"rng": rng} if accepts(function, "rng") else {}
             answer = function(batch, **draws, **given)
@@ -128,15 +91,13 @@ def policy_of(
 
 
 def settings_of(
-    options: Mapping[str, Any] | None, settings: Settings, seats: int
+    options: Mapping[str, Any] | None, settings: Settings
 ) -> tuple[RunSettings, dict[str, Any]]:
     """The settings of a queue, with the agents' of `agent_options`; and all options."""
     chosen = dict(options or {})
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     alpha, agents, references = agent_options(**mine)
-    whole = RunSettings(
-        **asdict(settings), alpha=alpha, agents=agents, references=references, seats=seats
-    )
+    whole = RunSettings(**asdict(settings), alpha=alpha, agents=agents, references=references)
     return whole, chosen
 
 
@@ -157,8 +118,7 @@ def run(
     store: Path,
     *,
     local: Annotated[int, AtLeast(1, "a number of machines")] = 1,
-    seats: int = 2,
-    method: str | Callable[..., Any] | None = None,
+    method: str | Callable[..., Any] = "stable",
     options: Mapping[str, Any] | None = None,
     time_limit: Annotated[float, Above(0, "seconds")] = 2.0,
     settings: Settings = DEFAULT_SETTINGS,
@@ -166,17 +126,16 @@ def run(
     progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Do the jobs of a queue, two or more on a machine, put together in epochs by what a store
-    knows of them.
+    """Do the jobs of a queue, two on a machine, put together in epochs by what a store knows of
+    them.
 
     Parameters
     ----------
     queue : TOML file of `[[job]]` tables; see `queue.read_queue`.
     store : what `measure` wrote. Every run is added; the same command goes on after a kill.
     local : how many machines this computer is divided into.
-    seats : jobs on a machine.
-    method, options : the method that places each epoch's jobs: of the problem colocation for two
-        seats (`DEFAULTS` when not given), of groups for more; with `agent_options`.
+    method, options : of the problem colocation, which pairs each epoch's jobs; with
+        `agent_options`.
     time_limit : seconds that a decision may take.
     settings : what is set rarely.
     other_machine : whether what was measured on machines of another kind is used.
@@ -188,9 +147,8 @@ def run(
     InvalidFile, InvalidInstance, InvalidOption
         The queue, the store or an option is wrong, before any work.
     """
-    wanted, chosen = settings_of(options, settings, seats)
-    method, _, _ = method_of(method, seats)
-    policy = policy_of(method, chosen, time_limit, seats)
+    wanted, chosen = settings_of(options, settings)
+    policy = policy_of(method, chosen, time_limit)
     jobs = read_queue(queue)
     require_measured(store)
     with ExitStack() as stack:
@@ -213,12 +171,12 @@ def run(
         left = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not left and all(job.name in over for job in jobs):
-            gain = gain_over_first_come(queue_store, group_estimates(predictor, seats))
-            return Summary.of("finished", entered(), 0.0, gain=gain)
+            gain = gain_over_first_come(queue_store, predictor.instance())
+            return Summary.of("finished", entered(), QueueStatus(), 0.0, gain)
 
         # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()
-        divided = local_seats(local, seats, overlap=wanted.overlap)
+        divided = local_seats(local, overlap=wanted.overlap)
         kill_leftovers(rows.token)
         machines = stack.enter_context(Dispatcher(divided, rows.token))
         known, here = kind_of(profile.facts), kind_of(machines.all()["machine 1"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.problem.emitted import command_line, comment, quoted
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.text import sanitize_for_terminal
 from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
@@ -28,8 +28,7 @@ def sbatch_script(
     queue: Path,
     store: Path,
     *,
-    seats: int = 2,
-    method: str | Callable[..., Any] | None = None,
+    method: str | Callable[..., Any] = "stable",
     options: Mapping[str, Any] | None = None,
     time_limit: float = 2.0,
     settings: Settings = DEFAULT_SETTINGS,
@@ -40,19 +39,17 @@ def sbatch_script(
     Raises
     ------
     InvalidFile, InvalidInstance, InvalidOption
-        The queue, the store or an option is wrong; `seats` is not 2; or a word of a command, a
-        directory or a file holds what is not printable, such as the end of a line.
+        The queue, the store or an option is wrong; or a word of a command, a directory or a file
+        holds what is not printable, such as the end of a line.
     """
-    if seats != 2:
-        raise InvalidOption(f"seats is {seats}; expected 2 with --emit sbatch: two jobs a node")
-    wanted, chosen = settings_of(options, settings, seats)
-    policy = policy_of(method, chosen, time_limit, seats)
+    wanted, chosen = settings_of(options, settings)
+    policy = policy_of(method, chosen, time_limit)
     jobs = read_queue(queue, here=False)
     require_measured(store)
     with opened(store) as rows:
         profile = profile_of(rows)
     require_known(jobs, profile.names)
-    placer = Placer(Predictor(profile, wanted.voids), policy, wanted.alpha, seats)
+    placer = Placer(Predictor(profile, wanted.voids), policy, wanted.alpha)
     waiting = WaitingQueue(profile.names)
     waiting.arrive(
         Entry(number, job.name, job.job.name, job.rerun, number, 0, "waiting", "")
@@ -60,13 +57,13 @@ def sbatch_script(
     )
     lines = ["#!/bin/sh", "set -e"]
     epoch = 0
-    while free := -(-waiting.queue.waiting // seats):
+    while free := -(-waiting.queue.waiting // 2):
         epoch += 1
         draws = np.random.default_rng([wanted.seed, epoch])
         decision = placer.place(waiting.queue, free, draws)
         assert decision is not None  # a job waits and a node is free
         for numbers in waiting.take(decision.batch, decision.groups):
-            lost = placer.losses(waiting.kinds(numbers)).penalty
+            lost = [one[0] for one in placer.losses(waiting.kinds(numbers))]
             lines += _submission([jobs[number] for number in numbers], lost)
     return "\n".join(lines) + "\n"
 

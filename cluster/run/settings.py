@@ -23,7 +23,7 @@ class Settings:
         given
     voids : forbid or predict pairs that failed twice when measured
     seed : seed of every random draw
-    overlap : machines, and the seats of one, may share CPUs, for jobs that only wait
+    overlap : machines may share CPUs, for jobs that only wait
     """
 
     epoch: Annotated[float, Above(0, "seconds")] = 5.0
@@ -44,10 +44,8 @@ class RunSettings(Settings):
     agents : whether agents that certainly gain leave before they are begun.
     references : when a job runs alone, so that runs of its type can be compared with it, if none
         did in the last hour: where a machine is spare, at once, or never.
-    seats : jobs on a machine; more than 2 by methods of groups.
     """
 
     alpha: float = 0.0
     agents: Agents = "participate"
     references: References = "spare"
-    seats: Annotated[int, Between(2, 64, "jobs on a machine")] = 2  # groups' MOST_SEATS

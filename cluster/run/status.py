@@ -5,37 +5,55 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from .first_come import Gain
 from .queue_store import Entry
 
+Means = tuple[float | None, float | None, float | None]
+"""Mean penalty predicted of the jobs that ended, half of its interval, and mean penalty measured,
+over the jobs of which something could be measured; None while there are none.
+"""
 
-@dataclass(frozen=True)
+
+@dataclass
 class QueueStatus:
-    """How a queue stands, for whoever waits.
+    """How a queue stands, and what is counted of one command.
 
     Attributes
     ----------
-    predicted, half, measured : mean penalty predicted of the jobs that ended, half of its interval,
-        and seen of them, over those of which something could be seen; None while there are none.
-    certain, possible : agents of the last epoch advised to leave; None where they were not asked.
+    epoch : the number of the last one; `epochs` are those of this command.
+    certain, possible : agents of the last epoch advised to leave.
     void : groups whose times did not count, and why the last one's did not.
+    seen : jobs whose penalty could be measured; the sums of `Means` over them.
     """
 
-    epoch: int
-    waiting: int
-    running: int
-    machines: int
-    done: int
-    failed: int
-    predicted: float | None
-    half: float | None
-    measured: float | None
-    certain: int | None
-    possible: int | None
-    void: int
-    why: str
+    machines: int = 0
+    epoch: int = 0
+    waiting: int = 0
+    running: int = 0
+    epochs: int = 0
+    done: int = 0
+    failed: int = 0
+    certain: int = 0
+    possible: int = 0
+    void: int = 0
+    why: str = ""
+    seen: int = 0
+    sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def see(self, predicted: float, half: float, measured: float) -> None:
+        """Count a job whose penalty was measured."""
+        before = self.sums
+        self.seen += 1
+        self.sums = (before[0] + predicted, before[1] + half, before[2] + measured)
+
+    def means(self) -> Means:
+        """See `Means`."""
+        if not self.seen:
+            return None, None, None
+        predicted, half, measured = self.sums
+        return predicted / self.seen, half / self.seen, measured / self.seen
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class Summary:
     stop : "finished", or "interrupted".
     states : jobs of the queue by state.
     epochs, void : of this command; groups whose times did not count.
-    predicted, half, measured : see `QueueStatus`.
+    predicted, half, measured : see `Means`.
     seconds : it took; 0 where all jobs were done before, and nothing was run.
     unfinished : jobs that failed or are lost, with the reason.
     gain : of the whole queue's groups over first come, first served; None where nothing was placed.
@@ -69,49 +87,16 @@ class Summary:
         cls,
         stop: Literal["finished", "interrupted"],
         entries: Sequence[Entry],
+        status: QueueStatus,
         seconds: float,
-        epochs: int = 0,
-        void: int = 0,
-        *,
-        predicted: float | None = None,
-        half: float | None = None,
-        measured: float | None = None,
-        gain: Gain | None = None,
+        gain: Gain | None,
     ) -> Summary:
         """What it came to for these jobs."""
-        states = Counter[str](entry.state for entry in entries)
+        states = dict(Counter[str](entry.state for entry in entries))
         unfinished = tuple(
             (entry.name, f"{entry.state}: {entry.reason}")
             for entry in entries
             if entry.state in ("failed", "lost")
         )
-        return cls(
-            stop, dict(states), epochs, void, predicted, half, measured, seconds, unfinished, gain
-        )
-
-
-@dataclass
-class Counts:
-    """What is counted of one command."""
-
-    epochs: int = 0
-    done: int = 0
-    failed: int = 0
-    void: int = 0
-    why: str = ""
-    certain: int | None = 0
-    possible: int | None = 0
-    predicted: float = 0.0
-    half: float = 0.0
-    measured: float = 0.0
-    seen: int = 0
-
-    def shown(self) -> dict[str, Any]:
-        """What a `QueueStatus` says of them."""
-        names = ("done", "failed", "certain", "possible", "void", "why")
-        return {name: getattr(self, name) for name in names} | self.means()
-
-    def means(self) -> dict[str, float | None]:
-        """The penalties over what was seen; see `QueueStatus`."""
-        sums = {"predicted": self.predicted, "half": self.half, "measured": self.measured}
-        return {name: total / self.seen if self.seen else None for name, total in sums.items()}
+        means = status.means()
+        return cls(stop, states, status.epochs, status.void, *means, seconds, unfinished, gain)

@@ -79,10 +79,11 @@ def run(
     from ..cluster.run.run import agent_options
     from ..cluster.run.run import run as running
     from ..cluster.run.sbatch import sbatch_script
+    from ..instances.colocation.instance import Colocation
     from ..instances.problem.options import parse_options
 
     chosen = given_method(method)
-    function = chosen if callable(chosen) else find("colocation", chosen).resolve()
+    function = chosen if callable(chosen) else find(Colocation.problem, chosen).resolve()
     options = parse_options((function, agent_options), option or [], f"method {method!r}")
     given: dict[str, Any] = {
         "method": chosen, "options": options, "time_limit": time_limit,

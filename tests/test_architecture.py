@@ -324,7 +324,6 @@ NAME_PROBLEMS = {
     "instances/problem/files.py": "`read` returns the class of a problem, for editors",
     "verify/methods.py": "the checkers of proofs",
     "solvers/proofs/vipr.py": "programs as the checkers make them",
- : "groups of jobs",
 }
 """Files outside the packages of problems and of papers, which are of one problem each, in whose code
 a problem's name stands, and why.

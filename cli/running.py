@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
-from ..catalog import find
 from ..cluster.run.settings import Settings
 from ..solvers.interrupts import exit_code
 from .arguments import Json, Options
@@ -76,6 +75,7 @@ def run(
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
     """
     from ..analysis.report.page import require_report
+    from ..catalog import find
     from ..cluster.run.run import agent_options
     from ..cluster.run.run import run as running
     from ..cluster.run.sbatch import sbatch_script

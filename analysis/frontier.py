@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ..instances.problem.base import Solution
 from ..instances.problem.option_types import AtLeast, validate_options
 from ..solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from .metric import Sense
@@ -109,79 +108,111 @@ def _plain(points: Sequence[PricePoint]) -> list[dict[str, Any]]:
     return [point.document() for point in points]
 
 
-class Programs:
-    """The programs of one frontier, one after the other in shares of the time; none after an
-    interrupt.
+Within = Callable[..., Outcome]
+"""An exact method within a limit: `method(limit, start, time_limit=...)`, where `start` is the most
+efficient answer known that keeps the limit, or None.
+"""
+
+
+class Sweep:
+    """The exact programs of one frontier, one after the other in shares of the time.
+
+    None follows an interrupt: what is known by then is what there is.
+
+    Parameters
+    ----------
+    clock : what is left of it is shared.
+    measured : efficiency and fairness of an answer.
+    efficiency, fairness : in which direction each is better, "min" or "max".
+    known : answers of policies, to start from.
 
     Attributes
     ----------
-    clock : what is left of it is shared.
+    answers : all that are known: efficiency, fairness, and the answer.
+    free : the answer without a limit, where limits that it keeps need no program.
     stops : why each program ended.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(
+        self, clock: Clock, measured: Callable[[Any], tuple[float, float]], efficiency: Sense,
+        fairness: Sense, known: Iterable[Any] = (),
+    ) -> None:  # fmt: skip
+        self.clock, self.measured = clock, measured
+        self.better, self.fairer = (-1.0 if way == "max" else 1.0 for way in (efficiency, fairness))
+        self.answers: list[tuple[float, float, Any]] = []
+        for answer in known:
+            self.add(answer)
+        self.free: Outcome | None = None
         self.stops: list[Stop] = []
 
     @property
     def stopped(self) -> Stop:
         """Why the frontier ended: interrupted or out of time as soon as one program was."""
-        return next(
-            (
-                stop
-                for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT)
-                if stop in self.stops
-            ),
-            Stop.FINISHED,
-        )
+        order = (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT)
+        return next((stop for stop in order if stop in self.stops), Stop.FINISHED)
 
-    def solve(
-        self, left: int, method: Callable[..., Outcome], *given: Any, **options: Any
-    ) -> Outcome:
+    @property
+    def fairest(self) -> float:
+        """The fairness of the fairest answer known."""
+        return min((fairness for _, fairness, _ in self.answers), key=self.fairer.__mul__)
+
+    def add(self, answer: Any) -> None:
+        """Know an answer."""
+        self.answers.append((*self.measured(answer), answer))
+
+    def solve(self, left: int, method: Within, *given: Any, **options: Any) -> Outcome:
         """The answer of the first of `left` programs to come; none after an interrupt."""
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
         outcome = method(*given, time_limit=self.clock.time_slice(left), **options)
         self.stops.append(outcome.stop)
+        if outcome.solution is not None:
+            self.add(outcome.solution)
         return outcome
 
-    def within(
-        self,
-        limits: Sequence[float],
-        method: Callable[..., Outcome],
-        start: Solution | None = None,
-        *,
-        after: int = 0,
-    ) -> Iterator[tuple[float, Outcome]]:
-        """Each limit, the tightest first, and what `method(limit, start, time_limit=...)` answers.
+    def best(self, limit: float | None = None) -> Any:
+        """The most efficient answer known that keeps a limit, the fairest of equals, or None."""
+        kept = [one for one in self.answers if limit is None or self._keeps(one[1], limit)]
+        ranked = ((float(f"{self.better * one[0]:.9g}"), self.fairer * one[1]) for one in kept)
+        return min(zip(ranked, range(len(kept)), kept, strict=True))[2][2] if kept else None
 
-        An answer within a limit is within every looser one: each program starts from the one before
-        it, and where an interrupt left no program its answer is that one's.
+    def _keeps(self, fairness: float, limit: float) -> bool:
+        return self.fairer * (fairness - limit) <= 0
 
-        Parameters
-        ----------
-        start : within the tightest limit.
-        after : programs that share the time and follow these.
-        """
-        for place, limit in enumerate(limits):
-            outcome = Outcome(start, None, Status.UNKNOWN, Stop.INTERRUPTED)
-            if self.stopped is not Stop.INTERRUPTED:
-                outcome = self.solve(len(limits) - place + after, method, limit, start)
-                start = start if outcome.solution is None else outcome.solution
-            yield limit, outcome
+    def within(self, limit: float, left: int, method: Within) -> PricePoint:
+        """The point of a limit, by the first of `left` programs to come."""
+        start, free = self.best(limit), self.free
+        if free is not None and self._keeps(self.measured(free.solution)[1], limit):
+            return PricePoint.of(limit, free, self.measured)
+        if self.clock.expired and start is not None:
+            self.stops.append(Stop.TIME_LIMIT)
+        if self.stopped is Stop.INTERRUPTED or (self.clock.expired and start is not None):
+            outcome = Outcome(start, None, Status.UNKNOWN, self.stopped)
+        else:
+            outcome = self.solve(left, method, limit, start)
+        return PricePoint.of(limit, outcome, self.measured)
 
     def points(
-        self,
-        limits: Sequence[float],
-        method: Callable[..., Outcome],
-        measured: Callable[[Any], tuple[float, float]],
-        start: Solution | None = None,
-        *,
-        after: int = 0,
+        self, limits: Sequence[float], method: Within, *, after: int = 0
     ) -> list[PricePoint]:
-        """The answers of `within` as points, measured again."""
-        answers = self.within(limits, method, start, after=after)
-        return [PricePoint.of(limit, outcome, measured) for limit, outcome in answers]
+        """A point for each limit, the tightest first; `after` more programs share the time."""
+        left = range(len(limits) + after, 0, -1)
+        return [self.within(limit, more, method) for limit, more in zip(limits, left, strict=False)]
+
+    def staircase(self, loosest: float, free: Outcome) -> list[PricePoint]:
+        """The answers known, each at the fairness it has, up to the loosest limit; the bound of any
+        answer is theirs too.
+        """
+        limits = {fairness for _, fairness, _ in self.answers if self._keeps(fairness, loosest)}
+        outcomes = [(at, replace(free, solution=self.best(at))) for at in limits]
+        made = [PricePoint.of(at, outcome, self.measured) for at, outcome in outcomes]
+        return sorted(made, key=lambda point: self.fairer * (point.limit or 0.0))
+
+    def unlimited(self, *outcomes: Outcome) -> PricePoint:
+        """The point without a limit: the best answer known, and the best bound of some programs."""
+        bounds = [outcome.bound for outcome in outcomes if outcome.bound is not None]
+        bound = max(bounds, key=self.better.__mul__, default=None)
+        return PricePoint.of(None, Outcome(self.best(), bound, Status.FEASIBLE), self.measured)
 
 
 def settled(

@@ -366,7 +366,7 @@ def admission(rng: np.random.Generator) -> Case:
     """Empty VMs, equal speeds, more threads than cores, against every assignment."""
     from test_admission_exact import assignments
 
-    from cotenant.analysis.admission.frontier import frontier
+    from cotenant.analysis.admission.frontier import price_frontiers
     from cotenant.instances.admission import blocking_pairs
 
     machines, jobs, types = (int(rng.integers(1, most + 1)) for most in (3, 3, 2))
@@ -397,7 +397,7 @@ def admission(rng: np.random.Generator) -> Case:
     found = (result.objective, result.metrics["total_speed"])
     same = near(found[0], served / jobs) and near(found[1], value)
     yield "most-jobs: both levels", same, (*found, served / jobs, value)
-    for point in frontier(instance):
+    for point in price_frontiers(instance)[0].points:
         least = max(
             (value for value, _, pairs in every if pairs <= point.reached), default=-math.inf
         )

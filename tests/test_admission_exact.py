@@ -13,19 +13,18 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import approved
 from support.seeds import seeds
 from support.small_cases import most_speed
 
 import cotenant
-from cotenant.analysis.admission.frontier import frontier, price_frontiers
+from cotenant.analysis.admission.frontier import price_frontiers
 from cotenant.analysis.admission.repair import PATIENCE, settle_pair, towards_stability
 from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.prices import gains_at_prices, pair_bounds, price_bound
 from cotenant.instances.admission.rules import SCHEMES
-from cotenant.instances.problem import InvalidOption
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
@@ -190,7 +189,8 @@ def test_the_frontier_equals_enumeration(seed: int) -> None:
         best = max(value for value, _, count in enumerated(seed) if count == pairs)
         if not expected or best > expected[-1][1] + SAME:
             expected.append((pairs, best))
-    points = frontier(tiny(seed))
+    (found,) = price_frontiers(tiny(seed))
+    points = list({point.reached: point for point in found.points}.values())
     assert all(point.status is Status.OPTIMAL for point in points)
     for point in points:
         check(tiny(seed), point.answer)
@@ -206,7 +206,7 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
     instance = uniform(
         machines=4, jobs=10, types=3, cores=6, threads=10, speed=10.0, rng=np.random.default_rng(3)
     )
-    for point in frontier(instance, time_limit=0.5):
+    for point in price_frontiers(instance, time_limit=0.5)[0].points:
         check(instance, point.answer)
         assert point.value <= point.bound + SAME
 
@@ -264,11 +264,6 @@ def test_a_blocking_pair_that_has_its_way_takes_cores_from_jobs_ranked_below() -
     after = settle_pair(instance, begin, 0, 0)
     assert after.machine.tolist() == [0, -1]
     assert after.cores.tolist() == [[1, 0], [0, 0]]
-
-
-def test_a_frontier_of_a_large_instance_is_refused() -> None:
-    with refused(InvalidOption):
-        frontier(uniform(rng=np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -599,7 +594,9 @@ def test_many_equal_vms_are_not_ordered_at_the_price_of_the_time_limit() -> None
     assert program.program.matrix.nnz < 100_000
 
 
-@pytest.mark.parametrize(("method", "first"), [(frontier, 0), (frontier, 1), (most_jobs, 0)])
+@pytest.mark.parametrize(
+    ("method", "first"), [(price_frontiers, 0), (price_frontiers, 1), (most_jobs, 0)]
+)
 def test_an_interrupted_engine_ends_what_comes_after_it(
     method: Any, first: int, engines: Callable[..., None]
 ) -> None:
@@ -616,11 +613,8 @@ def test_an_interrupted_engine_ends_what_comes_after_it(
         )
 
     engines(solve_program=interrupted)
-    if method is frontier:
-        with pytest.raises(KeyboardInterrupt):
-            frontier(instance)
-    else:
-        assert method(instance).stop is Stop.INTERRUPTED
+    found = method(instance)
+    assert (found[0] if method is price_frontiers else found).stop is Stop.INTERRUPTED
     assert len(calls) == first + 1
 
 

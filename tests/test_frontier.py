@@ -14,7 +14,7 @@ from support.fakes import interrupted
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.frontier import PriceFrontier, PricePoint, Programs, settled
+from cotenant.analysis.frontier import PriceFrontier, PricePoint, Sweep, settled
 from cotenant.analysis.run.rows import read_rows
 from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
@@ -40,8 +40,8 @@ def frontier_of(problem: str, name: str = "tiny", **options: Any) -> tuple[Price
     return found
 
 
-def test_programs_start_from_the_answer_before_and_none_follows_an_interrupt() -> None:
-    answers: Any = iter([("a", Stop.TIME_LIMIT), (None, Stop.FINISHED), ("c", Stop.INTERRUPTED)])
+def test_programs_start_from_the_best_answer_known_and_none_follows_an_interrupt() -> None:
+    answers: Any = iter([(0.0, Stop.TIME_LIMIT), (None, Stop.FINISHED), (2.0, Stop.INTERRUPTED)])
     starts = []
 
     def method(limit: float, start: Any, *, time_limit: float | None) -> Outcome:
@@ -49,15 +49,13 @@ def test_programs_start_from_the_answer_before_and_none_follows_an_interrupt() -
         solution, stop = next(answers)
         return Outcome(solution, limit, Status.FEASIBLE, stop)
 
-    programs = Programs(Clock())
-    found = [
-        (limit, outcome.solution, outcome.bound)
-        for limit, outcome in programs.within([0, 1, 2, 3], method)
-    ]
-    assert starts == [(0, None), (1, "a"), (2, "a")]
-    assert found == [(0, "a", 0), (1, None, 1), (2, "c", 2), (3, "c", None)]
-    assert programs.stopped is Stop.INTERRUPTED
-    assert programs.solve(1, method).solution is None
+    # an answer is its own fairness, and the more efficient the less fair it is
+    sweep = Sweep(Clock(), lambda answer: (-answer, answer), "min", "min")
+    found = [(mark.limit, mark.answer, mark.bound) for mark in sweep.points([0, 1, 2, 3], method)]
+    assert starts == [(0, None), (1, 0.0), (2, 0.0)]
+    assert found == [(0, 0.0, 0), (1, None, 1), (2, 2.0, 2), (3, 2.0, None)]
+    assert sweep.stopped is Stop.INTERRUPTED
+    assert sweep.solve(1, method).solution is None
 
 
 def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter_ones() -> None:

@@ -7,13 +7,12 @@ import numpy as np
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import entitlements, mean_throughput
-from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
 from ...solvers.accelerators.max_min import max_min
 from ...solvers.accelerators.programs import least_ratio
 from ...solvers.accelerators.totals import max_throughput
 from ...solvers.outcome import Clock, Outcome
-from ..frontier import Points, PriceFrontier, Programs, settled
+from ..frontier import Points, PriceFrontier, Sweep, settled
 
 NOTE = (
     "Each limit: the normalized throughput, over its weight, that every job has at least. The "
@@ -37,18 +36,16 @@ def price_frontiers(
     time_limit : seconds in all, shared equally among the programs to come.
     points : floors, evenly from the most that is possible down to 0.
     """
-    programs = Programs(Clock(time_limit))
-    fair = programs.solve(points + 1, max_min, instance)
-    assert isinstance(fair.solution, TimeShares)  # at worst everybody's own part of the cluster
-    top = least_ratio(instance, fair.solution, entitlements(instance)) * _WITHIN
-
-    def most(floor: float, start: Solution | None, *, time_limit: float | None) -> Outcome:
-        return max_throughput(instance, least=floor, time_limit=time_limit)
 
     def measured(shares: TimeShares) -> tuple[float, float]:
         worst = least_ratio(instance, shares, entitlements(instance))
         return mean_throughput(instance, shares), worst
 
-    floors = np.linspace(top, 0, points).tolist()
-    marks = settled(programs.points(floors, most, measured, fair.solution), "max")
-    return (PriceFrontier("mean_throughput", "worst_throughput", marks, NOTE, programs.stopped),)
+    def most(floor: float, _: object, *, time_limit: float | None) -> Outcome:
+        return max_throughput(instance, least=floor, time_limit=time_limit)
+
+    sweep = Sweep(Clock(time_limit), measured, "max", "max")
+    sweep.solve(points + 1, max_min, instance)  # at worst everybody's own part of the cluster
+    floors = np.linspace(sweep.fairest * _WITHIN, 0, points).tolist()
+    marks = settled(sweep.points(floors, most), "max")
+    return (PriceFrontier("mean_throughput", "worst_throughput", marks, NOTE, sweep.stopped),)

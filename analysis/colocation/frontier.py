@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,9 +38,8 @@ from ...solvers.colocation import (
 )
 from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
-from ...solvers.engines import EngineName
-from ...solvers.outcome import Clock, Outcome, Report, Status, Stop, agree
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ...solvers.outcome import Clock, Outcome, Status, Stop, agree
+from ..frontier import Points, PriceFrontier, Sweep, settled
 
 Against = Literal["blocking", "alpha", "slack"]
 
@@ -51,7 +51,10 @@ UNHURRIED = 30.0
 
 _FAIRNESS: dict[Against, tuple[str, str]] = {
     "blocking": ("blocking_pairs", "Each limit: at most so many blocking pairs."),
-    "alpha": ("blocking_pairs", "Each limit: an alpha at which no pair blocks."),
+    "alpha": (
+        "robust_alpha",
+        "Each limit: an alpha, in points of penalty, at which no pair blocks.",
+    ),
     "slack": (
         "slack",
         "Each limit: no type's mean penalty above that of a type of strictly larger bandwidth by "
@@ -71,37 +74,34 @@ def frontier(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
     time_limit: float | None = None,
-    engine: EngineName | None = None,
-    report: Report | None = None,
     known: Sequence[Pairing] = (),
     free: Outcome | None = None,
 ) -> PriceFrontier:
     """Least mean penalty against blocking pairs, against alpha, or against slack.
 
     One exact program for each limit (epsilon-constraint). A pairing within a limit is within every
-    looser one, so each point starts from the one before it, and the bound of a looser limit is a
-    bound of every tighter one. Points that an interrupt left undone are missing.
+    looser one, so each point starts from the best one known, and the bound of a looser limit is a
+    bound of every tighter one.
 
     Parameters
     ----------
     instance : what is given.
     against : "blocking": at most so many blocking pairs at `alpha`; "alpha": no blocking pair at
-        that alpha; "slack": at most so much attribution slack (needs bandwidths).
+        that alpha, in points of penalty; "slack": at most so much attribution slack (needs
+        bandwidths).
     values : the limits; spread over the range that matters when not given.
     points : how many limits to spread, at least 2.
-    alpha, alpha_mode : as in `gains`; alpha only for "blocking".
+    alpha, alpha_mode : as in `gains`, only for "blocking".
     uncertainty : which gains count against alpha, as in `blocking_pairs`.
     time_limit : seconds in all, shared equally among the points to come.
-    engine : "highs" or "cp-sat"; whichever can when not given.
-    report : progress.
     known : pairings to start from where they keep a limit, such as those of policies.
     free : what `optimal` says of the instance, when it has been asked already.
 
     Returns
     -------
     PriceFrontier
-        Reached are the blocking pairs (at `alpha`, or at the limit), or the slack, of the pairing
-        found, a point's `answer`.
+        Reached are the blocking pairs at `alpha`, the least alpha without a blocking pair, or the
+        slack, of the pairing found, a point's `answer`.
 
     Raises
     ------
@@ -111,6 +111,7 @@ def frontier(
     NoSolution
         The instance has no feasible pairing.
     """
+    # 1. What is asked.
     validate_alpha(alpha, alpha_mode)
     compared(instance, uncertainty)
     if uncertainty != "none" and against != "alpha":
@@ -124,13 +125,71 @@ def frontier(
         raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
     if limits is not None and against == "blocking" and any(value % 1 for value in limits):
         raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
-    clock = Clock(time_limit, report)
+
+    def measured(pairing: Pairing) -> tuple[float, float]:
+        if against == "alpha":
+            reached = stable_alpha(instance, pairing, uncertainty)
+        elif against == "slack":
+            reached = least_allowance(instance, pairing)
+        else:
+            reached = float(blocking_pairs(instance, pairing, alpha, alpha_mode).count)
+        return mean_penalty(instance, pairing), reached
+
+    def least(limit: float, start: Pairing | None, *, time_limit: float | None) -> Outcome:
+        given: Any = {"time_limit": time_limit, "start": start}
+        if limit < fewest and not agree(limit, fewest, unit):
+            return Outcome(None, None, Status.INFEASIBLE)
+        if against == "alpha":
+            return find_stable(instance, limit, uncertainty=uncertainty, **given)
+        if against == "slack":
+            return fair(instance, slack=limit, **given)
+        return at_most_blocking(instance, int(limit), alpha, alpha_mode, **given)
+
+    # 2. The cheapest pairing, one as fair or as stable as can be, and how fair any can be at most.
+    clock, unit = Clock(time_limit), scale(instance, _FAIRNESS[against][0])
     if free is None:
-        seconds = clock.time_slice(points + 1)
-        free = optimal(instance, time_limit=seconds, engine=engine or "highs")
-    return _Sweep(
-        instance, against, alpha, alpha_mode, engine, clock, known, _found(free), uncertainty
-    ).run(limits, points)
+        free = optimal(instance, time_limit=clock.time_slice(points + 1))
+    _require_pairing(free)
+    sweep = Sweep(clock, measured, "min", "min", [*known, free.solution])
+    sweep.free, sweep.stops, fewest = free, [free.stop], 0.0
+    name, note = _FAIRNESS[against]
+    if against == "blocking" and alpha:
+        note += f" An agent breaks away for a gain of more than {alpha:g}."
+    loosest = measured(free.solution)[1]
+    if instance.types > MOST_TYPES and limits is None:
+        sweep.add(roommates(instance))
+        note += (
+            f" More than {MOST_TYPES} types: the limits between are not solved for; the bound is "
+            "that of any pairing."
+        )
+        marks = sweep.staircase(loosest, free)
+        return PriceFrontier("penalty", name, settled(marks, "min"), note, sweep.stopped)
+    if limits is None and against != "alpha":
+        method = fair if against == "slack" else partial(stable, alpha=alpha, alpha_mode=alpha_mode)
+        tight = method(instance, time_limit=clock.time_slice(points + 1) or UNHURRIED)
+        sweep.add(tight.solution)
+        sweep.stops += [tight.stop] * (tight.stop is Stop.INTERRUPTED)
+        fewest = tight.bound or 0.0
+
+    # 3. A program for each limit.
+    if limits is None:
+        limits = _spread(against, sweep.fairest, loosest, points)
+    marks = sweep.points(limits, least)
+    return PriceFrontier("penalty", name, settled(marks, "min"), note, sweep.stopped)
+
+
+def _spread(against: Against, low: float, high: float, number: int) -> list[float]:
+    """Limits from the tightest that can matter to what the cheapest pairing reaches anyway."""
+    if against == "alpha":
+        return np.linspace(0.0, high, number).tolist()
+    if against == "slack":
+        return sorted(set(np.linspace(low, high, number).tolist()))
+    # Few pairs and many are both of interest: half the limits are spread by factors, half by
+    # differences.
+    first = max(low, 1.0)
+    factors = np.geomspace(first, max(high, first), (number + 1) // 2) if high else np.zeros(0)
+    steps = np.linspace(low, high, number // 2 + 1)[1:]
+    return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
 
 
 @validate_options
@@ -147,7 +206,7 @@ def alpha_frontiers(
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
-    there is one. Frontiers that an interrupt left undone are missing.
+    there is one.
 
     Parameters
     ----------
@@ -161,47 +220,40 @@ def alpha_frontiers(
     NoSolution
         The instance has no feasible pairing.
     """
-    clock, lines = Clock(time_limit), dict[Uncertainty, tuple[PricePoint, ...]]()
+    clock = Clock(time_limit)
     free = optimal(instance, time_limit=clock.time_slice(4)) if free is None else free
     robust = robust_alpha(instance, time_limit=clock.time_slice(4))
-    stops = [Stop.INTERRUPTED] if Stop.INTERRUPTED in (free.stop, robust.stop) else []
-    order: tuple[tuple[int, Uncertainty], ...] = ((3, "possible"), (2, "none"), (1, "certain"))
-    for left, kind in order:
-        if Stop.INTERRUPTED in stops:
-            break
-        values, starts = None, list(known)
-        if kind == "possible" and robust.pairing is not None and robust.alpha is not None:
-            last = robust.alpha
-            if isinstance(free.solution, Pairing):
-                last = max(last, stable_alpha(instance, free.solution, "possible"))
-            values = np.linspace(robust.alpha, last, points).tolist()
-            values += [] if robust.below is None else [robust.below]
-            starts.append(robust.pairing)
-        line = frontier(
+    values, starts = None, list(known)
+    if robust.pairing is not None and robust.alpha is not None:
+        last = robust.alpha
+        if isinstance(free.solution, Pairing):
+            last = max(last, stable_alpha(instance, free.solution, "possible"))
+        values = np.linspace(robust.alpha, last, points).tolist()
+        values += [] if robust.below is None else [robust.below]
+        starts.append(robust.pairing)
+
+    stops = [robust.stop]
+
+    def line(left: int, kind: Uncertainty, values: Sequence[float] | None) -> PriceFrontier:
+        ended = Stop.INTERRUPTED if Stop.INTERRUPTED in stops else free.stop  # no program follows
+        found = frontier(
             instance, "alpha", values=values, points=points, uncertainty=kind,
-            time_limit=clock.time_slice(left), known=starts, free=free,
+            time_limit=clock.time_slice(left), known=starts, free=replace(free, stop=ended),
         )  # fmt: skip
-        stops.append(line.stop)
-        reached = (
-            None if point.answer is None else stable_alpha(instance, point.answer, kind)
-            for point in line.points
-        )
-        pairs = zip(line.points, reached, strict=True)
-        lines[kind] = settled([replace(point, reached=alpha) for point, alpha in pairs], "min")
+        stops.append(found.stop)
+        return found
+
+    possible = line(3, "possible", values)
+    beside = {"measured": line(2, "none", None), "certain": line(1, "certain", None)}
     note = (
         "Each limit: an alpha, in points of penalty, at which no pair blocks for any matrix within "
         f"the intervals. {instance.certainty[:1].upper()}{instance.certainty[1:]}. Measured: none "
         "blocks by the measured penalties; certain: none blocks for every matrix."
     )
-    names: dict[Uncertainty, str] = {"none": "measured", "certain": "certain"}
-    beside = tuple((name, lines[kind]) for kind, name in names.items() if kind in lines)
-    stop = (
-        Stop.INTERRUPTED
-        if Stop.INTERRUPTED in stops
-        else next((one for one in stops if one is not Stop.FINISHED), Stop.FINISHED)
-    )
-    mine = lines.get("possible", ())
-    return PriceFrontier("penalty", "robust_alpha", mine, note, stop, beside)
+    ended = [Stop.INTERRUPTED] if Stop.INTERRUPTED in stops else stops
+    stop = next((one for one in ended if one is not Stop.FINISHED), Stop.FINISHED)
+    others = tuple((name, each.points) for name, each in beside.items())
+    return replace(possible, note=note, stop=stop, beside=others)
 
 
 @validate_options
@@ -235,182 +287,29 @@ def price_frontiers(
         The instance has no feasible pairing.
     """
     validate_alpha(alpha, alpha_mode)
-    clock = Clock(time_limit)
+    clock, found = Clock(time_limit), list[PriceFrontier]()
     kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
-    found: list[PriceFrontier] = []
     free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
     if free.solution is None and free.status is not Status.INFEASIBLE:
         return ()
-    free, known = _found(free), _known(instance)
+    _require_pairing(free)
+    given: Any = {"points": points, "known": _known(instance), "free": free}
     robust = instance.low is not None and instance.types <= MOST_TYPES
     for place, against in enumerate(kinds):
-        left = Clock(clock.time_slice(len(kinds) - place + robust))
-        sweep = _Sweep(instance, against, alpha, alpha_mode, None, left, known, free)
-        found.append(sweep.run(None, points) if instance.types <= MOST_TYPES else sweep.ends())
+        given["time_limit"] = clock.time_slice(len(kinds) - place + robust)
+        found.append(frontier(instance, against, alpha=alpha, alpha_mode=alpha_mode, **given))
         if found[-1].stop is Stop.INTERRUPTED:
             return tuple(found)
     if robust:
-        share = clock.time_slice()
-        found.append(
-            alpha_frontiers(instance, points=points, time_limit=share, known=known, free=free)
-        )
+        found.append(alpha_frontiers(instance, **{**given, "time_limit": clock.time_slice()}))
     return tuple(found)
 
 
-class _Sweep:
-    """One frontier: its limits, and the programs within them."""
-
-    def __init__(
-        self, instance: Colocation, against: Against, alpha: float, alpha_mode: AlphaMode,
-        engine: EngineName | None, clock: Clock, known: Sequence[Pairing], free: Outcome,
-        uncertainty: Uncertainty = "none",
-    ) -> None:  # fmt: skip
-        self.instance, self.against = instance, against
-        self.alpha, self.alpha_mode, self.uncertainty = alpha, alpha_mode, uncertainty
-        self.engine, self.clock, self.known = engine, clock, list(known)
-        assert isinstance(free.solution, Pairing)
-        self.free, self.cheapest = free, free.solution
-        self.fewest = 0.0  # proved: nothing keeps a limit below this
-
-    def run(self, limits: list[float] | None, number: int) -> PriceFrontier:
-        """A program for each limit; for as many limits as are asked for where none are given."""
-        programs, found = Programs(self.clock), list[PricePoint]()
-        try:
-            chosen = self._spread(number) if limits is None else limits
-            for limit, outcome in programs.within(chosen, self._point):
-                found.append(self._record(limit, outcome))
-                if found[-1].answer is not None:
-                    self.known.append(found[-1].answer)
-                if Stop.INTERRUPTED in (outcome.stop, self.free.stop):
-                    break
-                self.clock.note(found[-1].value, found[-1].bound, f"{self.against} {limit:g}")
-            programs.stops.append(self.free.stop)
-        except KeyboardInterrupt:
-            programs.stops.append(Stop.INTERRUPTED)
-        if programs.stopped is Stop.INTERRUPTED and limits is None and self.against != "alpha":
-            loosest = self._reached(self.cheapest, 0.0)  # is known anyway
-            if not found or (found[-1].limit or 0.0) < loosest:
-                found.append(self._record(loosest, self.free))
-        return self._frontier(found, "", programs.stopped)
-
-    def ends(self) -> PriceFrontier:
-        """The policies' pairings at what each reaches, and the cheapest; none beyond that."""
-        pairings = [*self.known, roommates(self.instance), self.cheapest]
-        priced = [
-            (self._reached(pairing, 0.0), mean_penalty(self.instance, pairing))
-            for pairing in pairings
-        ]
-        # of equals the least value
-        cheapest = {at: value for at, value in sorted(priced, reverse=True) if at <= priced[-1][0]}
-        marks = [PricePoint(at, cheapest[at], self.free.bound, at) for at in sorted(cheapest)]
-        note = (
-            f" More than {MOST_TYPES} types: the limits between are not solved for; "
-            "the bound is that of any pairing."
-        )
-        return self._frontier(marks, note, self.free.stop)
-
-    def _frontier(self, marks: list[PricePoint], more: str, stop: Stop) -> PriceFrontier:
-        fairness, note = _FAIRNESS[self.against]
-        if self.against == "blocking" and self.alpha:
-            note += f" An agent breaks away for a gain of more than {self.alpha:g}."
-        return PriceFrontier("penalty", fairness, settled(marks, "min"), note + more, stop)
-
-    def _spread(self, number: int) -> list[float]:
-        """From the tightest limit that can matter to what the cheapest pairing reaches anyway."""
-        if self.free.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-        loosest = self._reached(self.cheapest, 0.0)
-        if self.against == "alpha":
-            return [float(value) for value in np.linspace(0.0, self._stable_alpha(), number)]
-        self._tightest(number)
-        low = min(min(self._reached(pairing, 0.0) for pairing in self.known), loosest)
-        if self.against == "slack":
-            return sorted(set(np.linspace(low, loosest, number).tolist()))
-        # Few pairs and many are both of interest: half the limits are spread by factors, half by
-        # differences.
-        first = max(low, 1.0)
-        factors = (
-            np.geomspace(first, max(loosest, first), (number + 1) // 2) if loosest else np.zeros(0)
-        )
-        steps = np.linspace(low, loosest, number // 2 + 1)[1:]
-        return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
-
-    def _tightest(self, number: int) -> None:
-        """Know a pairing as fair or as stable as can be, and how fair or stable any can be."""
-        seconds = self.clock.time_slice(number + 1) or UNHURRIED
-        if self.against == "slack":
-            best = fair(self.instance, time_limit=seconds)
-        else:
-            best = stable(
-                self.instance, alpha=self.alpha, alpha_mode=self.alpha_mode, time_limit=seconds
-            )
-        assert isinstance(best.solution, Pairing)
-        self.known.append(best.solution)
-        self.fewest = best.bound or 0.0
-        if best.stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-
-    def _stable_alpha(self) -> float:
-        """An alpha, by halving, from which on the cheapest pairing has no blocking pair."""
-        low, high = 0.0, 1.0 - 1e-6
-        while self.alpha_mode != "relative-penalty" and self._reached(self.cheapest, high):
-            high *= 2.0
-        for _ in range(20):
-            middle = (low + high) / 2
-            if self._reached(self.cheapest, middle):
-                low = middle
-            else:
-                high = middle
-        return high
-
-    def _point(self, limit: float, _: object, *, time_limit: float | None) -> Outcome:
-        """The exact method within one limit, from the best pairing known that keeps it."""
-        allowed = limit if self.against != "alpha" else 0.0
-        if self._reached(self.cheapest, limit) <= allowed:
-            return self.free  # the limit does not bind
-        unit = scale(self.instance, "slack" if self.against == "slack" else "blocking_pairs")
-        if allowed < self.fewest and not agree(allowed, self.fewest, unit):
-            return Outcome(None, None, Status.INFEASIBLE)
-        fitting = [pairing for pairing in self.known if self._reached(pairing, limit) <= allowed]
-        start = min(fitting, key=lambda pairing: mean_penalty(self.instance, pairing), default=None)
-        if self.clock.expired:
-            status = Status.FEASIBLE if start is not None else Status.UNKNOWN
-            return Outcome(start, None, status, Stop.TIME_LIMIT)
-        engine = self.engine or "highs"
-        if self.against == "alpha":
-            return find_stable(
-                self.instance, limit, self.alpha_mode, uncertainty=self.uncertainty,
-                time_limit=time_limit, engine=engine, start=start,
-            )  # fmt: skip
-        if self.against == "slack":
-            return fair(
-                self.instance, slack=limit, time_limit=time_limit, engine=engine, start=start
-            )
-        return at_most_blocking(
-            self.instance, int(limit), self.alpha, self.alpha_mode, time_limit=time_limit,
-            engine=self.engine, start=start,
-        )  # fmt: skip
-
-    def _reached(self, pairing: Pairing, limit: float) -> float:
-        if self.against == "slack":
-            return least_allowance(self.instance, pairing)
-        alpha = limit if self.against == "alpha" else self.alpha
-        read = (alpha, self.alpha_mode, self.uncertainty)
-        return float(blocking_pairs(self.instance, pairing, *read).count)
-
-    def _record(self, limit: float, outcome: Outcome) -> PricePoint:
-        def measured(pairing: Pairing) -> tuple[float, float]:
-            return mean_penalty(self.instance, pairing), self._reached(pairing, limit)
-
-        return PricePoint.of(limit, outcome, measured)
-
-
-def _found(free: Outcome) -> Outcome:
-    """The outcome of an instance that has a pairing; refuses one that has none."""
-    if isinstance(free.solution, Pairing):
-        return free
-    why = free.certificate.get("proof")
-    raise NoSolution(f"the instance has no feasible pairing ({why})")
+def _require_pairing(free: Outcome) -> None:
+    """Refuse an instance that has no pairing."""
+    if not isinstance(free.solution, Pairing):
+        why = free.certificate.get("proof")
+        raise NoSolution(f"the instance has no feasible pairing ({why})")
 
 
 def _known(instance: Colocation) -> list[Pairing]:

@@ -13,7 +13,7 @@ from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power
 from ...solvers.outcome import Clock, Outcome, Status
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Sweep, settled
 from .metrics import link_power
 
 EFFICIENCY, LIMITED = "link_power", "served_rate"
@@ -54,18 +54,17 @@ def price_frontiers(
         "pcie_hops": pcie_hops,
     }
     link_energy(instance, **energy)  # refused before any work
-    programs = Programs(Clock(time_limit))
-    most = programs.solve(points, fluid, instance, **energy)
-    assert isinstance(most.solution, Flow)  # at worst, all at home
-    rates = _rates(instance, most.solution.throughput, points)
-
-    def least(rate: float, _: object, *, time_limit: float | None) -> Outcome:
-        return fluid_power(instance, throughput=rate, time_limit=time_limit, **energy)
 
     def measured(flow: Flow) -> tuple[float, float]:
         return link_power(instance, flow, **energy), flow.throughput
 
-    found = programs.points(rates, least, measured)
+    def least(rate: float, _: object, *, time_limit: float | None) -> Outcome:
+        return fluid_power(instance, throughput=rate, time_limit=time_limit, **energy)
+
+    sweep = Sweep(Clock(time_limit), measured, "min", "max")
+    most = sweep.solve(points, fluid, instance, **energy)
+    assert isinstance(most.solution, Flow)  # at worst, all at home
+    found = sweep.points(_rates(instance, most.solution.throughput, points), least)
     note = NOTE
     most_power = max((point.value for point in found if point.value is not None), default=0.0)
     if most.status is Status.OPTIMAL:
@@ -75,7 +74,7 @@ def price_frontiers(
         if most.bound is not None and most.bound > most.solution.throughput:
             found.insert(0, PricePoint(most.bound, None, None, None))
     marks = settled(found, "min", CLOSE, unit=1e-6 * most_power)
-    return (PriceFrontier(EFFICIENCY, LIMITED, marks, note, programs.stopped),)
+    return (PriceFrontier(EFFICIENCY, LIMITED, marks, note, sweep.stopped),)
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:

@@ -4,7 +4,6 @@ given dominant share; and what freeing servers costs, the fewest VMs moved from 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,12 +14,12 @@ from ...instances.packing.instance import placed_now
 from ...instances.packing.placement_constraints import present_counts
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
-from ...solvers.outcome import Clock, Outcome, Status, Stop
+from ...solvers.outcome import Clock, Outcome, Status
 from ...solvers.packing.dominant_shares import max_min_share, max_utilization
 from ...solvers.packing.fixed_servers import fixed_cluster
 from ...solvers.packing.minimum import min_cost, min_servers
 from ...solvers.packing.moves import fewest_moves
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Sweep, settled
 from .metrics import metrics
 
 EFFICIENCY, FAIRNESS = "utilization", "dominant_share_min"
@@ -54,93 +53,78 @@ def price_frontiers(
         One; none where servers are not of fixed number, or a request must be served whole and
         nothing is said of what runs now: then there is nothing to trade.
     """
-    programs = Programs(Clock(time_limit))
+    clock = Clock(time_limit)
     if placed_now(instance):
-        return (_moves(instance, points, programs),)
+        return (_moves(instance, points, clock),)
     try:
         fixed_cluster(instance)
     except InvalidInstance:
         return ()
-    return (_frontier(instance, points, programs),)
+    return (_shares(instance, points, clock),)
 
 
-def _frontier(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
-    def most(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
-        return max_utilization(instance, time_limit=time_limit, start=start, least_share=limit)
+def _shares(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
+    """Most utilization within each least dominant share."""
 
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)
         return found[EFFICIENCY], found[FAIRNESS]
 
-    free = programs.solve(points + 2, max_utilization, instance)
-    fairest = programs.solve(points + 1, max_min_share, instance, levels=1)
-    loosest = PricePoint.of(None, free, measured)
-    start, highest = fairest.solution, PricePoint.of(None, fairest, measured).reached
-    # the time was short
-    if highest is None or (loosest.reached is not None and loosest.reached > highest):
-        start, highest = free.solution, loosest.reached
-    limits = _limits(instance, loosest.reached or 0.0, highest, points - 1)
-    marks = programs.points(limits, most, measured, start, after=1)
-    start = next((point.answer for point in marks[::-1] if point.answer is not None), start)
-    anyhow = [loosest, *(replace(point, bound=None) for point in marks)]
-    # once more, from a better start
-    if free.status is not Status.OPTIMAL and programs.stopped is not Stop.INTERRUPTED:
-        anyhow.insert(
-            0,
-            PricePoint.of(
-                None, programs.solve(1, max_utilization, instance, start=start), measured
-            ),
-        )
-    marks.append(_best(anyhow))
+    def most(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
+        return max_utilization(instance, time_limit=time_limit, start=start, least_share=limit)
+
+    sweep = Sweep(clock, measured, "max", "max")
+    free = again = sweep.solve(points + 2, max_utilization, instance)
+    fairest = sweep.solve(points + 1, max_min_share, instance, levels=1)
+    loosest = PricePoint.of(None, free, measured).reached or 0.0
+    limits = _limits(instance, loosest, sweep.fairest, points - 1) if sweep.answers else []
+    marks = sweep.points(limits, most, after=1)
+    if free.status is not Status.OPTIMAL:  # once more, from a better start
+        again = sweep.solve(1, max_utilization, instance, start=sweep.best())
+    marks.append(sweep.unlimited(free, again))
     note = "The limit is on the least dominant share of the users who want something, in whole VMs."
     if fairest.status is Status.OPTIMAL:
         note += " No placement gives everyone more than the tightest (proved)."
-    return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, programs.stopped)
+    return PriceFrontier(EFFICIENCY, FAIRNESS, settled(marks, "max", CLOSE), note, sweep.stopped)
 
 
-def _moves(instance: Packing, points: int, programs: Programs) -> PriceFrontier:
+def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
     """Fewest moves with at most so many servers in use, or with servers of at most such a cost
     where they differ in it.
     """
     priced = len(np.unique(instance.server_cost)) > 1
     name, cheapest = ("cost", min_cost) if priced else ("servers", min_servers)
 
-    def fewest(limit: float, start: Placement, *, time_limit: float | None) -> Outcome:
-        servers, cost = (None, int(limit)) if priced else (int(limit), None)
-        return fewest_moves(
-            instance, time_limit=time_limit, start=start, servers=servers, cost=cost
-        )
-
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)
         return found["moves"], found[name]
 
-    free = programs.solve(points + 1, cheapest, instance)
+    def fewest(limit: int, start: Placement, *, time_limit: float | None) -> Outcome:
+        return fewest_moves(instance, time_limit=time_limit, start=start, **{name: limit})
+
+    sweep = Sweep(clock, measured, "min", "min")
+    free = sweep.solve(points + 1, cheapest, instance)
     price = instance.server_cost if priced else np.ones_like(instance.server_cost)
     used = present_counts(instance).any(axis=1)
     now = int(price[instance.server_class[used]].sum())
     if free.status is Status.INFEASIBLE or (free.solution is None and now == 0):
         none = "exists (proved)" if free.status is Status.INFEASIBLE else "was found in the time"
         note = f"No placement of all VMs {none}."
-        return PriceFrontier("moves", name, (), note, programs.stopped)
-    least = now
-    if isinstance(free.solution, Placement):
-        least = int(price[free.solution.server_class].sum())
+        return PriceFrontier("moves", name, (), note, sweep.stopped)
+    least = int(sweep.fairest) if sweep.answers else now
     limits = np.unique(np.linspace(least, max(now, least), points).astype(np.int64)).tolist()
-    marks = programs.points(limits, fewest, measured, free.solution)
+    marks = sweep.points(limits, fewest)
     note = f"The limit is on the servers in use; {now} are now."
     if priced:
         note = f"The limit is on the cost of the servers in use; it is {now} now."
     if free.status is Status.OPTIMAL:
         of = "costs less" if priced else "uses fewer"
         note += f" No placement {of} than {least} (proved)."
-    return PriceFrontier("moves", name, settled(marks, "min"), note, programs.stopped)
+    return PriceFrontier("moves", name, settled(marks, "min"), note, sweep.stopped)
 
 
-def _limits(instance: Packing, least: float, most: float | None, number: int) -> list[float]:
+def _limits(instance: Packing, least: float, most: float, number: int) -> list[float]:
     """At most `number` shares of whole VMs of some user: `most`, and others above `least`."""
-    if most is None:
-        return []
     steps, fair = {most}, FairShare.of(instance)
     for user in np.flatnonzero(instance.requested > 0).tolist():
         unit = fair.unit[user]
@@ -155,10 +139,3 @@ def _limits(instance: Packing, least: float, most: float | None, number: int) ->
     wanted = np.linspace(most, least, number, endpoint=False)
     places = {int(np.argmin(np.abs(np.array(listed) - share))) for share in wanted}
     return [listed[place] for place in sorted(places)]
-
-
-def _best(points: list[PricePoint]) -> PricePoint:
-    """Without a limit: the better answer of several, the fairer of equals, and the best bound."""
-    bound = min((point.bound for point in points if point.bound is not None), default=None)
-    best = max(points, key=lambda point: (round(point.value or 0.0, 9), point.reached or 0.0))
-    return replace(best, limit=None, bound=bound)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...models.scheduling import Nearness, fluid_bound
@@ -18,7 +21,7 @@ from ...solvers.scheduling.optimum import (
 )
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import affordable, ref, reference
-from ..frontier import Points, PriceFrontier, PricePoint, Programs, settled
+from ..frontier import Points, PriceFrontier, PricePoint, Sweep, settled
 
 FAIRNESS = "unfairness"
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
@@ -70,8 +73,8 @@ def price_frontiers(
     found: list[PriceFrontier] = []
     for place, objective in enumerate(OBJECTIVES):
         left = Clock(clock.time_slice(len(OBJECTIVES) - place))
-        tried = _Map(instance, objective, schedule, units, left)
-        found.append(tried.cheap() if cheap else tried.frontier(int(points)))
+        given = (instance, objective, schedule, units)
+        found.append(_cheap(*given) if cheap else _frontier(*given, int(points), left))
         if found[-1].stop is Stop.INTERRUPTED:
             break
     return tuple(found)
@@ -95,124 +98,78 @@ def _unit(instance: Scheduling, objective: Objective) -> int:
     return 1 if objective == "utility" else instance.capacity * instance.horizon
 
 
-class _Map:
-    """One frontier: its programs, one after the other. Efficiency is counted in whole units of work
-    or utility.
+def _frontier(
+    instance: Scheduling, objective: Objective, fair: Schedule, units: int, points: int,
+    clock: Clock,
+) -> PriceFrontier:  # fmt: skip
+    """Every point, the tightest limit first; `units` is the work that the schedule of REF does."""
+    psi, engine = utilities(instance, fair), quicker_engine(instance)
+    unit = _unit(instance, objective)
 
-    Parameters
-    ----------
-    fair, units : REF's schedule, and the work it does.
-    """
+    def measured(schedule: Schedule) -> tuple[float, float]:
+        worth = worth_of(instance, schedule, objective) / unit
+        return worth, distance(instance, schedule, psi) / units
 
-    def __init__(
-        self, instance: Scheduling, objective: Objective, fair: Schedule, units: int, clock: Clock
-    ) -> None:
-        self.instance, self.objective, self.fair, self.units = instance, objective, fair, units
-        self.psi = utilities(instance, fair)
-        self.engine = quicker_engine(instance)
-        self.programs = Programs(clock)
+    def exact(outcome: Outcome) -> Outcome:
+        """Its bound as a number of whole units, to be equal to a value or not."""
+        bound = outcome.bound
+        return outcome if bound is None else replace(outcome, bound=round(bound * unit) / unit)
 
-    def frontier(self, points: int) -> PriceFrontier:
-        """All points, the tightest limit first."""
-        free = self._most(self.fair, points + 2)
-        best = _schedule(free, self.fair)
-        options = {"start": best, "engine": self.engine}
-        close = self.programs.solve(
-            points + 1, nearest, self.instance, self.objective, self.psi, **options
+    def most(*, start: Schedule, time_limit: float | None) -> Outcome:
+        method = max_utilization if objective == "utilization" else max_utility
+        return exact(method(instance, engine=engine, start=start, time_limit=time_limit))
+
+    def near(limit: float, start: Schedule, *, time_limit: float | None) -> Outcome:
+        within = Nearness(psi, round(limit * units))
+        options: Any = {"start": start, "engine": engine, "time_limit": time_limit}
+        return exact(most_near(instance, objective, within, **options))
+
+    # 1. The most efficient of all schedules, and the least unfair of those.
+    sweep = Sweep(clock, measured, "max", "min", [fair])
+    free = again = sweep.solve(points + 2, most, start=fair)
+    close = sweep.solve(
+        points + 1, nearest, instance, objective, psi, start=sweep.best(), engine=engine
+    )
+    # 2. A program for each limit below what that one reaches.
+    far = distance(instance, sweep.best(), psi)
+    if far == 0:  # no schedule with REF's utilities has another total
+        total = float(psi.sum()) if objective == "utility" else None
+        marks = [PricePoint.of(0.0, Outcome(sweep.best(), total, Status.FEASIBLE), measured)]
+    else:
+        steps = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
+        marks = sweep.points([step / units for step in steps], near, after=1)
+    # 3. Without a limit once more, with what is left.
+    if free.status is not Status.OPTIMAL:
+        again = sweep.solve(1, most, start=sweep.best())
+    marks.append(sweep.unlimited(free, again))
+    note = (
+        "The limit is on unfairness: the distance from REF's utilities, over the work REF does. "
+        "The most is of any schedule that keeps first in, first out inside an organization; all "
+        "jobs are known in advance, and machines may idle."
+    )
+    if close.status is Status.OPTIMAL:
+        note += " The last point is the least unfair of those that reach its value (proved)."
+    return PriceFrontier(objective, FAIRNESS, settled(marks, "max", 0.0), note, sweep.stopped)
+
+
+def _cheap(instance: Scheduling, objective: Objective, fair: Schedule, units: int) -> PriceFrontier:
+    """What REF's schedule, first in, first out, and the fluid bound say."""
+    psi, unit = utilities(instance, fair), _unit(instance, objective)
+    fluid = fluid_bound(instance, objective)
+    # no schedule with REF's utilities has another total
+    total = int(psi.sum()) if objective == "utility" else fluid
+    both = [fair, simulate(instance, "FIFO").schedule]
+    best = max(both, key=lambda schedule: worth_of(instance, schedule, objective))
+    marks = [
+        PricePoint(
+            limit, worth_of(instance, schedule, objective) / unit, round(bound) / unit,
+            distance(instance, schedule, psi) / units,
         )
-        best = _schedule(close, best)
-        far = distance(self.instance, best, self.psi)
-        marks: list[PricePoint] = []
-        last = self.fair
-        # the best of all is as fair as can be; no schedule with REF's utilities has another total
-        if far == 0:
-            marks.append(
-                self._point(
-                    0.0, best, float(self.psi.sum()) if self.objective == "utility" else None
-                )
-            )
-        else:
-            limits = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
-            for limit, outcome in self.programs.within(limits, self._near, self.fair, after=1):
-                last = _schedule(outcome, last)
-                marks.append(self._point(limit / self.units, last, outcome.bound))
-        best = max(best, last, key=self._worth)
-        bounds = [free.bound]
-        if free.status is not Status.OPTIMAL:  # once more, with what is left
-            again = self._most(best, 1)
-            # the first of equals is the less unfair one
-            best = max(best, _schedule(again, best), key=self._worth)
-            bounds.append(again.bound)
-        marks.append(
-            self._point(
-                None, best, min((each for each in bounds if each is not None), default=None)
-            )
-        )
-        return self._frontier(marks, self._note(close), self.programs.stopped)
-
-    def cheap(self) -> PriceFrontier:
-        """What REF's schedule, first in, first out, and the fluid bound say."""
-        most = fluid_bound(self.instance, self.objective)
-        best = max(self.fair, simulate(self.instance, "FIFO").schedule, key=self._worth)
-        # no schedule with REF's utilities has another total
-        fair = int(self.psi.sum()) if self.objective == "utility" else most
-        marks = [
-            self._point(0.0, self.fair, self._scaled(fair)),
-            self._point(None, best, self._scaled(most)),
-        ]
-        note = (
-            f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first "
-            "in, first out, beside the most that "
-            "cutting jobs at will could do. The limits between are not worked out."
-        )
-        return self._frontier(marks, note, Stop.FINISHED)
-
-    def _most(self, start: Schedule, left: int) -> Outcome:
-        method = max_utilization if self.objective == "utilization" else max_utility
-        return self.programs.solve(left, method, self.instance, engine=self.engine, start=start)
-
-    def _near(self, limit: int, start: Schedule, *, time_limit: float | None) -> Outcome:
-        within = Nearness(self.psi, limit)
-        return most_near(
-            self.instance,
-            self.objective,
-            within,
-            start=start,
-            engine=self.engine,
-            time_limit=time_limit,
-        )
-
-    def _worth(self, schedule: Schedule) -> int:
-        return worth_of(self.instance, schedule, self.objective)
-
-    def _scaled(self, whole: int) -> float:
-        """Units of work as a share of the machines' time, or utility as it is."""
-        return whole / _unit(self.instance, self.objective)
-
-    def _point(self, limit: float | None, schedule: Schedule, bound: float | None) -> PricePoint:
-        """What a schedule says, counted again; its bound in whole units, to be equal or not."""
-        proved = None if bound is None else self._scaled(round(bound / self._scaled(1)))
-        reached = distance(self.instance, schedule, self.psi) / self.units
-        return PricePoint(
-            limit, self._scaled(self._worth(schedule)), proved, reached, Status.FEASIBLE
-        )
-
-    def _frontier(self, marks: list[PricePoint], note: str, stop: Stop) -> PriceFrontier:
-        return PriceFrontier(self.objective, FAIRNESS, settled(marks, "max", 0.0), note, stop)
-
-    def _note(self, close: Outcome) -> str:
-        note = (
-            "The limit is on unfairness: the distance from REF's utilities, over the work "
-            "REF does. The most is of any schedule "
-        )
-        note += (
-            "that keeps first in, first out inside an organization; all jobs are known in "
-            "advance, and machines may idle."
-        )
-        if close.status is Status.OPTIMAL:
-            note += " The last point is the least unfair of those that reach its value (proved)."
-        return note
-
-
-def _schedule(outcome: Outcome, other: Schedule) -> Schedule:
-    return outcome.solution if isinstance(outcome.solution, Schedule) else other
+        for limit, schedule, bound in ((0.0, fair, total), (None, best, fluid))
+    ]  # fmt: skip
+    note = (
+        f"More than {MOST_JOBS} jobs: REF's own schedule, and the better of it and first in, first "
+        "out, beside the most that cutting jobs at will could do. The limits between are not "
+        "worked out."
+    )
+    return PriceFrontier(objective, FAIRNESS, settled(marks, "max", 0.0), note)

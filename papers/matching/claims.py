@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from ...analysis.admission.completion import best_completion
-from ...analysis.admission.frontier import frontier
+from ...analysis.admission.frontier import price_frontiers
 from ...analysis.admission.metrics import metrics
 from ...baselines.admission import proposed
 from ...catalog import functions
@@ -69,7 +69,7 @@ def claims(
     """
     # 1. Stability.
     found = unstable(seed, instances)
-    other = frontier(STABLE_NOT_UNIQUE)[0]
+    other = price_frontiers(STABLE_NOT_UNIQUE)[0].points[0]
     ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
     yield compare("III.B.3: the proposed matching is stable", "stable",
         f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
@@ -200,10 +200,11 @@ def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 
     schemes = {
         name: metrics(one, policy(one)) for name, policy in functions("admission", *SCHEMES).items()
     }
-    points = frontier(one, time_limit=time_limit)
-    best = {point.reached or 0.0: point.value or 0.0 for point in points}
-    for point in points:
-        what, ours = f"at most {point.reached:.0f} blocking pairs", f"{point.value:.2f}"
+    (price,) = price_frontiers(one, time_limit=time_limit)
+    points = {point.reached or 0.0: point for point in price.points}
+    best = {reached: point.value or 0.0 for reached, point in points.items()}
+    for reached, point in points.items():
+        what, ours = f"at most {reached:.0f} blocking pairs", f"{point.value:.2f}"
         note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
         yield addition(what, f"total speed {ours}", note)
     rows = {"most possible": best}

@@ -202,12 +202,11 @@ def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 
     }
     (price,) = price_frontiers(one, time_limit=time_limit)
     points = {point.reached or 0.0: point for point in price.points}
-    best = {reached: point.value or 0.0 for reached, point in points.items()}
     for reached, point in points.items():
         what, ours = f"at most {reached:.0f} blocking pairs", f"{point.value:.2f}"
         note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
         yield addition(what, f"total speed {ours}", note)
-    rows = {"most possible": best}
+    rows = {"most possible": {reached: point.value or 0.0 for reached, point in points.items()}}
     for name, row in schemes.items():
         text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
         yield addition(name, text)

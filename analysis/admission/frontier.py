@@ -89,10 +89,10 @@ def price_frontiers(
     reached = found[0].reached if found else None
     # 2. From it down, with starts on the ways from it to stability.
     small = instance.jobs * instance.cores.size <= LARGEST
-    if small and reached and sweep.stopped is not Stop.INTERRUPTED:
+    if small and reached and Stop.INTERRUPTED not in sweep.stops:
         share = clock.time_slice(10)
         near = local_search(instance, rng=drawn, time_limit=share)
-        for start in (near, free.solution):
+        for start in (near, found[0].answer):
             for answer in (start, *towards_stability(instance, start, drawn, Clock(share))):
                 sweep.add(answer)
         while reached and sweep.stopped is not Stop.INTERRUPTED:

@@ -452,6 +452,18 @@ METHODS: tuple[Method, ...] = (
             source="Barbalho et al. (MLSys 2023)"),
     _online("lifetime-classes", function="baselines.lifetimes:lifetime_classes",
             source="Ren and Tang (SPAA 2016)"),
+    Method("optimal", "elastic", "solvers.elastic:optimal", "exact", "total_utility",
+           "Sia (SOSP 2023) 3.3", proof_producer="solvers.proofs.elastic_prices:elastic_prices"),
+    Method("max-min", "elastic", "solvers.elastic:max_min", "exact", "least_utility",
+           "prices of devices", proof_producer="solvers.proofs.elastic_prices:elastic_prices"),
+    Method("FIFO", "elastic", "baselines.elastic:fifo", "heuristic", "total_utility",
+           "first come, first served"),
+    Method("equal-split", "elastic", "baselines.elastic:equal_split", "heuristic",
+           "total_utility", "equal shares"),
+    Method("density", "elastic", "baselines.elastic:density", "heuristic", "total_utility",
+           "utility per device"),
+    Method("marginal", "elastic", "baselines.elastic:marginal", "heuristic", "total_utility",
+           "Optimus (EuroSys 2018) 4.1"),
 )
 # fmt: on
 

@@ -53,6 +53,7 @@ BUNDLED = (
     "packing/vm-types-8", "market/tiny",
     "scheduling/tiny", "scheduling/figure-2", "groups/tiny", "accelerators/tiny", "quanta/tiny",
     "lifetimes/tiny",
+    "elastic/tiny",
 )  # fmt: skip
 """Bundled instances on which every exact method is quick."""
 

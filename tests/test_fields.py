@@ -70,6 +70,7 @@ GIVEN: tuple[Instance[Any], ...] = (
     ),
     cotenant.read("quanta/tiny"),
     cotenant.read("lifetimes/tiny").replace(predicted_end=[9] * 8, dropped=1, censored=1),
+    cotenant.read("elastic/tiny"),
     SCHEDULING.replace(processors=[2] + [1] * (SCHEDULING.jobs - 1), backfilling=True),
     SCHEDULING.replace(speed=[2] + [1] * (SCHEDULING.total_machines - 1)),
 )  # fmt: skip

@@ -37,6 +37,7 @@ HEADERS = {
     "groups-csv": "group,job,penalty", "curves-csv": "job,pressure,penalty",
     "accelerators-csv": "job,device,throughput", "quanta-csv": "user,mon",
     "lifetimes-csv": "start,end,cores", "azure-2020": "SQLite format 3", "azure-2017": "cpu_cores,mem_gb,start_s,end_s_lo",
+    "elastic-csv": "job,kind,devices,utility",
     "temporal-bin-packing": "0 100", "preferences": "agent,list", "vbp": "2\n10 20\n0",
 }  # fmt: skip
 BESIDE = {
@@ -47,6 +48,7 @@ BESIDE = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "organizations-csv": {"horizon": 20}, "classes-csv": {"rate": 1000}, "quanta-csv": {"share": 2},
     "lifetimes-csv": {"capacity": "4"},
+    "elastic-csv": {"devices": "v100:1"},
 }  # fmt: skip
 EMPTY = ("", "\n \n", "{}", "[]", "null", '{"items": []}', '{"kind": "List", "items": []}')
 

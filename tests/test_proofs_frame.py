@@ -58,6 +58,7 @@ NEEDED = {
     "accelerators": set(),
     "quanta": {"logarithms"},
     "lifetimes": {"program", "packing", "packing_prices"},
+    "elastic": {"program"},
     "cooperative": set(),
     "scheduling": {"cooperative"},
     "groups": {"program", "pairing"},

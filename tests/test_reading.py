@@ -61,6 +61,7 @@ NEEDED = {
     "classes-csv": {"rate": 1.0},
     "quanta-csv": {"share": 2},
     "lifetimes-csv": {"capacity": "4"},
+    "elastic-csv": {"devices": "v100:1"},
 }
 """Options that a format cannot do without."""
 

@@ -18,6 +18,7 @@ means; `methods.py` loads what one problem needs. Besides these a proof needs, o
                packing_cards, program; for the game packing_game
   lifetimes    lifetimes, packing, packing_prices, program
   quanta       quanta, logarithms
+  elastic      elastic, program
   others       admission, numa; scheduling or a game, and cooperative; groups, pairing and
                program
 

@@ -21,6 +21,8 @@ def methods_of(problem: str) -> Methods:
         from .admission import METHODS
     elif problem == "game":
         from .cooperative import METHODS
+    elif problem == "elastic":
+        from .elastic import METHODS
     elif problem == "groups":
         from .groups import METHODS
     elif problem == "lifetimes":

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..problem.csv_headers import name_of, tables_of
-from ..problem.errors import InvalidFile, InvalidOption
-from ..problem.gavel import gavel_table, is_trace, read_gavel, trace_jobs
+from ..problem.errors import InvalidFile
+from ..problem.gavel import gavel_table, is_trace, numbers_of_devices, read_gavel, trace_jobs
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import parse_any_json, read_text
 from ..problem.tables import AMOUNT, CsvTable, PathLike
@@ -21,7 +21,6 @@ from ..problem.text import shortened
 from .instance import Accelerators, Floats
 
 _JOBS = 'a list of models, or of [model, scale factor], perhaps under "jobs"'
-_DEVICES = "GPUs and how many, such as v100:512,p100:512,k80:512"
 _OF_JOBS = ("workers", "weight", "steps", "elapsed", "deadline")
 _WHOLE = ("count", "workers")
 _RATE = ("job", "device", "throughput")
@@ -59,7 +58,7 @@ def gavel(
     InvalidOption
         `devices` is not of its form.
     """
-    number = _devices(devices)
+    number = numbers_of_devices(devices)
     tables = read_gavel(path)
     found = {gpu: gavel_table(path, tables, gpu) for gpu in number}
     first = next(iter(found.values()))
@@ -101,17 +100,6 @@ def gavel(
         + (f", and the jobs of {Path(jobs).name}" if jobs else "")
         + ", all at once, without arrivals and SLOs" * (np.inf not in steps),
     )
-
-
-def _devices(text: str) -> dict[str, int]:
-    """How many there are of each kind of GPU."""
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, number = part.strip().partition(":")
-        if not name or not number.isdecimal() or len(number) > 9 or name in found:
-            raise InvalidOption(f"devices is {shortened(text)}; expected {_DEVICES}, each once")
-        found[name] = int(number)
-    return found
 
 
 def _listed(path: Path) -> list[tuple[str, int, float, float]]:

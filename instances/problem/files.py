@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..accelerators.instance import Accelerators
     from ..admission.instance import Admission
     from ..colocation.instance import Colocation
+    from ..elastic import Elastic
     from ..groups.instance import Groups
     from ..lifetimes import Lifetimes
     from ..market.instance import Market
@@ -88,6 +89,8 @@ def read(source: AnyPath, problem: Literal["accelerators"]) -> Accelerators: ...
 def read(source: AnyPath, problem: Literal["admission"]) -> Admission: ...
 @overload
 def read(source: AnyPath, problem: Literal["colocation"]) -> Colocation: ...
+@overload
+def read(source: AnyPath, problem: Literal["elastic"]) -> Elastic: ...
 @overload
 def read(source: AnyPath, problem: Literal["groups"]) -> Groups: ...
 @overload

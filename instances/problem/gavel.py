@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidFile, spelled
+from .errors import InvalidFile, InvalidOption, spelled
 from .reading import parse_json, read_text
 from .tables import PathLike
 from .text import shortened
 
 Job = tuple[str, int]
 """A model, and its scale factor, the GPUs that it runs on at once."""
+
+DEVICES = "GPUs and how many, such as v100:512,p100:512,k80:512"
 
 _COLUMNS = (9, 10)
 """Of a line of Gavel's traces: the working directory came later."""
@@ -139,3 +141,14 @@ def _job(text: str) -> Job:
     if found is None:
         raise InvalidFile(f"a job is called {shortened(text)}; expected ('name', 1)")
     return found[1] or found[2] or "", int(found[3])
+
+
+def numbers_of_devices(text: str) -> dict[str, int]:
+    """The devices of each kind in a text such as "v100:512,p100:64"; raises InvalidOption."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.strip().partition(":")
+        if not name or not number.isdecimal() or len(number) > 9 or name in found:
+            raise InvalidOption(f"devices is {shortened(text)}; expected {DEVICES}, each once")
+        found[name] = int(number)
+    return found

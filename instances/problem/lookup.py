@@ -16,6 +16,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
     "accelerators",
     "quanta",
     "lifetimes",
+    "elastic",
 )
 """Every problem; a newcomer adds its name here and a module `instances/<name>` with a `PROBLEM`."""
 

@@ -17,6 +17,7 @@ from hypothesis import strategies
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
+from cotenant.instances.elastic import Elastic
 from cotenant.instances.groups import Groups
 from cotenant.instances.lifetimes import Lifetimes
 from cotenant.instances.market import Market
@@ -104,6 +105,18 @@ def lifetimes(rng: Random) -> Lifetimes:
     )  # fmt: skip
 
 
+def elastic(rng: Random) -> Elastic:
+    """Up to four jobs of up to four types, two kinds of device, configurations of up to three."""
+    devices = rng.integers(1, 5, rng.integers(1, 3))
+    pairs = [(d, k) for d, most in enumerate(devices) for k in range(1, min(3, most) + 1)]
+    kind, workers = np.array([pair for pair in pairs if rng.random() < 0.8] or pairs).T
+    count = rng.integers(0, 3, rng.integers(1, 5))
+    count = np.minimum(count, np.maximum(0, 4 - np.cumsum(count) + count))
+    count[0] += not count.any()
+    utility = rng.integers(0, 40, (len(count), len(kind))) / rng.choice([1, 4, 10])
+    return Elastic(utility, devices, kind, workers, count)
+
+
 DRAWN: dict[str, Callable[[Random], Instance]] = {
     made.__name__: made
     for made in (
@@ -117,6 +130,7 @@ DRAWN: dict[str, Callable[[Random], Instance]] = {
         accelerators,
         quanta,
         lifetimes,
+        elastic,
     )
 }
 """What draws a small instance of each problem."""
@@ -223,6 +237,15 @@ def _lifetimes(given: Lifetimes, shuffled: Callable[[int], Any]) -> Lifetimes:
     )  # fmt: skip
 
 
+def _elastic(given: Elastic, shuffled: Callable[[int], Any]) -> Elastic:
+    types, columns = shuffled(len(given.count)), shuffled(len(given.workers))
+    return given.replace(
+        utility=given.utility[types][:, columns], count=given.count[types],
+        kind=given.kind[columns], workers=given.workers[columns],
+        names=[given.names[i] for i in types],
+    )  # fmt: skip
+
+
 RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "colocation": _colocation,
     "market": _market,
@@ -234,4 +257,5 @@ RENAMED: dict[str, Callable[[Any, Callable[[int], Any]], Any]] = {
     "accelerators": _accelerators,
     "quanta": _quanta,
     "lifetimes": _lifetimes,
+    "elastic": _elastic,
 }

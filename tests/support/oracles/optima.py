@@ -11,6 +11,7 @@ from typing import Any
 from cotenant.catalog import find
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.admission import Admission
+from cotenant.instances.elastic import Elastic
 from cotenant.instances.groups import Groups
 from cotenant.instances.lifetimes import Lifetimes
 from cotenant.instances.market import Market
@@ -20,6 +21,7 @@ from cotenant.instances.scheduling import Scheduling
 from support.group_cases import Counted
 from support.oracles import colocation as pairs
 from support.oracles import lifetimes as lives
+from support.oracles.elastic import best_of_all as best_configurations
 from support.oracles.packing import fewest, most_cards
 from support.oracles.quanta import fairest_totals
 from support.scheduling_cases import best_of_all
@@ -132,6 +134,12 @@ def lifetimes(instance: Lifetimes) -> Values:
     return lives.least(instance)
 
 
+def elastic(instance: Elastic) -> Values:
+    """Of all choices of configurations, in fractions."""
+    total, least = best_configurations(instance)
+    return {"total_utility": float(total), "least_utility": float(least)}
+
+
 OPTIMA: dict[str, Callable[[Any], Values]] = {
     found.__name__: found
     for found in (
@@ -145,6 +153,7 @@ OPTIMA: dict[str, Callable[[Any], Values]] = {
         accelerators,
         quanta,
         lifetimes,
+        elastic,
     )
 }
 """The enumerator of each problem."""

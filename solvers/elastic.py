@@ -1,0 +1,303 @@
+"""Elastic jobs: the most total utility and the most for the worst-off job, by prices of devices.
+
+At a price for each kind of device every job has a best configuration of its own, so a bound takes
+one look at every job (`solvers.prices`). In the answer most jobs have their best configuration at
+the best prices; the types that are nearest to a tie share what is left by a small integer program.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+
+from ..instances.elastic import MEASURES, Configured, Elastic, Floats, scale
+from ..instances.problem.option_types import validate_options
+from ..models.elastic import configuration_program
+from .engines import solve_program
+from .engines.cpsat import EXACT
+from .incumbent import Incumbent
+from .outcome import Clock, Outcome, Report, raise_if_interrupted
+from .prices import ROUNDING, Prices, search
+from .proofs.tree import integer_bound
+
+TIED = 100
+"""Types that the first integer program places: those that lose least by another configuration."""
+
+NEAR = 0.02
+"""Part of the mean utility in the best configuration that a configuration of these types may lose at the prices."""
+
+SECONDS = 5.0
+"""Of an integer program at most."""
+
+SMALL = 1000
+"""Entries of utility up to which the whole integer program is solved, and its bound proved."""
+
+DEAR = 1e3
+"""Where no job may be idle, a device costs at most so many times the most utility of one."""
+
+MARGIN = 1e-9
+"""Devices are too few where all of them cost less than what the jobs need, by this part."""
+
+DECIMALS = 9
+"""Of utilities that are taken as integers in smaller units."""
+
+
+@validate_options
+def optimal(
+    instance: Elastic,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Find the most total utility, by prices of devices and an integer program of the types that
+    are nearest to a tie.
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds.
+
+    Returns
+    -------
+    Outcome
+        Configured jobs, and a bound on `total_utility`, by the prices in the certificate; of small
+        instances the optimum.
+
+    Raises
+    ------
+    InvalidOption
+        A time limit that is not above 0.
+
+    Notes
+    -----
+    The integer program of Sia (SOSP 2023, section 3.3) for one round. By the theorem of Shapley and
+    Folkman at most as many jobs as there are kinds of devices are torn between configurations at
+    the best prices: the gap grows with the kinds and not with the jobs.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("elastic/tiny"), "optimal")
+    >>> print(result.status, result.objective)
+    optimal 11.5
+    """
+    best = _incumbent(instance, Clock(time_limit, report), "total_utility")
+    with best.keeping_best():
+        prices = _search(instance, instance.utility, best.clock)
+        best.certificate["prices"] = prices.price.tolist()
+        best.raise_bound(prices.bound * (1 + ROUNDING), "prices of devices")
+        best.offer(_whole(instance, instance.utility, prices.price, best.clock), "ties")
+        if instance.utility.size <= SMALL and not best.closed:
+            _solve_whole(instance, best)
+    return best.finish()
+
+
+@validate_options
+def max_min(
+    instance: Elastic,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Outcome:
+    """Find the most that the worst-off job's utility can be, by prices of devices at which all jobs
+    need more than there is.
+
+    Parameters
+    ----------
+    rng : not needed; nothing is drawn.
+    time_limit : seconds.
+
+    Returns
+    -------
+    Outcome
+        Configured jobs, with much total utility among those that are found to be best for the
+        worst-off job, and a bound on `least_utility`, one of the utilities.
+
+    Raises
+    ------
+    InvalidOption
+        A time limit that is not above 0.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("elastic/tiny"), "max-min")
+    >>> print(result.status, result.objective)
+    optimal 1.5
+    """
+    best = _incumbent(instance, Clock(time_limit, report), "least_utility")
+    with best.keeping_best():
+        levels = _levels(instance)
+        best.raise_bound(levels[-1], "the best configuration of each job")
+        # 1. the first level that prices rule out: all below it are open
+        low, high = 0, len(levels)
+        while high - low > 1 and not best.clock.expired:
+            middle = (low + high) // 2
+            price = _too_few(instance, levels[middle], best.clock)
+            if price is None:
+                low = middle
+                continue
+            high = middle
+            best.certificate |= {"prices": price.tolist(), "ruled_out": levels[high]}
+            best.raise_bound(levels[high - 1], "prices of devices")
+        # 2. an answer at the highest level at which the ties can be settled
+        step = 1
+        while not best.clock.expired and best.value < levels[low]:
+            enough = (instance.utility >= levels[low]) | (instance.count == 0)[:, None]
+            worth = np.where(enough, instance.utility, -np.inf)
+            idle = levels[low] <= 0
+            found = _search(instance, worth, best.clock, idle)
+            best.offer(_whole(instance, worth, found.price, best.clock, idle), "ties")
+            low, step = max(0, low - step), 2 * step
+    return best.finish()
+
+
+def _incumbent(instance: Elastic, clock: Clock, objective: str) -> Incumbent[Configured, float]:
+    """The search for the most of an objective, which begins with all jobs idle."""
+    best = Incumbent[Configured, float](
+        instance, clock, lambda answer: MEASURES[objective](instance, answer), sense="max",
+        scale=scale(instance, objective),
+    )  # fmt: skip
+    best.begin(Configured.of(np.zeros(instance.utility.shape, dtype=np.int64)))
+    return best
+
+
+def _search(instance: Elastic, worth: Floats, clock: Clock, idle: bool = True) -> Prices:
+    """The prices of devices that bound the total worth.
+
+    Parameters
+    ----------
+    worth : (n, C) of a job in a configuration; -inf where it may not be.
+    idle : whether a job may be left without devices.
+    """
+    kinds, size, count = instance.kind, instance.workers, instance.count
+
+    def replies(price: Floats) -> tuple[float, Floats]:
+        gain = worth - size * price[kinds]
+        best = gain.argmax(axis=1)
+        rows = np.arange(len(count))
+        gains = gain[rows, best] + ROUNDING * worth[rows, best]
+        runs = count * ((gains > 0) | (not idle))
+        use = np.bincount(kinds[best], runs * size[best], len(instance.devices))
+        return math.fsum(runs * np.where(runs > 0, gains, 0.0)), use
+
+    devices = instance.devices.astype(float)
+    best = np.where(count > 0, worth.max(axis=1), 0.0)
+    most = np.full(len(devices), max(1e-300, float((best / size.min()).max())))
+    most *= 1.0 if idle else DEAR
+    start = np.minimum(most, best @ count / devices.sum() / 2)
+    return search(replies, devices, most, start=start, clock=clock)
+
+
+def _levels(instance: Elastic) -> list[float]:
+    """The utilities that the least of all jobs can be, from 0 up."""
+    utility = instance.utility[instance.count > 0]
+    highest = utility.max(axis=1).min()
+    levels: list[float] = np.unique(np.append(utility[utility <= highest], 0.0)).tolist()
+    return levels
+
+
+def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
+    """(D,) prices at which configurations of this utility cost all jobs more together than there
+    is; None where none are found.
+    """
+    there = instance.count > 0
+    count, enough = instance.count[there], instance.utility[there] >= level
+    kinds, devices = range(len(instance.devices)), instance.devices.astype(float)
+    need = np.full((len(count), len(devices)), np.inf)  # devices of each kind that are enough
+    for d in kinds:
+        own = instance.kind == d
+        needed = np.where(enough[:, own], instance.workers[own], np.inf)
+        need[:, d] = needed.min(axis=1, initial=np.inf)
+
+    def replies(price: Floats) -> tuple[float, Floats]:
+        cost = np.where(np.isfinite(need), need, 1.0) * price
+        cost[np.isinf(need)] = np.inf
+        best, rows = cost.argmin(axis=1), np.arange(len(count))
+        use = np.bincount(best, count * need[rows, best], len(devices))
+        return -math.fsum(count * cost[rows, best]), use
+
+    most = 1 / np.maximum(devices, 1)
+    found = search(
+        replies, devices, most, start=most / len(devices), scale=1.0, tolerance=MARGIN / 2,
+        enough=-MARGIN, clock=clock,
+    )  # fmt: skip
+    return found.price if found.bound < -MARGIN else None
+
+
+def _whole(
+    instance: Elastic, worth: Floats, price: Floats, clock: Clock, idle: bool = True
+) -> Configured | None:
+    """All jobs in their best configuration at prices, but for the types that are nearest to a tie,
+    which an integer program places on what is left; None where it finds no place for them.
+    """
+    count, size, kind, rows = instance.count, instance.workers, instance.kind, np.arange(len(worth))
+    # 1. what each type loses by its second-best choice, which may be to be idle
+    gain = worth - size * price[kind]
+    best = gain.argmax(axis=1)
+    top = gain[rows, best]
+    gain[rows, best] = -np.inf
+    second = gain.max(axis=1)
+    gain[rows, best] = top
+    other = np.maximum(second, 0.0) if idle else second
+    runs = (top > 0) if idle else np.full(len(top), True)
+    loss = np.where(runs, top - other, -top)
+    loss[count == 0] = np.inf
+    order = np.argsort(loss, kind="stable")
+    tied = TIED
+    while not clock.expired:
+        # 2. the others at their best choice
+        types = order[:tied]
+        number = np.zeros(worth.shape, dtype=np.int64)
+        number[rows, best] = count * runs
+        number[types] = 0
+        used = np.bincount(kind, size * number.sum(axis=0), len(instance.devices))
+        left = instance.devices - used.astype(np.int64)
+        if (left >= 0).all():
+            # 3. those that are near a tie in configurations that lose little, or all in any
+            few = max(loss[types].max(), NEAR * worth.max(axis=1).mean())
+            near = gain[types] >= (np.maximum(top, 0.0) if idle else top)[types, None] - few
+            allowed = np.where(near | (tied >= len(worth)), worth[types], -np.inf)
+            program, job, configuration = configuration_program(
+                instance, allowed, types, left, idle
+            )
+            answer = solve_program(program, time_limit=clock.time_slice(most=SECONDS))
+            if answer.point is not None:
+                number[job, configuration] = np.rint(answer.point)
+                return Configured.of(number)
+            raise_if_interrupted(answer.stop)
+        if tied >= len(worth):
+            break
+        tied *= 4
+    return None
+
+
+def _solve_whole(instance: Elastic, best: Incumbent[Configured, float]) -> None:
+    """The whole integer program, its bound proved in integers where utilities are decimals."""
+    worth = np.where(instance.utility > 0, instance.utility, -np.inf)
+    program, job, configuration = configuration_program(instance, worth)
+    unit = unit_of_decimals(instance.utility)
+    if unit is not None:
+        program = replace(program, cost=np.rint(program.cost * unit))
+    answer = solve_program(program, time_limit=best.clock.time_slice(most=SECONDS))
+    if answer.point is not None:
+        number = np.zeros(instance.utility.shape, dtype=np.int64)
+        number[job, configuration] = np.rint(answer.point)
+        best.offer(Configured.of(number), "the integer program")
+    raise_if_interrupted(answer.stop)
+    if unit is not None:
+        bound = integer_bound(program, answer, best.clock, most=SECONDS)
+        if bound is not None:
+            best.raise_bound(-bound / unit, "the integer program")
+
+
+def unit_of_decimals(values: Floats) -> int | None:
+    """The power of ten that makes integers of all values; None beyond `DECIMALS` or 2^48."""
+    exponents = [int(Decimal(repr(x)).as_tuple().exponent) for x in values.ravel().tolist()]
+    unit = int(10 ** max(0, -min(exponents)))
+    return unit if unit <= 10**DECIMALS and values.max() * unit < EXACT else None

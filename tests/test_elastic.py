@@ -1,0 +1,214 @@
+"""Elastic jobs: optima against every choice, prices against linear programs, proofs that claim too
+much, tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.messages import refused
+from support.oracles.elastic import best_of_all
+from support.proved import proved, put
+from support.seeds import seeds
+from support.strategies import elastic
+
+import cotenant
+from cotenant.instances.elastic import Configured, Elastic, elastic_csv, random
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
+from cotenant.models.elastic import configuration_program
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers import elastic as solver
+from cotenant.solvers.engines import solve_program
+from cotenant.solvers.outcome import Clock, Status
+from cotenant.solvers.prices import search
+
+
+@pytest.mark.parametrize("block", seeds(100, 1))
+def test_optima_of_small_instances_equal_those_of_every_choice(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        instance = elastic(np.random.default_rng(seed))
+        expected = best_of_all(instance)
+        for method, best in zip((solver.optimal, solver.max_min), expected, strict=True):
+            outcome = method(instance)
+            cotenant.check(instance, outcome.solution)
+            assert outcome.bound is not None
+            assert outcome.bound >= float(best) * (1 - 1e-12)
+            if method is solver.optimal:
+                assert (outcome.status, outcome.bound) == (Status.OPTIMAL, pytest.approx(best))
+
+
+@pytest.mark.parametrize("block", seeds(50, 1))
+def test_least_of_prices_equals_the_linear_program(block: int) -> None:
+    """Equal jobs, utilities of 0, kinds without devices, and prices at a kink among them."""
+    for seed in range(20 * block, 20 * block + 20):
+        rng = np.random.default_rng(seed)
+        jobs, kinds, most = rng.integers(1, 12), rng.integers(1, 4), rng.integers(1, 5)
+        devices = rng.integers(0, 9, kinds)
+        pairs = [(d, k) for d in range(kinds) for k in range(1, min(most, devices[d]) + 1)]
+        if not pairs:
+            continue
+        kind, workers = np.array(pairs).T
+        utility = rng.integers(0, 5, (jobs, len(pairs))).astype(float)
+        instance = Elastic(utility, devices, kind, workers, rng.integers(0, 3, jobs) + 1)
+        found = solver._search(instance, instance.utility, Clock())
+        program, *_ = configuration_program(instance, instance.utility)
+        relaxed = solve_program(
+            replace(program, integer=program.integer & False, upper=program.upper + np.inf)
+        )
+        assert found.bound == pytest.approx(-relaxed.objective, rel=1e-7, abs=1e-9)
+        assert found.lower <= found.bound * (1 + 1e-12) + 1e-12
+
+
+def test_weights_of_the_cuts_are_an_average_of_replies_that_keeps_the_capacity() -> None:
+    rng = np.random.default_rng(2)
+    worth, use = rng.random((5, 4)), rng.random((5, 4, 3))
+    capacity = use.mean(axis=(0, 1)) * 2
+
+    def replies(price: Any) -> tuple[Any, Any]:
+        gain = worth - use @ price
+        best = gain.argmax(axis=1)
+        rows = np.arange(5)
+        runs = gain[rows, best] > 0
+        return gain[rows, best] * runs, use[rows, best] * runs[:, None]
+
+    found = search(replies, capacity, np.full(3, 1e3), start=np.ones(3), clock=Clock())
+    shares, used, value = np.zeros(5), np.zeros(3), 0.0
+    for weight, index, group in found.weights:
+        reply = found.met[index]
+        shares[group] += weight
+        used += weight * reply.use[group]
+        value += weight * (reply.gain[group] + reply.use[group] @ reply.price)
+    assert shares == pytest.approx(1.0)
+    assert (used <= capacity + 1e-9).all()
+    assert value == pytest.approx(found.bound, rel=1e-7)
+    builder = ProgramBuilder()
+    columns = builder.columns(20, cost=-worth.ravel())
+    builder.sums(5, (np.repeat(np.arange(5), 4), columns, 1.0), upper=1.0)
+    for d in range(3):
+        builder.row(columns, use[:, :, d].ravel(), upper=capacity[d])
+    assert found.bound == pytest.approx(-solve_program(builder.build()).objective, rel=1e-7)
+
+
+def test_replies_of_an_earlier_search_are_cuts_of_the_next_one() -> None:
+    instance = random(jobs=200, rng=np.random.default_rng(3))
+    devices, asked = instance.devices.astype(float), list[Any]()
+
+    def replies(price: Any) -> tuple[Any, Any]:
+        asked.append(price)
+        gain = instance.utility - instance.workers * price[instance.kind]
+        best = gain.argmax(axis=1)
+        runs = gain[np.arange(200), best] > 0
+        kinds = instance.kind[best[runs]]
+        return (
+            gain[np.arange(200), best][runs].sum(),
+            np.bincount(kinds, instance.workers[best[runs]], len(devices)),
+        )
+
+    most, start = np.full(3, 100.0), np.ones(3)
+    first = search(replies, devices, most, start=start, clock=Clock())
+    alone, asked[:] = len(asked), []
+    again = search(replies, devices, most, start=start, known=first.met, clock=Clock())
+    assert again.bound == pytest.approx(first.bound, rel=1e-9)
+    assert len(asked) < alone / 4
+
+
+@pytest.mark.parametrize("seed", seeds(10, 2))
+def test_answer_of_jobs_that_all_differ_is_near_the_bound(seed: int) -> None:
+    instance = random(jobs=400, rng=np.random.default_rng(seed))
+    best = cotenant.solve(instance, "optimal")
+    assert best.objective >= best.bound * (1 - 1e-4)
+    for policy in ("FIFO", "equal-split", "density", "marginal"):
+        assert cotenant.solve(instance, policy).objective <= best.objective
+    fair = cotenant.solve(instance, "max-min")
+    assert fair.metrics["least_utility"] >= best.metrics["least_utility"]
+    assert fair.bound >= fair.objective >= 0.99 * fair.bound
+
+
+def test_a_million_equal_jobs_are_as_quick_as_one_of_each_type() -> None:
+    one = random(jobs=20, rng=np.random.default_rng(4))
+    many = one.replace(count=10**6 * one.count, devices=10**6 * one.devices)
+    found = cotenant.solve(many, "optimal")
+    assert found.bound == pytest.approx(10**6 * solver._search(one, one.utility, Clock()).bound)
+    assert found.objective >= found.bound * (1 - 1e-9)
+    for policy in ("FIFO", "equal-split", "density", "marginal"):
+        cotenant.solve(many, policy)
+
+
+def test_claims_beyond_what_is_proved_are_refused() -> None:
+    instance = random(jobs=12, share=1.5, rng=np.random.default_rng(5))
+    for method in ("optimal", "max-min"):
+        proof = proved(instance, method)
+        assert Fraction(proof.bound) >= proof.value
+        for part, times in (("value", 2), ("bound", Fraction(1, 2))):
+            proof.refuses(put("claim", part, to=str(proof.value * times)))
+        proof.refuses(put("witness", "number", 0, to=2))
+        proof.refuses(put("witness", "configuration", 0, to=len(instance.workers)))
+        proof.refuses(put("steps", 0, "prices", "numbers", 0, to=-1))
+        proof.refuses(put("steps", 0, "prices", "numbers", to=lambda old: [0] * len(old)))
+
+
+def test_a_level_that_prices_do_not_rule_out_is_refused() -> None:
+    proof = proved(cotenant.read("elastic/tiny"), "max-min")
+    proof.refuses(put("steps", 0, "least", to="5/2"))
+    proof.refuses(put("steps", 0, "least", to="2"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"utility": [[1.0, -1.0]]}, {"utility": [[1.0, np.nan]]}, {"workers": [1, 0]},
+        {"workers": [1, 5]}, {"workers": [1, 1]}, {"kind": [0, 1]}, {"count": [0]},
+        {"devices": [0]},
+    ],
+)  # fmt: skip
+def test_instances_that_are_wrong_are_refused_by_field(change: dict[str, Any]) -> None:
+    fields = {"utility": [[1.0, 2.0]], "devices": [4], "kind": [0, 0], "workers": [1, 2]}
+    with refused(InvalidInstance):
+        Elastic(**(fields | change))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [([4], [0], [1]), ([0], [5], [1]), ([0], [0], [0]), ([0, 0], [0, 0], [1, 1]),
+     ([0, 0], [0, 1], [1, 1]), ([0, 1], [2, 2], [1, 1])],
+)  # fmt: skip
+def test_answers_that_are_wrong_are_refused_by_rule(rows: Any) -> None:
+    with refused(InfeasibleSolution):
+        cotenant.check(cotenant.read("elastic/tiny"), Configured(*rows))
+
+
+TABLE = "job,kind,devices,utility\na,x,1,2\na,x,2,3\nb,y,1,1.5\n"
+CURVES = "job,kind,alone,efficiency,count\na,x,1,1,3\na,y,2,0.5,3\n"
+
+
+def test_tables_of_utilities_and_of_curves_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(TABLE)
+    found = elastic_csv(path, devices="x:2,y:1")
+    assert found.utility.tolist() == [[2, 3, 0], [0, 0, 1.5]]
+    assert (found.names, found.device_names) == (("a", "b"), ("x", "y"))
+    path.write_text(CURVES)
+    found = elastic_csv(path, devices="x:4,y:5")
+    assert found.workers.tolist() == [1, 2, 4, 1, 2, 4]
+    assert found.utility[0] == pytest.approx([1, 2, 4, 2, 8**0.5, 4])
+    assert found.count.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE + "a,x,2,4\n", TABLE + "b,z,1,1\n", TABLE + "b,x,3,1\n", TABLE + "b,x,0,1\n",
+        TABLE + "b,x,1,-1\n", CURVES + "a,x,1,1,2\n", CURVES.replace("0.5", "1.5"),
+        "job,kind,devices\na,x,1\n",
+    ],
+)  # fmt: skip
+def test_tables_that_are_wrong_are_refused_by_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    with refused(InvalidFile):
+        elastic_csv(path, devices="x:2,y:1")

@@ -20,7 +20,7 @@ def fifo(
     --------
     >>> import cotenant
     >>> cotenant.solve(cotenant.read("elastic/tiny"), "FIFO").objective
-    9.0
+    9.5
     """
     return _in_order(instance, instance.utility)
 
@@ -36,7 +36,7 @@ def equal_split(
     --------
     >>> import cotenant
     >>> cotenant.solve(cotenant.read("elastic/tiny"), "equal-split").objective
-    10.5
+    9.0
     """
     share = max(1, int(instance.devices.sum()) // instance.jobs)
     return _in_order(instance, np.where(instance.workers <= share, instance.utility, 0.0))
@@ -53,7 +53,7 @@ def density(
     --------
     >>> import cotenant
     >>> cotenant.solve(cotenant.read("elastic/tiny"), "density").objective
-    10.5
+    9.0
     """
     left, idle = instance.devices.tolist(), instance.count.tolist()
     number = np.zeros(instance.utility.shape, dtype=np.int64)
@@ -82,7 +82,7 @@ def marginal(
     --------
     >>> import cotenant
     >>> cotenant.solve(cotenant.read("elastic/tiny"), "marginal").objective
-    11.5
+    12.0
     """
     left, workers, kind = instance.devices.copy(), instance.workers, instance.kind
     number = np.zeros(instance.utility.shape, dtype=np.int64)

@@ -27,7 +27,9 @@ TIED = 100
 """Types that the first integer program places: those that lose least by another configuration."""
 
 NEAR = 0.02
-"""Part of the mean utility in the best configuration that a configuration of these types may lose at the prices."""
+"""Part of the mean utility in the best configuration that another may lose at the prices, for the
+integer program to place its type.
+"""
 
 SECONDS = 5.0
 """Of an integer program at most."""
@@ -83,7 +85,7 @@ def optimal(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("elastic/tiny"), "optimal")
     >>> print(result.status, result.objective)
-    optimal 11.5
+    optimal 12.0
     """
     best = _incumbent(instance, Clock(time_limit, report), "total_utility")
     with best.keeping_best():
@@ -128,7 +130,7 @@ def max_min(
     >>> import cotenant
     >>> result = cotenant.solve(cotenant.read("elastic/tiny"), "max-min")
     >>> print(result.status, result.objective)
-    optimal 1.5
+    optimal 2.5
     """
     best = _incumbent(instance, Clock(time_limit, report), "least_utility")
     with best.keeping_best():

@@ -435,6 +435,7 @@ OF = {
     "packing": "packing/cluster-12-40", "market": "market/tiny", "scheduling": "scheduling/lpc-like",
     "groups": "groups/tiny", "accelerators": "accelerators/tiny",
     "lifetimes": "lifetimes/tiny",
+    "elastic": "elastic/tiny",
 }  # fmt: skip
 SHARED = ("max-min-share", "max-utilization")
 

@@ -375,6 +375,7 @@ KEYWORDS = {
     "accelerators": "GPU scheduling throughput Gavel POP",
     "quanta": "Karma credits max-min dynamic demands foresight Fisher equilibrium Nash welfare",
     "lifetimes": "VM traces lifetimes server-time empty hosts temporal bin packing busy time",
+    "elastic": "Sia Pollux Optimus COpter speed-up curves number of GPUs worker adaptive",
     "scheduling": "Shapley fair share queue Slurm",
     "proofs": "certificate verify bound dual optimality",
 }

@@ -313,10 +313,9 @@ def answer_table(instance: Elastic, solution: Configured, most: int | None = Non
 
 
 PROBLEM = Problem(
-    name="elastic",
     title="jobs that choose how many accelerators they run on",
     instance=Elastic,
-    solution=Configured,
+    solutions=(Configured,),
     check=check,
     generators={"random": "instances.elastic:random"},
     formats={"elastic-csv": "instances.elastic:elastic_csv"},
@@ -324,6 +323,6 @@ PROBLEM = Problem(
         "elastic-csv", "configurations.csv", ("job", "kind", "devices", "utility"),
         "job,kind,devices,utility[,count] or job,kind,alone,efficiency[,count]",
     ),
-    answer_table="instances.elastic:answer_table",
-    scale="instances.elastic:scale",
+    answer_table=answer_table,
+    scale=scale,
 )  # fmt: skip

@@ -484,11 +484,11 @@ def test_every_problem_has_its_file_in_every_layer(name: str) -> None:
 
 
 LACKING = {
-    "record": {"quanta"},
-    "pictures": {"quanta"},
-    "facts": {"lifetimes"},
-    "frontiers": {"quanta", "lifetimes"},
-    "reports": {"numa", "lifetimes"},
+    "record": {"quanta", "elastic"},
+    "pictures": {"quanta", "elastic"},
+    "facts": {"lifetimes", "elastic"},
+    "frontiers": {"quanta", "lifetimes", "elastic"},
+    "reports": {"numa", "lifetimes", "elastic"},
     "predicted": {*PROBLEM_NAMES} - {"colocation"},
     "rounds": {*PROBLEM_NAMES} - {"accelerators"},
 }

@@ -1,13 +1,12 @@
-"""The metrics of elastic jobs, and the picture of who has which devices."""
+"""The metrics of elastic jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...instances.elastic import MEASURES, Configured, Elastic, answer_table
+from ...instances.elastic import MEASURES, Configured, Elastic
 from ...instances.problem.option_types import validate_options
 from ..metric import Metric
-from ..report.picture import BlockChart, answer_blocks
 
 METRICS: tuple[Metric, ...] = (
     Metric("total_utility", "utility of all jobs", "max", short="total"),
@@ -23,10 +22,3 @@ def metrics(
 ) -> dict[str, float]:
     """Every metric of a feasible answer; a job without devices has the utility 0."""
     return {metric.name: MEASURES[metric.name](instance, solution) for metric in METRICS}
-
-
-def answer_picture(instance: Elastic, solution: Configured) -> BlockChart:
-    """The devices of each kind, and which jobs have them."""
-    rows = answer_table(instance, solution).rows
-    parts = ((kind, job, float(size * jobs)) for job, kind, size, jobs, _ in rows)
-    return answer_blocks("Which jobs have the devices of each kind", "devices", "kind", parts)

@@ -22,7 +22,8 @@ from ..instances.problem.option_types import AtLeast, validate_options
 from ..instances.problem.options import accepted, accepts, check_options
 from ..solvers.outcome import Clock, Report, Stop, raise_if_interrupted
 from .registry import analysis_of
-from .run.result import run
+from .run.question import Question
+from .run.solve import run
 from .run.starts import Starts
 
 Floats = npt.NDArray[np.float64]
@@ -291,12 +292,12 @@ class _Mechanism:
         """(n,) the true utilities of the answers to a report, means over the seeds."""
         total = np.zeros(1)
         for seed in self.seeds:
-            entry, given = self.entry, shown.instance
-            result = run(
-                given, self.function, method=self.name, objective_name=None, metrics=self.measured,
-                start=Starts(given, entry, self.options, seed) if entry and entry.starts else None,
-                seed=seed, time_limit=clock.left, options=self.options,
-            )  # fmt: skip
+            given = shown.instance
+            question = Question(given, self.function, self.name, None, self.options, self.entry)
+            question.metrics = self.measured
+            begins = self.entry is not None and self.entry.starts
+            start = Starts(question, seed) if begins else None
+            result = run(question, start, seed, clock.left)
             raise_if_interrupted(result.stop)
             if result.stop is Stop.TIME_LIMIT:
                 raise errors.TimeLimitTooShort(f"{self.name} is not done in time; give more")

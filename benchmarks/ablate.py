@@ -30,10 +30,9 @@ from typing import Any, NamedTuple
 import ablate_instances as cases
 from form import busy, parser
 
-from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.result import run as run_method
+from cotenant.analysis.run.question import Question
+from cotenant.analysis.run.solve import run as run_method
 from cotenant.analysis.run.starts import Starts
-from cotenant.catalog import find
 from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
@@ -112,14 +111,11 @@ def changed(limits: Any, change: Callable[[str, frozenset[str]], Any], at: str =
 
 def solved(instance: Any, method: str, limits: Any, seconds: float, options: dict[str, Any]) -> Run:
     """One run, begun with what policies find, as `cotenant.solve` does; its gaps by level."""
-    entry, analysis = find(instance.problem, method), analysis_of(instance.problem)
-    starts = Starts(instance, entry, options, 0) if entry.starts else None
+    question = Question.of(instance, method, options)
+    starts = Starts(question, 0) if question.entry.starts else None  # type: ignore[union-attr]
+    question.function = partial(question.function, limits=limits)
     began = busy()
-    found = run_method(
-        instance, partial(entry.resolve(), limits=limits), method=method,
-        objective_name=entry.objective_of(options), metrics=analysis.metrics, seed=0,
-        time_limit=seconds, start=starts, report=None, options=options,
-    )  # fmt: skip
+    found = run_method(question, starts, 0, seconds)
     spent = busy() - began
     levels = found.certificate.get("levels") or [{"value": found.objective, "bound": found.bound}]
     pairs = [(level.get("value"), level.get("bound")) for level in levels]

@@ -15,9 +15,9 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.gaps import gap_to
-from cotenant.analysis.run.result import run
+from cotenant.analysis.run.question import Question
+from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import METHODS
 from cotenant.instances.admission import Admission
@@ -49,13 +49,7 @@ def claimed(market: Market, bound: float) -> Any:
     def method(instance: Market) -> Outcome:
         return Outcome(cotenant.solve(instance, "ES").solution, bound, Status.OPTIMAL)
 
-    return run(
-        market,
-        method,
-        method="claimed",
-        objective_name="total_utility",
-        metrics=analysis_of("market").metrics,
-    )
+    return run(Question(market, method, "claimed", "total_utility"))
 
 
 UNITS = [

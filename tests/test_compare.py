@@ -4,6 +4,7 @@ failure leaves.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from cotenant import catalog
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.run.gaps import gap_to, with_gaps
-from cotenant.analysis.run.result import run
+from cotenant.analysis.run.question import Question
 from cotenant.analysis.run.rows import read_rows
+from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.starts import Starts
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
@@ -78,9 +80,9 @@ def test_an_exact_method_gets_the_policy_best_by_its_own_objective_as_its_start(
         return start
 
     metrics = analysis_of(instance.problem).metrics
-    starts = Starts(instance, entry, {}, seed=0)
-    own = {"method": "optimal", "objective_name": entry.objective, "metrics": metrics}
-    run(instance, spy, start=starts, **own)
+    question = replace(Question.of(instance, "optimal", {}), function=spy)
+    starts = Starts(question, seed=0)
+    run(question, starts)
     values = [cotenant.solve(instance, one.name).metrics[entry.objective] for one in entry.starts]
     best = min(values) if entry.objective == "penalty" else max(values)
     assert metrics(instance, seen[0])[entry.objective] == best

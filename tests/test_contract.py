@@ -27,7 +27,9 @@ import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.tables import result_tables
-from cotenant.analysis.run.result import Result, fingerprint, outcome_of, run
+from cotenant.analysis.run.question import Question, outcome_of
+from cotenant.analysis.run.result import Result, fingerprint
+from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation.formats import gavel
@@ -104,7 +106,7 @@ def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterat
         return
     assert "answer_by" not in result.certificate or method.name != "optimal"
     yield from recheck(instance, result, time_limit=0).broken
-    compared = Starts(instance, method, options, seed=0)
+    compared = Question.of(instance, method.name, options)
     mine = None
     if result.solution is not None:
         mine = compared.worth(result.solution, result.metrics)
@@ -447,18 +449,15 @@ def asked(method: catalog.Method) -> tuple[Instance, Starts]:
     if not method.applies_to(instance):
         others = {"max-gpus": "packing/cards"} | dict.fromkeys(SHARED, "packing/vm-types-8")
         instance = cotenant.read(others.get(method.name, "packing/tiny"))
-    starts = Starts(instance, method, {}, seed=0)
+    starts = Starts(Question.of(instance, method.name, {}), seed=0)
     starts.look(Clock())
     return instance, starts
 
 
 def run_as(method: catalog.Method, function: Callable[..., Outcome], instance: Instance) -> Result:
     """A function run as a method that gets its starts from policies."""
-    return run(
-        instance, function, method=method.name, objective_name=method.objective,
-        metrics=analysis_of(method.problem).metrics, start=Starts(instance, method, {}, seed=0),
-        time_limit=LIMIT,
-    )  # fmt: skip
+    question = replace(Question.of(instance, method.name, {}), function=function)
+    return run(question, Starts(question, seed=0), time_limit=LIMIT)
 
 
 @pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
@@ -467,7 +466,9 @@ def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
 ) -> None:
     instance, starts = asked(method)
     assert starts.best is not None
-    every = [starts.worth(found.solution, found.metrics) for _, found in policies(instance, {})]
+    every = [
+        starts.question.worth(found.solution, found.metrics) for _, found in policies(instance, {})
+    ]
     assert starts.best.worth == min(worth for worth in every if worth is not None)
     seen = []
 
@@ -476,8 +477,8 @@ def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
         return Outcome(None, None, Status.UNKNOWN)
 
     result = run_as(method, nothing, instance)
-    assert starts.worth(seen[0], result.metrics) == starts.best.worth
-    assert starts.worth(result.solution, result.metrics) == starts.best.worth
+    assert starts.question.worth(seen[0], result.metrics) == starts.best.worth
+    assert starts.question.worth(result.solution, result.metrics) == starts.best.worth
     assert (result.status, result.bound) == (Status.FEASIBLE, None)
     assert result.certificate["answer_by"] == starts.best.policy
 
@@ -488,7 +489,7 @@ def test_what_a_policy_contradicts_is_withdrawn(claim: str) -> None:
     instance, starts = asked(STABLE)
     worst = max(
         (found for _, found in policies(instance, {})),
-        key=lambda found: starts.worth(found.solution, found.metrics) or (),
+        key=lambda found: starts.question.worth(found.solution, found.metrics) or (),
     )
     value = worst.metrics["blocking_pairs"]
     assert starts.best is not None
@@ -533,7 +534,7 @@ def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_
 ) -> None:
     """SR takes some twelve million list entries a second, SMR forty, GR a hundred."""
     instance = cotenant.read("colocation/preferences-100")
-    starts = Asked(instance, STABLE, {}, seed=0)
+    starts = Asked(Question.of(instance, "stable", {}), seed=0)
     if size is not None:
         starts.instance = type("Sized", (type(instance),), {"size": size})(
             instance.penalty, instance.count
@@ -544,21 +545,21 @@ def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_
 
 def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_up() -> None:
     instance = cotenant.read("colocation/no-stable-4")
-    starts, apart = (Starts(instance, STABLE, {}, seed=0) for _ in range(2))
+    starts, apart = (Starts(Question.of(instance, "stable", {}), seed=0) for _ in range(2))
     policies = [catalog.find("colocation", name) for name in ("SR", "GR")]
     for policy in policies:
         assert starts._ask(policy, 1.0)
     apart._ask_apart(policies, Clock(), last=60.0)
     assert apart.best is not None
     assert apart.best == starts.best
-    late = Starts(instance, STABLE, {}, seed=0)
+    late = Starts(Question.of(instance, "stable", {}), seed=0)
     late._ask_apart(policies, Clock(), last=1e-6)
     assert late.best is None
 
 
 def test_a_policy_that_refuses_so_short_a_limit_is_asked_apart() -> None:
     instance = cotenant.read("colocation/no-stable-4")
-    starts = Starts(instance, STABLE, {}, seed=0)
+    starts = Starts(Question.of(instance, "stable", {}), seed=0)
     assert [
         p.name for p in STABLE.starts if p.applies_to(instance) and not starts._ask(p, 1e-8)
     ] == ["SR"]

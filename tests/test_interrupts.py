@@ -115,7 +115,7 @@ def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.Monke
 def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(interrupt_at: Any) -> None:
     start, last_step = (
         cotenant.solve(TINY, "GR").solution,
-        "cotenant.analysis.run.result._consistent",
+        "cotenant.analysis.run.question.Question.settled",
     )
     interrupt_at(last_step)
     found = cotenant.solve(TINY, "optimal", start=start)

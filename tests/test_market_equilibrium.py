@@ -13,7 +13,8 @@ from support.market_cases import amdahl, answer, drawer
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.run.question import Question
+from cotenant.analysis.run.solve import run
 from cotenant.baselines.market import proportional_response
 from cotenant.instances.market import (
     Allocation,
@@ -514,12 +515,7 @@ def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:
         given = answer(proportional_response(instance, rounds=2))
         return Outcome(given, 0.0, Status.OPTIMAL, tolerance=1e9)
 
-    from cotenant.analysis.run.result import run
-
-    metrics = analysis_of("market").metrics
-    result = run(
-        market, forged, method="forged", objective_name="equilibrium_error", metrics=metrics
-    )
+    result = run(Question(market, forged, "forged", "equilibrium_error"))
     assert result.status is Status.FEASIBLE
     assert "not accepted" in result.certificate["withdrawn"]
 

@@ -11,11 +11,10 @@ import pytest
 from support.terminal import run as command
 
 import cotenant
-from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.run.result import run
+from cotenant.analysis.run.question import Question
+from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
-from cotenant.catalog import find
 from cotenant.instances.colocation import Pairing
 from cotenant.instances.problem import InfeasibleSolution
 from cotenant.instances.problem.base import Instance
@@ -32,13 +31,9 @@ def measured_too_late(calls: list[int], **start: Any) -> cotenant.Result[Any]:
         calls.append(1)
         raise KeyboardInterrupt
 
-    entry = find("colocation", "optimal")
-    starts = Starts(TINY, entry, {}, seed=0)
-    starts.metrics = interrupted
-    return run(
-        TINY, entry.resolve(), method="optimal", objective_name="penalty", metrics=interrupted,
-        **({"start": starts} | start),
-    )  # fmt: skip
+    question = Question.of(TINY, "optimal", {})
+    question.metrics = interrupted
+    return run(question, start.get("start") or Starts(question, seed=0))
 
 
 def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(tmp_path: Path) -> None:
@@ -71,7 +66,7 @@ def test_an_interrupted_start_begins_no_method() -> None:
 
 
 def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(interrupt_at: Any) -> None:
-    interrupt_at("cotenant.analysis.run.result.check")
+    interrupt_at("cotenant.analysis.run.question.check")
     with pytest.raises(InfeasibleSolution):
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
 
@@ -120,7 +115,7 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
 def test_what_value_and_bound_prove_is_optimal_whatever_the_method_says(
     given: str, method: str
 ) -> None:
-    instance, entry = cotenant.read(given), find(given.split("/")[0], method)
+    instance = cotenant.read(given)
     proved = cotenant.solve(instance, method)
 
     def modest(_: Instance) -> Outcome[Any]:
@@ -132,9 +127,6 @@ def test_what_value_and_bound_prove_is_optimal_whatever_the_method_says(
         certificate = {**proved.certificate, **({"levels": levels} if levels else {})}
         return replace(proved.outcome, status=Status.FEASIBLE, certificate=certificate)
 
-    seen = run(
-        instance, modest, method=method, objective_name=entry.objective,
-        metrics=analysis_of(instance.problem).metrics, options=proved.options,
-    )  # fmt: skip
+    seen = run(Question(instance, modest, method, proved.objective_name, proved.options))
     assert (seen.status, seen.certificate) == (Status.OPTIMAL, proved.certificate)
     assert recheck(instance, seen).broken == ()

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing, check
 from ...instances.problem.errors import InvalidInstance, NoSolution
-from ..run.result import outcome_of
+from ..run.question import outcome_of
 
 Policy = Callable[..., Any]
 """`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""

@@ -13,7 +13,7 @@ from ...instances.packing.generators import vm_types
 from ...instances.problem.errors import CotenantError, UnknownName
 from ...instances.problem.options import accepted
 from ...solvers.outcome import Clock
-from ..run.result import outcome_of
+from ..run.question import outcome_of
 from .metrics import metrics
 
 Policy = str | Callable[..., Any]

@@ -33,7 +33,8 @@ from ...verify import methods_of
 from ..registry import analysis_of
 from .lock import locked
 from .proving import judge
-from .result import LOOSEST, versions
+from .question import LOOSEST
+from .result import versions
 
 TABLE = "table.jsonl"
 """The file of a table's rows, in its folder."""

@@ -25,7 +25,8 @@ from ...solvers.proofs import Claimed, Task
 from ...solvers.proofs.vipr import certificates
 from ...verify import Refused
 from ..registry import analysis_of
-from .result import LOOSEST, Result
+from .question import LOOSEST
+from .result import Result
 
 Patience = Annotated[int, Range(1, 999_999, what="how many times its usual work")]
 """How many times its usual work the verifier may do to judge a proof, each some 20 seconds."""

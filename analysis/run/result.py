@@ -6,9 +6,8 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple
 
@@ -20,28 +19,18 @@ from ...instances.problem.base import (
     Answer,
     Instance,
     SignatureErrors,
-    Solution,
 )
 from ...instances.problem.documents import shortened, to_json_value
 from ...instances.problem.errors import (
     CotenantError,
-    InfeasibleSolution,
     InvalidFile,
-    InvalidOption,
 )
 from ...instances.problem.files import FORMAT, write_text
 from ...instances.problem.json_detection import document_kind
-from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import accepted
 from ...instances.problem.reading import is_version, parse_json, read_text
-from ...instances.problem.registry import check, problem_named, scale
+from ...instances.problem.registry import problem_named
 from ...instances.problem.text import html_facts
-from ...solvers.interrupts import deferred
-from ...solvers.outcome import AGREE, Clock, Outcome, Report, Status, Stop, agree, gap, gap_absolute
-from .starts import Starts
-
-LOOSEST = 1e-3
-"""An equilibrium claimed within more than this is not accepted as one."""
+from ...solvers.outcome import AGREE, Outcome, Status, Stop, gap, gap_absolute
 
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
@@ -361,222 +350,6 @@ _PROOF = _Kind(
     ),
     "how its claims stand: claimed, partly or certified",
 )
-
-
-@validate_options
-def run(
-    instance: Instance[Answer],
-    function: Callable[..., Any],
-    *,
-    method: str,
-    objective_name: str | None,
-    metrics: Callable[..., dict[str, float]],
-    seed: int = 0,
-    time_limit: float | None = None,
-    start: Solution | Starts | None = None,
-    report: Report | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Result[Answer]:
-    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
-    says of itself.
-
-    `start` is an answer to begin from, or the policies that are asked for one. Ctrl-C while they
-    are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps the answer
-    without metrics, and `stop` says "interrupted".
-
-    Raises
-    ------
-    InfeasibleSolution
-        The method returned an answer that breaks a rule: a defect, never passed on silently.
-    InvalidOption
-        The method returned nothing, or no answer to such an instance.
-    """
-    given = dict(options or {})
-    clock = Clock(time_limit)
-    answer: Any = None
-    starts = start if isinstance(start, Starts) else None
-    if starts is not None:
-        stop = starts.look(clock)
-        start = None if starts.best is None else starts.best.solution
-        if stop is Stop.INTERRUPTED:
-            answer = Outcome(start, None, Status.FEASIBLE, stop)
-    if answer is None:
-        # Finding the start is part of the method's time.
-        house = {
-            "rng": np.random.default_rng(seed),
-            "time_limit": clock.left,
-            "start": start,
-            "report": report,
-        }
-        answer = function(instance, **accepted(function, house), **accepted(function, given))
-    seconds = clock.seconds
-    outcome = outcome_of(answer, instance, method)
-    outcome, measured = _judged(instance, outcome, metrics, given, method)
-    if starts is not None and (kept := starts.kept(outcome, measured)) is not outcome:
-        outcome, measured = _judged(instance, kept, metrics, given, method)
-    with deferred() as late:
-        objective = None if objective_name is None else measured.get(objective_name)
-
-        def unit(name: str) -> float:
-            return scale(instance, name, **given)
-
-        judged = _consistent(outcome, measured, objective_name, unit, method)
-        result = Result(
-            problem=instance.problem,
-            instance=instance.name,
-            method=method,
-            outcome=_traced(judged, objective, seconds),
-            objective_name=objective_name,
-            objective=objective,
-            metrics=measured,
-            seconds=seconds,
-            seed=seed,
-            options=given,
-            versions=versions(),
-            fingerprint=fingerprint(instance),
-            scale=1.0 if objective_name is None else unit(objective_name),
-            given=instance,
-        )
-        if late.interrupted:
-            result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
-    return result
-
-
-def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
-    """What a method returned, as an outcome. Raises InvalidOption, naming the user's function, when
-    that is no answer to the instance, nor an Outcome that is whole.
-    """
-    outcome = answer if isinstance(answer, Outcome) else Outcome(answer, None, Status.FEASIBLE)
-    kinds = problem_named(instance.problem).solutions
-    wanted = f"a {' or '.join(kind.__name__ for kind in kinds)}, or an Outcome that holds one"
-    solution, bound = outcome.solution, outcome.bound
-    returned = f"method {method!r} returned {_named(answer)}"
-    if not isinstance(outcome.status, Status) or not isinstance(outcome.stop, Stop):
-        seen = f"status {outcome.status!r} and stop {outcome.stop!r}"
-        raise InvalidOption(f"{returned} with {seen}; expected a Status and a Stop")
-    if bound is not None and (
-        isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound
-    ):
-        raise InvalidOption(f"{returned} whose bound is {bound!r}; expected a number or None")
-    empty = answer is not outcome or outcome.status in (Status.OPTIMAL, Status.FEASIBLE)
-    if not isinstance(solution, kinds) and (empty or solution is not None):
-        seen = "" if answer is solution else f" that holds {_named(solution)}"
-        cure = "; does every way through it end in return?" if answer is None else ""
-        raise InvalidOption(f"{returned}{seen}; expected {wanted}{cure}")
-    return outcome
-
-
-def _named(value: Any) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
-
-
-def _traced(outcome: Outcome[Answer], objective: float | None, seconds: float) -> Outcome[Answer]:
-    """The outcome with a trace that ends where the method did: many note nothing on the way."""
-    end = (objective, outcome.bound)
-    if outcome.bound is None or (outcome.trace and outcome.trace[-1][1:] == end):
-        return outcome
-    return replace(outcome, trace=(*outcome.trace, (seconds, *end)))
-
-
-def _judged(
-    instance: Instance,
-    outcome: Outcome[Any],
-    metrics: Callable[..., dict[str, float]],
-    options: Mapping[str, Any],
-    method: str,
-) -> tuple[Outcome[Any], dict[str, float]]:
-    """The outcome, and every metric of its answer: none without one, or at Ctrl-C."""
-    if outcome.solution is None:
-        return outcome, {}
-    try:
-        return outcome, _measured(instance, outcome.solution, metrics, options)
-    except InfeasibleSolution as error:
-        raise InfeasibleSolution(
-            f"{method} returned an answer that is not feasible: {error}"
-        ) from error
-    except KeyboardInterrupt:  # the method is done: its answer is kept
-        return _unmeasured(instance, outcome.solution, outcome), {}
-
-
-def _measured(
-    instance: Instance,
-    solution: Solution,
-    metrics: Callable[..., dict[str, float]],
-    options: Mapping[str, Any],
-) -> dict[str, float]:
-    """Every metric of a solution that passes `check`."""
-    check(instance, solution)
-    return metrics(instance, solution, **accepted(metrics, options))
-
-
-def _unmeasured(instance: Instance, solution: Solution, outcome: Outcome) -> Outcome:
-    """What is kept of an answer that Ctrl-C leaves unmeasured: checked, but it proves nothing."""
-    check(instance, solution)  # quick, and nothing is handed on without it
-    status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
-    why = "interrupted before the answer was measured; `cotenant check` measures it"
-    return replace(
-        outcome,
-        status=status,
-        stop=Stop.INTERRUPTED,
-        certificate={**outcome.certificate, "unmeasured": why},
-    )
-
-
-def proves(value: float, bound: float, scale: float, tolerance: float | None = None) -> bool:
-    """Whether a bound proves a value: they agree, or are within the tolerance of an equilibrium."""
-    return (
-        agree(value, bound, scale)
-        if tolerance is None
-        else abs(value - bound) <= min(tolerance, LOOSEST)
-    )
-
-
-def _consistent(
-    outcome: Outcome[Answer],
-    measured: Mapping[str, float],
-    objective_name: str | None,
-    unit: Callable[[str], float],
-    method: str,
-) -> Outcome[Answer]:
-    """The outcome with the statuses that recomputed values and bounds decide: optimal where they
-    agree; a claim of it where they do not is withdrawn, with the reason.
-    """
-    name = objective_name or ""
-    objective = measured.get(name)
-    if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE) or objective is None:
-        return outcome
-    bound, certificate = outcome.bound, dict(outcome.certificate)
-    if bound is not None and proves(objective, bound, unit(name), outcome.tolerance):
-        if levels := certificate.get("levels"):
-            certificate["levels"] = _settled(levels, measured, unit)
-        return replace(outcome, status=Status.OPTIMAL, certificate=certificate)
-    if outcome.status is Status.FEASIBLE:
-        return outcome
-    why = (
-        f"{method} said optimal with bound {bound}, but its answer is worth {objective}; "
-        "not accepted as a proof"
-    )
-    return Outcome(
-        outcome.solution, None, Status.FEASIBLE, outcome.stop, {**certificate, "withdrawn": why},
-        outcome.trace,
-    )  # fmt: skip
-
-
-def _settled(
-    levels: list[dict[str, Any]], measured: Mapping[str, float], unit: Callable[[str], float]
-) -> list[dict[str, Any]]:
-    """The levels of a certificate: optimal are those, too, whose value and bound agree, and all
-    before them are. Of a level that is no metric the method's own code decides.
-    """
-    optimal, settled = True, list[dict[str, Any]]()
-    for level in levels:
-        name, bound = level["objective"], level["bound"]
-        if optimal and bound is not None and name in measured:
-            optimal = agree(measured[name], bound, unit(name))
-            level = level | ({"status": Status.OPTIMAL.value} if optimal else {})
-        optimal = optimal and level["status"] == Status.OPTIMAL
-        settled.append(level)
-    return settled
 
 
 @cache

@@ -1,19 +1,22 @@
-"""Running one method on one instance: found in the catalogue, checked, measured again."""
+"""Running one method on one instance: its answer is checked and measured by this package."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
-from ...catalog import find
-from ...instances.problem.base import Answer, Instance
+import numpy as np
+
+from ...instances.problem.base import Answer, Instance, Solution
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...instances.problem.options import accepts, check_options
+from ...instances.problem.options import accepted, accepts
 from ...instances.problem.registry import check
-from ...solvers.outcome import Report
-from ..registry import analysis_of
-from .result import Result, run
+from ...solvers.interrupts import deferred
+from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+from .question import Question, outcome_of
+from .result import Result, fingerprint, versions
 from .starts import Starts
 
 
@@ -63,31 +66,83 @@ def solve(
     >>> result.status.value, round(result.objective, 4), result.gap
     ('optimal', 0.0425, 0.0)
     """
-    if isinstance(method, str):
-        entry = find(instance.problem, method)
-        function, name, objective = entry.resolve(), entry.name, entry.objective_of(options)
-    else:
-        entry, function, objective = None, method, None
-        name = getattr(method, "__name__", type(method).__name__)
-    metrics = analysis_of(instance.problem).metrics
-    check_options((function, metrics), options, f"method {name!r}")
+    question = Question.of(instance, method, options)
     if start is not None:
         check(instance, start)
-        if not accepts(function, "start"):
-            raise InvalidOption(f"method {name!r} does not take a start")
-    return run(
-        instance,
-        function,
-        method=name,
-        objective_name=objective,
-        metrics=metrics,
-        seed=seed,
-        time_limit=time_limit,
-        start=(
-            Starts(instance, entry, options, seed)
-            if start is None and entry is not None and entry.starts
-            else start
-        ),
-        report=report,
-        options=options,
-    )
+        if not accepts(question.function, "start"):
+            raise InvalidOption(f"method {question.name!r} does not take a start")
+    elif question.entry is not None and question.entry.starts:
+        return run(question, Starts(question, seed), seed, time_limit, report)
+    return run(question, start, seed, time_limit, report)
+
+
+def run(
+    question: Question[Answer],
+    start: Solution | Starts | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    report: Report | None = None,
+) -> Result[Answer]:
+    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
+    says of itself.
+
+    `start` is an answer to begin from, or the policies that are asked for one. Ctrl-C while they
+    are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps the answer
+    without metrics, and `stop` says "interrupted".
+
+    Raises
+    ------
+    InfeasibleSolution
+        The method returned an answer that breaks a rule: a defect, never passed on silently.
+    InvalidOption
+        The method returned nothing, or no answer to such an instance.
+    """
+    instance, function = question.instance, question.function
+    clock = Clock(time_limit)
+    answer: Any = None
+    starts = start if isinstance(start, Starts) else None
+    if starts is not None:
+        stop = starts.look(clock)
+        start = None if starts.best is None else starts.best.solution
+        if stop is Stop.INTERRUPTED:
+            answer = Outcome(start, None, Status.FEASIBLE, stop)
+    if answer is None:
+        # Finding the start is part of the method's time.
+        house = {
+            "rng": np.random.default_rng(seed),
+            "time_limit": clock.left,
+            "start": start,
+            "report": report,
+        }
+        given = accepted(function, house) | accepted(function, question.options)
+        answer = function(instance, **given)
+    seconds = clock.seconds
+    outcome, measured = question.judged(outcome_of(answer, instance, question.name))
+    if starts is not None and (kept := starts.kept(outcome, measured)) is not outcome:
+        outcome, measured = question.judged(kept)
+    with deferred() as late:
+        name, objective = question.objective, measured.get(question.objective or "")
+        outcome = question.settled(outcome, measured)
+        end = (objective, outcome.bound)
+        if outcome.bound is not None and (not outcome.trace or outcome.trace[-1][1:] != end):
+            # many methods note nothing on the way
+            outcome = replace(outcome, trace=(*outcome.trace, (seconds, *end)))
+        result = Result(
+            problem=instance.problem,
+            instance=instance.name,
+            method=question.name,
+            outcome=outcome,
+            objective_name=name,
+            objective=objective,
+            metrics=measured,
+            seconds=seconds,
+            seed=seed,
+            options=dict(question.options),
+            versions=versions(),
+            fingerprint=fingerprint(instance),
+            scale=question.unit(name),
+            given=instance,
+        )
+        if late.interrupted:
+            result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
+    return result

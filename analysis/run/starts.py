@@ -17,10 +17,10 @@ from ...instances.problem.errors import (
     TimeLimitTooShort,
 )
 from ...instances.problem.options import accepted
-from ...instances.problem.registry import check, resolve, scale
+from ...instances.problem.registry import resolve
 from ...solvers.engines.child import Child
-from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop, agree
-from ..registry import analysis_of
+from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop
+from .question import Question, Worth
 
 SHARE, HERE_SECONDS = 10, 0.5
 """Of a time limit policies get one part in so many, or so many seconds of short ones."""
@@ -38,8 +38,6 @@ UNHURRIED = 20.0
 
 BEGINNING, BEGINNING_SECONDS = 4, 5.0
 """Of a limit, a method that another begins with gets one part in so many, these seconds at most."""
-
-Worth = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -66,20 +64,13 @@ class Starts:
         None while there is none.
     """
 
-    def __init__(
-        self, instance: Instance, method: Method, options: Mapping[str, Any], seed: int
-    ) -> None:
-        self.instance, self.method, self.seed = instance, method, seed
+    def __init__(self, question: Question[Any], seed: int) -> None:
+        assert question.entry is not None, "the user's own functions have no starts"
+        self.question, self.seed = question, seed
+        self.instance, self.method = question.instance, question.entry
         self.best: Start | None = None
-        analysis = analysis_of(instance.problem)
-        self.metrics = analysis.metrics
         # what changes the question; other options of one name mean another thing to a policy
-        self.options = accepted(self.metrics, options)
-        self.asked = dict(options)
-        self.levels = (method.objective_of(options), *method.levels)
-        senses = {metric.name: metric.sense for metric in analysis.metric_table}
-        self.signs = [-1.0 if senses[level] == "max" else 1.0 for level in self.levels]
-        self.units = [scale(instance, level, **options) for level in self.levels]
+        self.options = accepted(question.metrics, question.options)
 
     def look(self, clock: Clock) -> Stop:
         """Ask the policies that suit, the quickest first, in half of the time at most; Ctrl-C keeps
@@ -128,7 +119,10 @@ class Starts:
                 left = last - clock.seconds
                 if left <= 0:
                     return
-                given = (self.instance, self.method.name, self.asked, self.seed, policy.name, left)
+                given = (
+                    self.instance, self.method.name, self.question.options, self.seed, policy.name,
+                    left,
+                )  # fmt: skip
                 child.ask(answer_of, *given, limit=left)
                 reply = child.answer(left)
                 if reply.kind not in ("done", "raised"):  # it cannot be asked again
@@ -143,24 +137,24 @@ class Starts:
         bound, which is not yet compared with its value; a claim that the start contradicts is
         withdrawn.
         """
-        start, mine = self.best, None
+        start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):
             return outcome
         if outcome.solution is not None:
-            mine = self.worth(outcome.solution, measured)
-            if mine is None or not self.before(start.worth, mine):
+            mine = question.worth(outcome.solution, measured)
+            if mine is None or not question.before(start.worth, mine):
                 return outcome
-        place = len(start.worth) - len(self.levels)
-        value = self.signs[0] * start.worth[place]
+        place = len(start.worth) - len(question.levels)
+        value = question.signs[0] * start.worth[place]
         bound = outcome.bound
         certificate: dict[str, Any] = {"answer_by": start.policy}
         if mine is None:
             certificate |= outcome.certificate
         else:  # what was written of another answer
             certificate["search"] = dict(outcome.certificate)
-        better = 0.0 if bound is None else self.signs[0] * (bound - value)
+        better = 0.0 if bound is None else question.signs[0] * (bound - value)
         asked = mine is None or start.worth[:place] <= mine[:place]  # what the bound is about
-        if outcome.status is Status.INFEASIBLE or (asked and better > AGREE * self.units[0]):
+        if outcome.status is Status.INFEASIBLE or (asked and better > AGREE * question.units[0]):
             claim = "there is no answer" if bound is None else f"none is better than {bound}"
             certificate["withdrawn"] = (
                 f"{self.method.name} said that {claim}, but the answer of {start.policy} is worth "
@@ -176,9 +170,10 @@ class Starts:
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
         """The levels with the best start's values, none proved; none if they are no metrics."""
         assert self.best is not None
-        if tuple(level["objective"] for level in levels) != self.levels[: len(levels)]:
+        compared, signs = self.question.levels, self.question.signs
+        if tuple(level["objective"] for level in levels) != compared[: len(levels)]:
             return []
-        values = zip(self.signs, self.best.worth[-len(self.levels) :], levels, strict=False)
+        values = zip(signs, self.best.worth[-len(compared) :], levels, strict=False)
         made = [
             level | {"value": sign * worth, "status": Status.FEASIBLE.value}
             for sign, worth, level in values
@@ -202,9 +197,8 @@ class Starts:
         if isinstance(answer, Outcome):
             interrupted, answer = answer.stop is Stop.INTERRUPTED, answer.solution
         if answer is not None:
-            check(self.instance, answer)
-            measured = self.metrics(self.instance, answer, only=self.levels, **self.options)
-            worth = self.worth(answer, measured)
+            measured = self.question.measure(answer, only=self.question.levels)
+            worth = self.question.worth(answer, measured)
             self._offer(None if worth is None else Start(policy.name, answer, worth))
         if interrupted:  # it kept its answer, but what it was to begin is not begun
             raise KeyboardInterrupt
@@ -215,33 +209,12 @@ class Starts:
         if start is not None and (self.best is None or start.worth < self.best.worth):
             self.best = start
 
-    def worth(self, answer: Solution, measured: Mapping[str, float]) -> Worth | None:
-        """What the method compares; None for an answer to another question, or without a value."""
-        before: Worth | None = ()
-        if self.method.asks:
-            asks = resolve(self.method.asks)
-            before = asks(self.instance, answer, **accepted(asks, self.asked))
-        if before is None or any(level not in measured for level in self.levels):
-            return None
-        signed = zip(self.signs, self.levels, strict=True)
-        return (*before, *(sign * measured[level] for sign, level in signed))
-
-    def before(self, one: Worth, other: Worth) -> bool:
-        """Whether one is better than the other by more than rounding."""
-        place = len(one) - len(self.levels)
-        if one[:place] != other[:place]:
-            return one[:place] < other[:place]
-        for mine, theirs, unit in zip(one[place:], other[place:], self.units, strict=True):
-            if not agree(mine, theirs, unit):
-                return bool(mine < theirs)
-        return False
-
 
 def answer_of(
     instance: Instance, method: str, options: Mapping[str, Any], seed: int, policy: str,
     seconds: float,
 ) -> Start | None:  # fmt: skip
     """A policy's answer to a method's question, and what it is worth; None where it has none."""
-    starts = Starts(instance, find(instance.problem, method), options, seed)
+    starts = Starts(Question.of(instance, method, options), seed)
     starts._ask(find(instance.problem, policy), seconds)
     return starts.best

@@ -29,7 +29,8 @@ from ...verify import Refused, methods_of
 from ..registry import Analysis, analysis_of
 from ..stated import Stated
 from .proving import Proved, claimed, prove_file
-from .result import Result, fingerprint, proves
+from .question import proves
+from .result import Result, fingerprint
 from .solve import solve
 
 REPEATED = 1e-12

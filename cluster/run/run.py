@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...analysis.colocation.batches import Policy
-from ...analysis.run.result import outcome_of
+from ...analysis.run.question import outcome_of
 from ...catalog import find
 from ...instances.colocation.instance import Colocation
 from ...instances.colocation.stability import Alpha

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from ..instances.problem.answer_table import AnswerTable
@@ -36,8 +35,11 @@ class Offered(Generic[Value]):
         folder = f"{__package__}.{analysis.problem.name}"
         found: Any = None
         for module, _, name in (place.partition(":") for place in self._places):
-            if found is None and find_spec(f"{folder}.{module}") is not None:
-                found = getattr(import_module(f"{folder}.{module}"), name, None)
+            try:
+                found = found or getattr(import_module(f"{folder}.{module}"), name, None)
+            except ModuleNotFoundError as error:
+                if error.name != f"{folder}.{module}":  # a library is missing
+                    raise
         value: Value = found
         return value
 

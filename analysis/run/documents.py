@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +20,7 @@ Number = Annotated[float, Field(ge=-1e300, le=1e300)]
 """A number whose text and difference are finite, though its square need not be."""
 
 Scale = Annotated[float, Field(gt=0, le=1e300)]
+Seconds = Annotated[float, Field(ge=0, le=1e300)]
 
 
 class LevelDocument(BaseModel):
@@ -81,6 +82,7 @@ class AnswerDocument(BaseModel):
 
     model_config = KEPT
 
+    sentence: str = ""
     columns: list[str]
     rows: Entries[list[str | bool | int | Number | None]]
     total: Annotated[int, Field(ge=0)]
@@ -98,20 +100,18 @@ class ShardDocument(BaseModel):
     of: str
 
 
-class RowDocument(BaseModel):
-    """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
+class SummaryDocument(BaseModel):
+    """What of a run is in its result and in its row, see `Result.summary`."""
 
     model_config = KEPT
 
-    key: str
     problem: str
     instance: str
     fingerprint: str
     method: str
     status: str
-    metrics: dict[str, Number | None]
-    kind: Literal["run", "frontier"] = "run"
-    seed: int = 0
+    metrics: Mapping[str, Number | None]
+    seed: Annotated[int, Field(ge=0)] = 0
     stop: str | None = None
     objective_name: str | None = None
     objective: Number | None = None
@@ -120,12 +120,47 @@ class RowDocument(BaseModel):
     gap_absolute: Number | None = None
     tolerance: Number | None = None
     scale: Scale = 1.0
-    seconds: Number | None = None
-    time_limit: Number | None = None
-    predict: Number | None = None
+    seconds: Seconds | None = None
     levels: Entries[LevelDocument] = []
     options: dict[str, Any] = {}
     versions: dict[str, str] = {}
+    proof: ProofDocument | None = None
+
+
+class CertificateDocument(BaseModel):
+    """Of a certificate the levels, from which a result says what is proved."""
+
+    model_config = KEPT
+
+    levels: Entries[LevelDocument] = []
+
+
+class WholeSummaryDocument(SummaryDocument):
+    """The same in a result: of a run that did not fail."""
+
+    metrics: Mapping[str, Number]
+    seconds: Seconds
+    proof: ProofDocument
+
+
+class ResultDocument(BaseModel):
+    """A result, as `cotenant solve --out` writes it."""
+
+    model_config = KEPT
+
+    result: WholeSummaryDocument
+    certificate: CertificateDocument
+    trace: Entries[Annotated[tuple[Number, Number | None, Number | None], Field(strict=False)]]
+    named: AnswerDocument | None = None
+
+
+class RowDocument(SummaryDocument):
+    """A run, or the frontiers of an instance, as `cotenant compare --out` writes them."""
+
+    key: str
+    kind: Literal["run", "frontier"] = "run"
+    time_limit: Number | None = None
+    predict: Number | None = None
     file: str | None = None
     code: str | None = None
     measures: list[str] = []
@@ -138,7 +173,6 @@ class RowDocument(BaseModel):
     answer_table: AnswerDocument | None = None
     record: dict[str, Any] | None = None
     frontiers: Entries[FrontierDocument] | None = None
-    proof: ProofDocument | None = None
 
 
 def require_good(rows: Iterable[Row], where: str) -> None:
@@ -151,11 +185,18 @@ def require_good(rows: Iterable[Row], where: str) -> None:
 
 def require_document(document: type[BaseModel], row: Any, where: str) -> None:
     """Raise InvalidFile, naming `where`, unless a row is a document of that kind."""
+    if wrong := misfit(document, row):
+        raise unreadable(where, wrong)
+
+
+def misfit(document: type[BaseModel], content: Any) -> str:
+    """The first field that is not as in a document of that kind, in words; "" when all are."""
     try:
-        document.model_validate(row)
+        document.model_validate(content)
     except ValidationError as error:
         place, seen, expected = wrong_field(error)
-        raise unreadable(where, f"{in_words(place)} is {seen}, expected {expected}") from None
+        return f"{in_words(place)} is {seen}, expected {expected}"
+    return ""
 
 
 def unreadable(where: str, wrong: str) -> InvalidFile:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ...instances.problem.base import (
     Instance,
     SignatureErrors,
 )
-from ...instances.problem.documents import shortened, to_json_value
+from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import (
     CotenantError,
     InvalidFile,
@@ -269,87 +269,19 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
 
 def _validate(content: Mapping[str, Any]) -> None:
     """Refuse a stored result whose fields are not of their types."""
-    row, certificate = content["result"], content["certificate"]
+    from .documents import ResultDocument, misfit  # with pydantic
+
     if not is_version(content.get("cotenant"), FORMAT):
         raise ValueError(f"cotenant is {content.get('cotenant')!r}, expected {FORMAT}")
-    _expect(_OBJECT, {"result": row, "certificate": certificate})
-    _expect(_OBJECT, {name: row[name] for name in ("metrics", "options", "versions")})
-    _expect(_NAME, {name: row[name] for name in ("problem", "instance", "method")})
-    _expect(_TEXT, {"fingerprint": row["fingerprint"]})
-    if row["objective_name"] is not None:
-        _expect(_TEXT, {"objective_name": row["objective_name"]})
-    values = ("objective", "bound", "gap", "gap_absolute", "tolerance")
-    _expect(_OPEN, {name: row[name] for name in values})
-    _expect(_PROOF, {"proof": row["proof"]})
-    unit = row["scale"]
-    _expect(_UNIT, {"scale": unit})
-    _expect(_NO_LESS, {"seconds": row["seconds"]})
-    _expect(_COUNT, {"seed": row["seed"]})
-    _expect(_NUMBER, {f"metric {name}": value for name, value in row["metrics"].items()})
-    _expect(_TEXT, {f"versions {name}": value for name, value in row["versions"].items()})
-    if (named := content.get("named")) is not None:
-        _expect(_OBJECT, {"named": named})
-        _expect(_TEXT, {"named.sentence": named["sentence"]})
-        _expect(_COUNT, {"named.total": named["total"]})
-        _expect(_LIST, {"named.columns": named["columns"]})
-        _expect(_LISTS, {"named.rows": named["rows"]})
-    _expect(_TRACE, {"trace": content["trace"]})
-    _expect(_LIST, {"levels": (levels := certificate.get("levels", []))})
-    for level in levels:
-        if not isinstance(level, dict) or not {"objective", "value", "bound", "status"} <= {*level}:
-            raise ValueError(f"level {level!r} is not whole")
-        _expect(_NAME, {"a level's objective": level["objective"]})
-        _expect(_OPEN, {f"a level's {name}": level[name] for name in ("value", "bound")})
+    if wrong := misfit(ResultDocument, content):
+        raise ValueError(wrong)
+    row = content["result"]
+    for level in content["certificate"].get("levels", []):
         Status(level["status"])
-    implied, stated = gap(row["objective"], row["bound"], row["tolerance"], unit), row["gap"]
+    implied = gap(row["objective"], row["bound"], row["tolerance"], row["scale"])
+    stated = row["gap"]
     if stated != implied and (stated is None or implied is None or abs(stated - implied) > AGREE):
         raise ValueError(f"gap is {stated}, but the objective and the bound give {implied}")
-
-
-class _Kind(NamedTuple):
-    """What a field of a stored result may hold, and that in words."""
-
-    holds: Callable[[Any], bool]
-    expected: str
-
-
-def _expect(kind: _Kind, values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        if not kind.holds(value):
-            raise ValueError(f"{name} is {shortened(value)}, expected {kind.expected}")
-
-
-def _is(*types: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, types) and not isinstance(value, bool)
-
-
-_number = _is(int, float)
-_OBJECT, _LIST = _Kind(_is(dict), "an object"), _Kind(_is(list), "a list")
-_NAME, _TEXT = _Kind(_is(str), "a name"), _Kind(_is(str), "a text")
-_NUMBER = _Kind(_number, "a number")
-_OPEN = _Kind(lambda value: value is None or _number(value), "a number or null")
-_NO_LESS = _Kind(lambda value: _number(value) and value >= 0, "a number, 0 or more")
-_UNIT = _Kind(lambda value: _number(value) and 0 < value < float("inf"), "a number above 0")
-_COUNT = _Kind(lambda value: _is(int)(value) and value >= 0, "a whole number, 0 or more")
-_LISTS = _Kind(lambda value: _is(list)(value) and all(map(_is(list), value)), "a list of lists")
-
-
-def _step(entry: Any) -> bool:
-    """Whether an entry of a trace is (seconds, objective, bound)."""
-    whole = _is(list, tuple)(entry) and len(entry) == 3
-    return whole and _number(entry[0]) and all(map(_OPEN.holds, entry[1:]))
-
-
-_TRACE = _Kind(
-    lambda value: _is(list)(value) and all(map(_step, value)),
-    "a list of [seconds, objective, bound]",
-)
-_PROOF = _Kind(
-    lambda value: (
-        _is(dict)(value) and value.get("proof_status") in ("claimed", "partly", "certified")
-    ),
-    "how its claims stand: claimed, partly or certified",
-)
 
 
 @cache

@@ -83,6 +83,7 @@ def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, 
         .removeprefix("Input should be ")
         .removeprefix("Value error, ")
         .removeprefix("Field required")
+        .partition(" or instance of ")[0]
     )
     return place, seen, words or "a value"
 

@@ -88,7 +88,8 @@ class _Record(metaclass=SignatureErrors):
         )
 
     def __hash__(self) -> int:
-        return hash(tuple(_hashable(getattr(self, f.name)) for f in _fields(self) if f.compare))
+        values = (getattr(self, f.name) for f in _fields(self) if f.compare)
+        return hash(tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in values))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickled arrays are read-only again: a method would be judged by what it changed."""
@@ -222,7 +223,3 @@ _MAX_REPR_ITEMS = 5
 
 _MAX_IN_REPR = 6
 """Fields of an answer that its representation tells; a notebook shows all."""
-
-
-def _hashable(value: Any) -> Any:
-    return value.tobytes() if isinstance(value, np.ndarray) else value

@@ -611,9 +611,9 @@ def test_metrics_that_nobody_needs_are_left_out_but_those_needed_are_the_same() 
         instance, starts = asked(method)
         metrics = analysis_of(method.problem).metrics
         assert starts.best is not None
-        few = metrics(instance, starts.best.solution, only=starts.levels)
+        few = metrics(instance, starts.best.solution, only=starts.question.levels)
         every = metrics(instance, starts.best.solution)
-        assert {level: few[level] for level in starts.levels} == {
-            level: every[level] for level in starts.levels
+        assert {level: few[level] for level in starts.question.levels} == {
+            level: every[level] for level in starts.question.levels
         }
         assert few.items() <= every.items()

@@ -547,8 +547,8 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_476, 28_298),
-    "analysis": (21_524, 14_801),
-    "instances": (22_028, 14_812),
+    "analysis": (21_524, 14_764),
+    "instances": (22_026, 14_812),
     "models": (5_309, 3_417),
     "verify": (4_781, 3_508),
     "baselines": (4_286, 2_307),
@@ -556,8 +556,8 @@ BUDGET = {
     "cluster": (16_468, 11_637),
     "papers": (6_692, 4_931),
     "cli": (4_004, 3_045),
-    "tests": (62_584, 49_912),
-    "benchmarks": (10_346, 8_107),
+    "tests": (62_569, 49_898),
+    "benchmarks": (10_342, 8_103),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -32,8 +32,8 @@ from cotenant.cluster.judge.default_scheduler import SCORINGS, left_pending
 from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.gpus import gpus
-from cotenant.cluster.plan.losses import losses as losses_of
 from cotenant.cluster.plan.nodes import advise
+from cotenant.cluster.plan.safe import losses as losses_of
 from cotenant.cluster.state.kubernetes import kubernetes_state
 from cotenant.cluster.state.new_pods import with_shape
 from cotenant.cluster.state.node_types import NodeType

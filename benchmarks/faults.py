@@ -117,7 +117,7 @@ FAULTS = r"""
 - SHARES if resource in (CARD, CARDS) else ""
 + ""
 
-@ cluster/plan/gangs.py: a pod of a gang may wait
+@ cluster/plan/optimum.py: a pod of a gang may wait
 ? advice_gpus::test_a_gang_is_admitted_whole_or_not_at_all
 - return with_waiting(plan, 0)
 + return with_waiting(plan, 1)
@@ -522,7 +522,7 @@ FAULTS = r"""
 - if any(self.taken[group] >= most for group in groups):
 + if any(self.taken[group] > most for group in groups):
 
-@ cluster/state/quantities.py: a core has 1024 thousandths
+@ cluster/state/usage.py: a core has 1024 thousandths
 ? advice::test_cores_are_a_thousand_millicores_for_people
 - {value / 1000:.4g}
 + {value / 1024:.4g}

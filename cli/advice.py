@@ -48,7 +48,7 @@ class NodesOptions(StateOptions):
 
     def read(self, states: list[str]) -> ClusterState:
         """The state, with what is to be kept of each node taken off."""
-        from ..cluster.plan.keep import with_reserve
+        from ..cluster.plan.safe import with_reserve
 
         state = super().read(states)
         if self.keep in (None, "node"):
@@ -60,8 +60,8 @@ class NodesOptions(StateOptions):
 
     def added(self, answer: Answer, say: Any, asked: dict[str, Any]) -> Answer:
         """The plan with the nodes that stay as spares, and with what pins cost."""
-        from ..cluster.plan.keep import surviving
         from ..cluster.plan.pins import dearest_pins
+        from ..cluster.plan.safe import surviving
 
         if self.why_not:
             pins = () if answer.interrupted else dearest_pins(answer, say=say, **asked)

@@ -18,8 +18,8 @@ from .state_options import StateOptions
 
 if TYPE_CHECKING:
     from ..cluster.plan.answer import Answer
-    from ..cluster.report.answer_page import AnswerPage
-    from ..cluster.report.text_report import Shown
+    from ..cluster.report.model import Shown
+    from ..cluster.report.page import AnswerPage
     from ..cluster.state.state import ClusterState
 
 
@@ -91,7 +91,7 @@ class ShowOptions:
         found = shown(answer)
         text = self.write_plan(found)
         if self.report is not None:
-            from ..cluster.report.nodes_page import answer_page
+            from ..cluster.report.page import answer_page
 
             write_report(answer_page(found), self.report)
         if text is not None:
@@ -146,7 +146,7 @@ class PlanOptions(ShowOptions):
             A plan is asked for, and nothing can be carried out.
         """
         from ..cluster.report.emit import emit, head
-        from ..cluster.report.wording import wrapped
+        from ..cluster.report.text_report import wrapped
         from ..instances.problem.files import write_text
 
         if self.plan is None and self.emit is None:
@@ -165,6 +165,6 @@ class PlanOptions(ShowOptions):
 
 def write_report(page: AnswerPage, path: Path) -> None:
     """Write the page of an answer, with the command that is running, and say so."""
-    from ..cluster.report.answer_page import write_page
+    from ..cluster.report.page import write_page
 
     say(f"{write_page(page, path, ['cotenant', *sys.argv[1:]])} written")

@@ -43,9 +43,7 @@ from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.emit import emit
-from cotenant.cluster.report.text_report import LINES, still_idle
-from cotenant.cluster.report.wording import WIDTH, amount
-from cotenant.cluster.state.quantities import readable
+from cotenant.cluster.report.text_report import LINES, WIDTH, amount, still_idle
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.selectors import satisfies
 from cotenant.cluster.state.state import (
@@ -54,6 +52,7 @@ from cotenant.cluster.state.state import (
     Expression,
     Pod,
 )
+from cotenant.cluster.state.usage import readable
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidOption,

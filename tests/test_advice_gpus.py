@@ -17,8 +17,8 @@ from support.seeds import ranges
 from support.terminal import run
 
 from cotenant.cluster.plan.answer import Answer, CardUse, Question, Slots
-from cotenant.cluster.plan.gangs import all_placed
 from cotenant.cluster.plan.gpus import MOST_GANGS, gpus
+from cotenant.cluster.plan.optimum import all_placed
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.emit import emit

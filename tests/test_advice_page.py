@@ -21,19 +21,20 @@ from cotenant.cluster.judge.scheduler_filters import Move
 from cotenant.cluster.plan.answer import Answer, Proved
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.report.answer_page import AnswerPage, Fill, PagePart, write_page
 from cotenant.cluster.report.answers import shown
-from cotenant.cluster.report.nodes_page import (
+from cotenant.cluster.report.model import Fill, PagePart
+from cotenant.cluster.report.page import (
     ARRIVES,
     MAX_RESOURCES,
     MOVES,
     PINNED,
     TIGHTEST,
+    AnswerPage,
     answer_page,
     plan_part,
+    write_page,
 )
-from cotenant.cluster.report.text_report import limit_words
-from cotenant.cluster.report.wording import amount
+from cotenant.cluster.report.text_report import amount, limit_words
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import StateWarning
 

@@ -16,11 +16,10 @@ from support.terminal import run
 
 from cotenant.cluster.judge.scheduler_filters import check_waves
 from cotenant.cluster.plan.drain import drain, roll
-from cotenant.cluster.plan.keep import surviving, with_reserve
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.pins import dearest_pins
 from cotenant.cluster.plan.repair import repair
-from cotenant.cluster.plan.safe import TOGETHER, growths, safe
+from cotenant.cluster.plan.safe import TOGETHER, growths, safe, surviving, with_reserve
 from cotenant.cluster.report.text_report import LINES
 from cotenant.cluster.state.kubernetes import AUTOSCALER
 from cotenant.cluster.state.reading import read_state

@@ -71,9 +71,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     from dataclasses import replace
 
     from cotenant.cluster.plan.nodes import advise
-    from cotenant.cluster.report.answer_page import write_page
     from cotenant.cluster.report.answers import shown as words_of
-    from cotenant.cluster.report.nodes_page import answer_page
+    from cotenant.cluster.report.page import answer_page, write_page
     from cotenant.cluster.state.reading import read_state
 
     advice = advise(read_state(["state/shop"]), time_limit=20, frontier=3)

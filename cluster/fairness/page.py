@@ -12,7 +12,8 @@ from ...analysis.report.content import PageFigure
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.fairness import Fairness
-from ..report.answer_page import AnswerPage, PagePart, write_page
+from ..report.model import PagePart
+from ..report.page import AnswerPage, write_page
 from .tables import Further, debts_table, rules_table
 from .words import (
     FLOWS,

@@ -12,7 +12,7 @@ from ...analysis.report.table import Column, Table
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
 from ...analysis.scheduling.views import RULES, Views, views
 from ...analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
-from ..report.wording import some
+from ..report.text_report import some
 from .words import amount, known_to, span
 
 MOST_COLUMNS = 6

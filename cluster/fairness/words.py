@@ -11,7 +11,7 @@ from ...analysis.scheduling.causes import Cause
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
 from ...instances.scheduling.accounts import waits
 from ...instances.scheduling.units import Unit
-from ..report.wording import NAMED, some, wrapped
+from ..report.text_report import NAMED, some, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""

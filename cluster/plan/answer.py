@@ -5,15 +5,15 @@ numbers with what is proved of them, a witness, and why no more can be done.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from ...analysis.frontier import PricePoint
 from ...instances.problem.errors import InvalidOption
 from ..judge.order import Ordered
 from ..judge.scheduler_filters import Move
-from ..state.state import ClusterState, Role
+from ..state.state import ClusterState, Role, change_nodes
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""
@@ -41,7 +41,9 @@ class Question:
 
     Attributes
     ----------
-    state : nodes, pods, and the rules between them.
+    state : nodes, pods, and the rules between them; without prices where `least` is no cost.
+    least : what an answer has as little of as can be, and then as few moves: the cost of nodes in
+        use, pods that wait, or the moves themselves, while no pod waits.
     released : kinds of `RELEASED` that pin no pod.
     pending : whether pending pods are placed too, each on a node or on a server where it waits,
         which costs more than all nodes together.
@@ -58,6 +60,7 @@ class Question:
     """
 
     state: ClusterState
+    least: Literal["cost", "waiting", "moves"] = "cost"
     released: Collection[str] = ()
     pending: bool = False
     emptied: Collection[str] = ()
@@ -67,6 +70,9 @@ class Question:
 
     def __post_init__(self) -> None:
         require_kinds(self.released)
+        if self.least != "cost":
+            state = change_nodes(self.state, lambda node: replace(node, price=None))
+            object.__setattr__(self, "state", state)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .costs import node_costs
-from .optimum import Say, SolveBudget, cost_needed, run
+from .optimum import Say, SolveBudget, cost_needed, run, with_waiting, workers_in_use
 from .pending import (
     admitted,
     arrivals_in_order,
@@ -31,7 +31,6 @@ from .pending import (
     vouched,
     why_refused,
 )
-from .placing import with_waiting, workers_in_use
 from .plan import SECONDS
 from .to_packing import translate
 

@@ -9,11 +9,10 @@ from statistics import median_low
 
 from ..judge.scheduler_filters import Scheduler
 from ..state.gpu_shares import whole_cards
-from ..state.quantities import readable
 from ..state.state import CARD, CARDS, PARTS, SHARES, ClusterState, Pod, Role
+from ..state.usage import readable
 from .answer import CardUse, Proved, Question, Slots
-from .gangs import Attempt
-from .optimum import SolveBudget
+from .optimum import Search, SolveBudget
 from .pending import vouched
 from .plan import plan_answer
 
@@ -129,9 +128,10 @@ def count_slots(
         """A bound on the moves after which so many fit; None where no moves do."""
         if work.whole.expired or work.interrupted:
             return 0
-        attempt = Attempt("", with_slots(state, requests, number))
-        attempt.relax(released, work, 16, quick=True)
-        return attempt.bound
+        question = Question(with_slots(state, requests, number), "moves", released, pending=True)
+        search = Search(question, work)
+        search.relax(16, quick=True)
+        return search.bound
 
     most = _last(now, most, lambda number: least(number) is not None)
     most_after = _last(now, most, lambda number: (least(number) or 0) <= moves)
@@ -161,10 +161,10 @@ def _fit_after(
     state: ClusterState, moves: int, released: Collection[str], work: SolveBudget
 ) -> bool:
     """Whether all pending pods fit after so many moves at most, in an order that was found."""
-    attempt = Attempt("", vouched(state, released))
-    attempt.search(released, work, 2)
-    if attempt.found is None or (attempt.found.value or 0) > moves:
+    question = Question(vouched(state, released), "moves", released, pending=True)
+    search = Search(question, work)
+    search.search(2)
+    if search.best is None or (search.best.value or 0) > moves:
         return False
-    question = Question(attempt.state, released, pending=True)
-    plan = plan_answer(question, attempt.found, work, together=True)
+    plan = plan_answer(question, search.best, work)
     return not (plan.order.stuck or plan.waiting)

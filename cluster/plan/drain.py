@@ -5,7 +5,7 @@ moves that do it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,10 @@ from ..judge.scheduler_filters import Scheduler
 from ..state.node_types import with_spares
 from ..state.state import ClusterState, Node, Pod, Role, change_nodes, change_pods, cordoned
 from .answer import Answer, Question
-from .costs import unpriced
 from .nodes import unmoved
-from .optimum import Found, Say, SolveBudget, fewest_moves
+from .optimum import Say, Search, SolveBudget, fewest_moves
 from .pending import refused_by
-from .plan import SECONDS, plan_answer, plans_of
+from .plan import SECONDS, plan_answer
 from .to_packing import translate
 
 
@@ -43,8 +42,8 @@ def drain(
     for node in nodes:
         if node not in names:
             raise UnknownName(state.host_noun, node, names)
-    state = cordoned(unpriced(state), nodes)
-    question = Question(state, released, emptied=nodes, nodes_stay=True)
+    question = Question(cordoned(state, nodes), "moves", released, emptied=nodes, nodes_stay=True)
+    state = question.state
     work = SolveBudget(time_limit, say)
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.placed and pod.node in nodes)
     known = Answer(state=state, kind="drain", name=", ".join(nodes), hosts=nodes, pods=pods)
@@ -56,26 +55,26 @@ def drain(
     open_to = {n: tuple(k for k in others if not scheduler.refusals(n, k)) for n in movable}
     refused = refused_by(scheduler, [n for n in movable if not open_to[n]], others)
     # 2. the fewest moves; of those that leave most pods on the nodes the last
+    search = Search(question, work)
     try:
-        plans = plans_of(question)
+        search.search(3)
     except InvalidInstance:
-        plans = []
         if not movable:
             raise
-    tries = [work.find("the fewest moves", 3, fewest_moves, plan, None) for plan in plans]
     best = min(
-        (one for one in tries if one.count is not None),
+        (one for one in search.tries if one.count is not None),
         key=lambda one: (sum(n in one.plan.pinned for n in pods), one.value or 0),
-        default=tries[-1] if tries else None,
+        default=search.tries[-1] if search.tries else None,
     )
-    pins = (best.plan if best else translate(Question(state, released))).pinned
+    anywhere = replace(question, emptied=(), nodes_stay=False)
+    pins = (best.plan if best else translate(anywhere)).pinned
     blocked = {n: (state.pods[n].reason,) for n in pods if state.pods[n].role is Role.FIXED} | {
         n: tuple(words for _, words in pins[n]) for n in pods if n in pins
     }
     known = replace(known, why_not=blocked, open_to=open_to, refused=refused, status=False)
     # 3. the plan, or a proof that there is none
     if best is None or best.count is None:
-        impossible = impossibility(question, work, tries)
+        impossible = search.impossible()
         if impossible:
             impossible += work.part("what would let them go", lambda: _let_go(question), "")
         return replace(known, impossible=impossible)
@@ -158,22 +157,6 @@ def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
         return replace(node, not_ready_reason=why) if node.name in names else node
 
     return change_nodes(state, closed)
-
-
-def impossibility(question: Question, work: SolveBudget, tries: Sequence[Found]) -> str:
-    """How surely no moves do what `tries` found none for; "" where that is not known."""
-
-    def proof() -> str:
-        try:
-            plan = translate(question, for_bound=True)
-            free = not fewest_moves(plan, None, None, work.share(1)).infeasible
-        except InvalidInstance:
-            free = False
-        if free and any(one.plan.tightened for one in tries):
-            return ""  # the plans keep more than is asked for
-        return f"{'while the pinned pods stay' if free else 'whatever else moves'} (proved)"
-
-    return work.part("a proof", proof, "") if all(one.infeasible for one in tries) else ""
 
 
 def _let_go(question: Question) -> str:

@@ -9,13 +9,22 @@ from ...instances.problem.errors import InvalidInstance
 from ..judge.scheduler_filters import Scheduler
 from ..state.node_types import NodeType
 from ..state.state import ClusterState, Role
-from .answer import Answer, Proved, Question, require_kinds
+from .answer import Answer, Proved, Question
 from .buy import buy, nowhere
-from .costs import unpriced
-from .optimum import Say, SolveBudget, cost_needed, fewest_moves, least_cost, moves_needed
+from .optimum import (
+    Say,
+    SolveBudget,
+    as_it_is,
+    cost_needed,
+    fewest,
+    fewest_moves,
+    least_cost,
+    moves_needed,
+    plans_of,
+    with_waiting,
+)
 from .pending import most_that_fit, vouched, why_refused
-from .placing import as_it_is, with_waiting
-from .plan import SECONDS, fewest, plan_answer, plans_of
+from .plan import SECONDS, plan_answer
 from .to_packing import translate
 
 
@@ -41,8 +50,8 @@ def fit(
         No pod is pending.
     """
     # 1. what fits now
-    require_kinds(released)
-    work, state = SolveBudget(time_limit, say), unpriced(vouched(state, released))
+    question = Question(vouched(state, released), "waiting", released, pending=True)
+    work, state = SolveBudget(time_limit, say), question.state
     pods = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)
     if not pods:
         raise InvalidInstance(
@@ -56,7 +65,7 @@ def fit(
     if len(now) == most:
         return _with_status(known, None, most)
     # 2. after the fewest moves
-    plan, most = _after_moves(Question(state, released, pending=True), most, work)
+    plan, most = _after_moves(question, most, work)
     if plan is not None and len(pods) - len(plan.waiting) <= len(now):
         plan = None
     # 3. with new nodes

@@ -1,5 +1,5 @@
 """The question of GPUs: where cards are free, how many pods of a size they hold, and which moves
-admit the gangs that wait.
+admit the gangs that wait, all pods of one or none.
 """
 
 from __future__ import annotations
@@ -11,16 +11,35 @@ from dataclasses import replace
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..state.gangs import pending_gangs
-from ..state.state import CARD, ClusterState, Pod, Role, StateWarning
-from .answer import Answer, require_kinds
+from ..state.state import (
+    CARD,
+    GATES,
+    NOMINATED,
+    SCHEDULER,
+    TOPOLOGY,
+    ClusterState,
+    Expression,
+    NodeTerm,
+    Pod,
+    Role,
+    StateWarning,
+    change_pods,
+)
+from .answer import Answer, Question, require_kinds
 from .cards import MIG, card_use, cards_of, count_slots, own_shapes
 from .costs import unpriced
-from .gangs import admit
-from .optimum import Say, SolveBudget
-from .plan import SECONDS
+from .optimum import Say, Search, SolveBudget
+from .pending import vouched
+from .plan import SECONDS, plan_answer
 
 MOST_GANGS = 20
 """Gangs that are asked about, those with most cards."""
+
+
+LIFTED = (GATES, NOMINATED, SCHEDULER, TOPOLOGY)
+"""Kinds of what keeps a pod of a gang from being placed that is what the question is about: who
+admits it, and where all of it is to be.
+"""
 
 
 def cards_together(pods: Iterable[Pod]) -> Counter[str]:
@@ -139,6 +158,89 @@ def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, 
             f"{', '.join(waiting) or 'none, as no pod that asks for cards is pending'}"
         )
     return {gang: pods}
+
+
+def admit(
+    state: ClusterState,
+    name: str,
+    pods: tuple[int, ...],
+    topology: str,
+    released: Collection[str],
+    work: SolveBudget,
+) -> Answer:
+    """The fewest moves after which all pods of a gang have nodes, of all domains of a topology, or
+    a proof that no moves admit it.
+
+    Returns
+    -------
+    Answer
+        Of the best domain, without other pending pods, with the moves as its `plan` (none where it
+        fits now); `why_not` has what keeps its pods out of any plan.
+    """
+    # 1. the gang alone, in each domain: a bound on the moves
+    wanted = set(pods)
+    kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
+    numbers = tuple(place for place, n in enumerate(kept) if n in wanted)
+    topology = topology or next(filter(None, (state.pods[n].gang_topology for n in pods)), "")
+    asked = replace(state, pods=tuple(
+        _lifted(state.pods[n]) if n in wanted else state.pods[n] for n in kept
+    ))  # fmt: skip
+    asked = vouched(asked, released)
+    values = {node.labels[topology] for node in asked.nodes if topology in node.labels}
+    tries = []
+    for value in sorted(values) if topology else [""]:
+        inside = _in_domain(asked, topology, value)
+        tries.append(Search(Question(inside, "moves", released, pending=True), work, value))
+    for place, one in enumerate(tries):
+        one.relax(2 * (len(tries) - place), quick=len(tries) > 1)
+    # 2. the fewest moves, in the domains of the least bound first
+    best: Search | None = None
+    for one in sorted(tries, key=lambda one: (one.bound is None, one.bound or 0)):
+        if one.bound is None or (best and (best.moves or 0) <= one.bound):
+            continue
+        one.search(3 if len(tries) == 1 else 6)
+        if one.moves is not None and (best is None or one.moves < (best.moves or 0)):
+            best = one
+    whys = {n: why for one in tries for n, why in one.unplaced.items()}
+    known = Answer(
+        state=asked, kind="gang", name=name, pods=numbers, topology=topology, status=False,
+        domains={one.name: one.bound for one in tries},
+        why_not={n: tuple(words for _, words in why) for n, why in whys.items()},
+    )  # fmt: skip
+    # 3. no moves were found: is it proved that there are none?
+    if best is None or best.best is None:
+        impossible = ""
+        if all(one.bound is None for one in tries):
+            impossible = "whatever else moves"
+        elif not whys and all(one.pinned is None for one in tries):
+            impossible = f"while the pinned {state.workload_noun}s stay"
+        stay = {n: why for one in tries for n, why in one.pinned_pods.items()}
+        return replace(known, impossible=impossible, pinned=stay)
+    # 4. the plan, in an order, checked
+    least = min(one.bound for one in tries if one.bound is not None)
+    pinned = min(one.pinned for one in tries if one.pinned is not None)
+    found = replace(best.best, bound=pinned)
+    plan = plan_answer(best.question, found, work, moves_bound=least, dropped=best.dropped)
+    fits = not plan.order.stuck and not plan.waiting
+    return replace(known, state=best.question.state, domain=best.name, plan=plan, status=fits)
+
+
+def _lifted(pod: Pod) -> Pod:
+    """A pod of a gang without what the question is about."""
+    left = tuple(each for each in pod.unsupported_constraints if each[0] not in LIFTED)
+    return replace(pod, unsupported_constraints=left)
+
+
+def _in_domain(state: ClusterState, topology: str, value: str) -> ClusterState:
+    """The state whose pending pods are for nodes with a value of a label."""
+    if not topology:
+        return state
+    term = (NodeTerm((Expression(topology, "In", (value,)),)),)
+    return change_pods(
+        state,
+        lambda pod: replace(pod, affinity=(*pod.affinity, term))
+        if pod.role is Role.PENDING else pod,
+    )  # fmt: skip
 
 
 def _require_label(state: ClusterState, topology: str) -> None:

@@ -24,22 +24,22 @@ from .optimum import (
     Found,
     Say,
     SolveBudget,
+    as_it_is,
     cost_needed,
+    cost_of,
+    fewest,
     fewest_moves,
+    idle_nodes,
     least_cost,
     moves_needed,
-)
-from .placing import (
-    as_it_is,
-    cost_of,
-    idle_nodes,
     moves_of,
+    plans_of,
     settled,
     whole_cost,
     with_waiting,
     workers_in_use,
 )
-from .plan import SECONDS, fewest, plan_answer, plans_of
+from .plan import SECONDS, plan_answer
 from .to_packing import translate
 
 
@@ -84,7 +84,7 @@ def advise(
         The plan does not pass its own check; nothing of it should be used then.
     """
     # 1. the question, as plans and as the relaxation that bounds any plan
-    question = Question(state, released, pending)
+    question = Question(state, released=released, pending=pending)
     if frontier < 0 or frontier == 1:
         raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) or pod.schedulable for pod in state.pods):

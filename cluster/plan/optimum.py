@@ -1,10 +1,10 @@
-"""The two questions to the packing methods, how cheap the nodes and how few moves to them; and the
-time that they have together.
+"""The searches of all questions, how cheap the nodes and how few moves, by the packing methods, and
+the time that they have together; from a placement to the nodes of pods, and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,13 +12,16 @@ import numpy as np
 
 from ...catalog import find
 from ...instances.packing.instance import Integers, Packing, Placement, check
-from ...instances.packing.placement_constraints import stays
+from ...instances.packing.placement_constraints import present_counts, stays
+from ...instances.problem.errors import InvalidInstance
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.moves import moves_bound
+from ..state.state import ClusterState, Role
+from .answer import Question, Reason
 from .assembly import Translation
-from .placing import cost_of
+from .to_packing import translate
 
 
 @dataclass(frozen=True)
@@ -231,3 +234,212 @@ def _found(
     count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     count[on] = placement.count
     return replace(found, value=left if within else cost_of(plan, count), count=count)
+
+
+def plans_of(question: Question) -> list[Translation]:
+    """The translations a plan may answer: what is broken now is left alone, or repaired."""
+    left = translate(question)
+    if not left.violated_rules or question.repair:
+        return [left]
+    try:
+        return [left, translate(replace(question, repair=True))]
+    except InvalidInstance:  # some of it can be nowhere without breaking a rule
+        return [left]
+
+
+def fewest(answers: Iterable[Found]) -> Found | None:
+    """The answer with the fewest moves, of those that are some; its bound is one of them all."""
+    possible = [one for one in answers if not one.infeasible]
+    some = [one for one in possible if one.count is not None]
+    if not some:
+        return None
+    best = min(some, key=lambda one: one.value or 0)
+    return replace(best, bound=min(one.bound for one in possible))
+
+
+def all_placed(plan: Translation) -> Translation | None:
+    """A translation in which no pending pod may wait; None where one then has nowhere to be."""
+    try:
+        return with_waiting(plan, 0)
+    except InvalidInstance:
+        return None
+
+
+class Search:
+    """The fewest moves after which no pod waits, and what is proved of them.
+
+    Parameters
+    ----------
+    question : whose `least` is "moves".
+    name : of the case, where there are several.
+
+    Attributes
+    ----------
+    bound, pinned : proved on the moves, in any case and while the pinned pods stay; None where no
+        moves do.
+    tries, best : what was found of each translation for plans, and the answer with fewest moves.
+    tightened : whether one of these keeps more than is asked for.
+    unplaced, pinned_pods : why a plan puts pods nowhere, and leaves others.
+    dropped : rules that the bound does not know.
+    """
+
+    def __init__(self, question: Question, work: SolveBudget, name: str = "") -> None:
+        self.question, self.work, self.name = question, work, name
+        self.bound: int | None = 0
+        self.pinned: int | None = 0
+        self.tries: list[Found] = []
+        self.best: Found | None = None
+        self.tightened, self.dropped = False, tuple[str, ...]()
+        self.unplaced: Mapping[int, tuple[Reason, ...]] = {}
+        self.pinned_pods: Mapping[int, tuple[Reason, ...]] = {}
+
+    @property
+    def moves(self) -> int | None:
+        """So many pods move in the best answer; None without one."""
+        return None if self.best is None else self.best.value
+
+    def relax(self, parts: float, quick: bool = False) -> None:
+        """The bound in any case. Raises InvalidInstance where a pod that runs can be nowhere."""
+        plan = translate(self.question, for_bound=True)
+        self.dropped = plan.dropped
+        words = f"a bound on the moves{f' in {self.name}' * bool(self.name)}"
+        if (placed := all_placed(plan)) is None:
+            self.bound = self.pinned = None
+            return
+        low = self.work.find(words, parts, room_needed, placed, quick)
+        self.bound = self.pinned = None if low.infeasible else low.bound
+
+    def search(self, parts: float) -> None:
+        """The fewest moves while the pinned pods stay. Raises InvalidInstance as `relax` does."""
+        plans = plans_of(self.question)
+        self.pinned_pods, self.unplaced = plans[0].pinned, plans[0].unplaced
+        self.tightened = any(plan.tightened for plan in plans)
+        placed = [one for one in map(all_placed, plans) if one is not None]
+        words = f"the fewest moves{f' in {self.name}' * bool(self.name)}"
+        self.tries = [self.work.find(words, parts, fewest_moves, one, None) for one in placed]
+        self.best = fewest(self.tries)
+        if self.tightened:
+            return  # the plans keep more than is asked for
+        if all(one.infeasible for one in self.tries):
+            self.pinned = None
+        elif self.best is not None:
+            self.pinned = max(self.pinned or 0, self.best.bound)
+
+    def impossible(self) -> str:
+        """How surely no moves do what `search` found none for; "" where that is not known."""
+
+        def proof() -> str:
+            try:
+                self.relax(1)
+            except InvalidInstance:
+                self.bound = None
+            if self.bound is None:
+                return "whatever else moves (proved)"
+            return "" if self.tightened else "while the pinned pods stay (proved)"
+
+        known = all(one.infeasible for one in self.tries)
+        return self.work.part("a proof", proof, "") if known else ""
+
+
+def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
+    """The workers that hold a pod which is no node's own, in the state's order; `where` has the
+    node of each pod, by its place in the state.
+    """
+    own = (Role.RESIDENT, Role.LEAVING, Role.FINISHED)
+    occupied = {node for n, node in where.items() if state.pods[n].role not in own}
+    return tuple(node.name for node in state.nodes if node.can_be_drained and node.name in occupied)
+
+
+def idle_nodes(state: ClusterState) -> tuple[str, ...]:
+    """The workers that run and hold nothing but pods of their own: they can go before any pod
+    moves.
+    """
+    used = {*workers_in_use(state, state.where)}
+    used |= state.hosts_off
+    return tuple(node.name for node in state.nodes if node.can_be_drained and node.name not in used)
+
+
+def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[int, str]:
+    """The new node of every pod that moves, and of every pending pod that gets one: of equal pods
+    as many stay as can.
+
+    Parameters
+    ----------
+    count : (servers, types) pods on each server of the instance.
+    """
+    targets: dict[int, str] = {}
+    names = [state.nodes[number].name for number in plan.nodes]
+    zones = plan.instance.zone
+    zone = dict.fromkeys(["", *(node.name for node in state.nodes)], "")
+    if zones:
+        classes = plan.instance.server_class[: len(names)]
+        zone |= {n: zones[c] for n, c in zip(names, classes, strict=True)}
+    for row, pods in enumerate(plan.pods):
+        here: dict[str, list[int]] = {}
+        for number in pods:
+            here.setdefault(state.pods[number].node, []).append(number)
+        leaving: list[int] = []
+        coming: list[str] = []
+        for name, number in zip(names, count[: len(names), row].tolist(), strict=True):
+            leaving += here.get(name, [])[number:]
+            coming += [name] * (number - len(here.get(name, [])))
+        leaving += here.get("", [])
+        # within a zone where that can be: two that change zones would be in each other's way
+        waiting: dict[str, list[str]] = {}
+        for name in coming:
+            waiting.setdefault(zone[name], []).append(name)
+        abroad = []
+        for pod in leaving:
+            if near := waiting.get(zone[state.pods[pod].node]):
+                targets[pod] = near.pop()
+            else:
+                abroad.append(pod)
+        rest = [name for there in waiting.values() for name in there]
+        targets.update(zip(abroad, rest, strict=False))  # pending pods may be left
+    return targets
+
+
+def moves_of(plan: Translation, count: Integers) -> int:
+    """Pods that leave their node in a placement (servers, types)."""
+    return int(np.maximum(present_counts(plan.instance) - count, 0).sum())
+
+
+def cost_of(plan: Translation, count: Integers) -> int:
+    """The cost of a placement (servers, types): of the workers in use, and of pods that wait."""
+    cost = plan.instance.server_cost[plan.instance.server_class]
+    return int(cost[count.any(axis=1)].sum()) - plan.kept_cost
+
+
+def as_it_is(plan: Translation) -> Integers:
+    """(servers, types) what runs now, each pending pod on a server where it waits."""
+    count: Integers = present_counts(plan.instance).copy()
+    pending = plan.instance.requested.astype(np.int64) - count.sum(axis=0)
+    for place, row in enumerate(np.repeat(np.arange(len(pending)), pending)):
+        count[len(plan.nodes) + place, row] = 1
+    return count
+
+
+def with_waiting(plan: Translation, number: int, scale: int = 1) -> Translation:
+    """The same with servers where so many pods can wait, each at a cost of 1; of the others the
+    cost is so many times as large.
+    """
+    instance, nodes = plan.instance, len(plan.nodes)
+    if not plan.waiting_servers:
+        return plan
+    servers, cost = instance.server_count.copy(), instance.server_cost.copy()
+    servers[-1], cost = number, np.append(cost[:-1] * scale, 1)
+    names = instance.server_names[: nodes + number]
+    instance = replace(instance, servers=servers, cost=cost, server_names=names)
+    return replace(plan, instance=instance, kept_cost=plan.kept_cost * scale)
+
+
+def settled(plan: Translation, count: Integers) -> Integers:
+    """A placement (servers, types) of an instance, without the servers where nothing waits."""
+    nodes = len(plan.nodes)
+    waiting = count[nodes:]
+    return np.vstack([count[:nodes], waiting[waiting.any(axis=1)]])
+
+
+def whole_cost(plan: Translation) -> int:
+    """The cost of all servers together: a limit that forbids nothing."""
+    return int(plan.instance.server_count @ plan.instance.server_cost)

@@ -11,8 +11,7 @@ from ..judge.scheduler_filters import Scheduler, too_little
 from ..state.completeness import SHARED
 from ..state.state import CARD, CARDS, SHARES, ClusterState, Pod, Role, change_pods, limitless
 from .answer import Question
-from .optimum import least_cost
-from .placing import as_it_is, targets_of
+from .optimum import as_it_is, least_cost, targets_of
 from .to_packing import translate
 
 _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}

@@ -4,47 +4,22 @@ and what the default scheduler would make of it; checked by the judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...instances.problem.errors import InvalidInstance
 from ...solvers.interrupts import deferred
 from ..judge.default_scheduler import SCORINGS, left_pending
 from ..judge.order import ordered
 from ..judge.scheduler_filters import Scheduler, check_arrivals, check_waves
 from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question
-from .assembly import Translation
 from .costs import price_of
-from .optimum import Found, SolveBudget
+from .optimum import Found, SolveBudget, idle_nodes, targets_of, workers_in_use
 from .pending import admitted, arrivals_in_order, can_arrive, most_that_fit, vouched
-from .placing import idle_nodes, targets_of, workers_in_use
-from .to_packing import translate
 
 SECONDS = 60.0
 """For everything after reading, when nothing else is said."""
-
-
-def plans_of(question: Question) -> list[Translation]:
-    """The translations a plan may answer: what is broken now is left alone, or repaired."""
-    left = translate(question)
-    if not left.violated_rules:
-        return [left]
-    try:
-        return [left, translate(replace(question, repair=True))]
-    except InvalidInstance:  # some of it can be nowhere without breaking a rule
-        return [left]
-
-
-def fewest(answers: Iterable[Found]) -> Found | None:
-    """The answer with the fewest moves, of those that are some; its bound is one of them all."""
-    possible = [one for one in answers if not one.infeasible]
-    some = [one for one in possible if one.count is not None]
-    if not some:
-        return None
-    best = min(some, key=lambda one: one.value or 0)
-    return replace(best, bound=min(one.bound for one in possible))
 
 
 def plan_answer(
@@ -53,11 +28,11 @@ def plan_answer(
     work: SolveBudget,
     *,
     arrive: bool = True,
-    together: bool = False,
     moves_bound: int = 0,
     **proved: Any,
 ) -> Answer:
-    """The plan of a placement, checked.
+    """The plan of a placement, checked. Where pending pods are all to have a node, nodes are for
+    them: none is freed, and how many fit now is not asked.
 
     Where rules are tightened, the bound on the moves while the pinned pods stay is that of any
     plan.
@@ -65,14 +40,13 @@ def plan_answer(
     Parameters
     ----------
     arrive : whether pending pods are looked at.
-    together : whether all of them are to have a node: nodes are for them, none is freed, and how
-        many fit now is not asked.
     moves_bound : no plan of any kind moves fewer.
     proved : further fields of the answer.
     """
     # 1. who moves where, in which order
     state, plan, count = question.state, found.plan, found.count
     assert count is not None
+    together = question.pending and question.least == "moves"
     in_use = workers_in_use(state, state.where)
     places = targets_of(state, plan, count)
     targets = {n: name for n, name in places.items() if state.pods[n].placed}

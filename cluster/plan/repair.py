@@ -10,11 +10,8 @@ from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState
 from .answer import Answer, Question
-from .costs import unpriced
-from .drain import impossibility
-from .optimum import Found, Say, SolveBudget, fewest_moves
+from .optimum import Say, Search, SolveBudget
 from .plan import SECONDS, plan_answer
-from .to_packing import translate
 
 
 @validate_options
@@ -33,28 +30,25 @@ def repair(
     InvalidOption
         A kind to release that is none.
     """
-    state = unpriced(state)
-    question = Question(state, released, nodes_stay=True, repair=True)
-    work = SolveBudget(time_limit, say)
+    question = Question(state, "moves", released, nodes_stay=True, repair=True)
+    state, work = question.state, SolveBudget(time_limit, say)
     # of two pods that must be apart each may say so: one of the two is named
     broken = tuple({frozenset(one.split()): one for one in Scheduler(state).broken()}.values())
     known = Answer(state=state, kind="repair", broken=broken)
     if not broken:
         return known
-    known, tries = replace(known, left_broken=broken, status=False), list[Found]()
+    known, search = replace(known, left_broken=broken, status=False), Search(question, work)
     try:
-        relaxed = translate(question, for_bound=True)
-        free = work.find("a bound on the moves", 3, fewest_moves, relaxed, None)
-        plan = translate(question)
-        one = (
-            free if free.infeasible else work.find("the fewest moves", 2, fewest_moves, plan, None)
-        )
-        tries.append(one)
+        search.relax(3)
+        if search.bound is not None:
+            search.search(2)
     except InvalidInstance:
         pass
-    if not tries or one.count is None:
-        return replace(known, impossible=impossibility(question, work, tries))
-    answer = plan_answer(question, one, work, moves_bound=free.bound, dropped=relaxed.dropped)
+    if search.best is None:
+        return replace(known, impossible=search.impossible())
+    answer = plan_answer(
+        question, search.best, work, moves_bound=search.bound or 0, dropped=search.dropped
+    )
     after = Scheduler(state, state.where | dict(answer.targets)).broken()
     left = tuple(what for what in broken if what in after)
     answer = replace(answer, freed=(), left_pending={})

@@ -14,10 +14,9 @@ from ..plan.cards import MIG, cards_of
 from ..plan.gpus import cards_together
 from ..plan.pending import why_refused
 from ..state.state import PARTS
-from .answer_page import PagePart
-from .nodes_page import rows_part
-from .text_report import Line, Shown, cut_short, ordering, sure_of_moves
-from .wording import plural, some
+from .model import Line, PagePart, Shown
+from .page import rows_part
+from .text_report import cut_short, ordering, plural, some, sure_of_moves
 
 PIECES, PINS = 4, 2
 """Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""

@@ -6,14 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..plan.answer import Answer
-from ..plan.losses import left_of, starts_again
-from ..plan.safe import TOGETHER
+from ..plan.safe import TOGETHER, left_of, starts_again
 from ..state.kubernetes import AUTOSCALER
 from ..state.state import ClusterState, Role
-from .answer_page import PlanPart
-from .nodes_page import rows_part, wave_steps
-from .text_report import Line, Shown, cut_short, not_by_default, ordering, sure_of_moves
-from .wording import fewest, grouped, on_nodes, plural, some
+from .model import Line, PlanPart, Shown
+from .page import rows_part, wave_steps
+from .text_report import (
+    cut_short,
+    fewest,
+    grouped,
+    not_by_default,
+    on_nodes,
+    ordering,
+    plural,
+    some,
+    sure_of_moves,
+)
 
 GROWS = (AUTOSCALER, "Deployment")
 """Kinds of cases of further pods; the others lose nodes."""

@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping
 
 from ..plan.answer import Answer, Proved
 from ..state.state import ClusterState
-from .answer_page import PagePart
-from .nodes_page import MAX_PENDING, rows_part
-from .text_report import Line, Shown, cut_short, ordering, preemption, sure_of_moves
-from .wording import amount, on_nodes, plural, some
+from .model import Line, PagePart, Shown
+from .page import MAX_PENDING, rows_part
+from .text_report import (
+    amount,
+    cut_short,
+    on_nodes,
+    ordering,
+    plural,
+    preemption,
+    some,
+    sure_of_moves,
+)
 
 EXPLAINED = 10
 """Pods that wait of which the reasons are looked for."""

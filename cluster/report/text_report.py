@@ -1,33 +1,24 @@
 """Answers about a cluster in words: the decision in ten lines of a terminal, what it rests on, and
-all that is said of a plan.
+all that is said of a plan; and the words that all answers share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ...analysis.frontier import PricePoint
+from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
 from ..plan.pending import tally
 from ..state.state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
-from .answer_page import PagePart, PlanPart
-from .wording import (
-    NAMED,
-    amount,
-    fewest,
-    grouped,
-    on_nodes,
-    plural,
-    qualified,
-    some,
-    wrapped,
-)
+from .model import Line, Shown
 
 GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")
 """Assumptions that the user gave, or that places rest on: they stand before the answer."""
@@ -36,68 +27,6 @@ LINES, LEAST_LINES = 10, 8
 are left out, of which no more than `WIDEST` are tried.
 """
 WIDEST = 100
-
-
-@dataclass(frozen=True)
-class Line:
-    """A sentence of an answer, or a list.
-
-    Attributes
-    ----------
-    words : the sentence; of names what they are, of rows what one is called.
-    names, rows : the list: names, or each with what is said of it. Both are cut in a terminal.
-    title : of the list on a page.
-    number : the number that the sentence is about, on a page.
-    """
-
-    words: str
-    names: Sequence[str] = ()
-    rows: Sequence[tuple[str, str]] = ()
-    title: str = ""
-    number: str = ""
-
-    def texts(self, shown: int) -> Iterator[str]:
-        """The line as it is printed, with so many items of its list."""
-        rest = len(self.names or self.rows) - shown
-        if self.names:
-            names = some(self.names, shown) if shown else ""
-            yield f"{self.words}: {names}{': ' * (bool(names and rest))}{'--details' * bool(rest)}"
-        elif self.rows:
-            yield from (f"{name}: {what}" for name, what in self.rows[:shown])
-            if rest:
-                more = plural(rest, f"more {self.words}" if shown else self.words)
-                more = f"{'and ' * bool(shown)}{more}"
-                yield f"{more}: --details"
-        else:
-            yield self.words
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An answer about a state as people read it, in a terminal and on a page.
-
-    Attributes
-    ----------
-    state, title, about : what was asked, and of what.
-    lines : the answer; the first decides.
-    complete : whether it is what was hoped for; None where that is not known.
-    advice : the answer whose moves it shows, if any.
-    no_plan : why nothing of it can be carried out; "" where it can.
-    fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
-    plan : the moves of several plans, in the place of those of one.
-    parts : what the page has besides.
-    """
-
-    state: ClusterState
-    title: str
-    about: str
-    lines: tuple[Line, ...]
-    complete: bool | None = True
-    advice: Answer | None = None
-    no_plan: str = ""
-    fewer_nodes: bool = False
-    plan: PlanPart | None = None
-    parts: tuple[PagePart, ...] = ()
 
 
 def answer_lines(answer: Shown, details: bool = False) -> list[str]:
@@ -118,7 +47,7 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
 
     def whole() -> list[str]:
         pairs = zip(answer.lines, shown, strict=True)
-        first, *rest = (text for line, number in pairs for text in line.texts(number))
+        first, *rest = (text for line, number in pairs for text in _texts(line, number))
         lines = [first, *(f"  {words}" for words in (*rest, *after))]
         return wrapped(qualified(answer.state, words) for words in lines)
 
@@ -131,6 +60,22 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
             while len(whole()) > most and any(shown[place] > least for place in places):
                 shown[max(places, key=shown.__getitem__)] -= 1
     return before + whole()
+
+
+def _texts(line: Line, shown: int) -> Iterator[str]:
+    """A line as it is printed, with so many items of its list."""
+    rest = len(line.names or line.rows) - shown
+    if line.names:
+        names = some(line.names, shown) if shown else ""
+        yield f"{line.words}: {names}{': ' * (bool(names and rest))}{'--details' * bool(rest)}"
+    elif line.rows:
+        yield from (f"{name}: {what}" for name, what in line.rows[:shown])
+        if rest:
+            more = plural(rest, f"more {line.words}" if shown else line.words)
+            more = f"{'and ' * bool(shown)}{more}"
+            yield f"{more}: --details"
+    else:
+        yield line.words
 
 
 def warning_lines(state: ClusterState) -> list[str]:
@@ -450,3 +395,79 @@ def _pin(advice: Answer, pin: Mapping[str, Any]) -> tuple[str, str]:
     pods = plural(len(pin["pods"]), advice.state.workload_noun)
     sure = f"({'' if pin['proved'] else 'not '}proved)"
     return f"without {pin['reason']} ({pin['kind']}, {pods})", f"{saved:g}{what} less {sure}"
+
+
+WIDTH = 80
+NAMED = 5
+"""Names in a list before the rest is a number."""
+
+_PROVED = re.compile(r"(?<![\w/.-])proved(?![\w/.-])(?! of )")
+
+
+def plural(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def some(names: Sequence[str], most: int = NAMED) -> str:
+    """The first of some names, and how many there are besides."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + f" and {rest} more" * (rest > 0)
+
+
+def on_nodes(counts: Mapping[str, int], host: str) -> str:
+    """Reasons by the number of nodes that have them: "on 3 nodes: spread; on 1 node: volume"."""
+    by_number = grouped((plural(count, host), why) for why, count in counts.items())
+    return "; ".join(f"on {number}: {', '.join(whys)}" for number, whys in by_number.items())
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The second of some pairs by the first."""
+    groups: dict[str, list[str]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def fewest(number: int, least: int, pinned: int, stay: str = "") -> str:
+    """How sure it is that no fewer do: by a bound in any case, and one while something stays."""
+    if number == least:
+        return "fewest, proved"
+    if number == pinned:
+        return f"fewest{stay}, proved" + f"; at least {least} in any case" * bool(least)
+    return f"at least {max(least, pinned)}, proved"
+
+
+def amount(money: Fraction, rounded: Callable[[Fraction], int] = round) -> str:
+    """An amount of money in the unit of its prices, with at most four digits after the point."""
+    digits = 2 if abs(money) >= 100 else 4
+    number = rounded(money * 10**digits)
+    whole, part = divmod(abs(number), 10**digits)
+    return f"{'-' * (number < 0)}{whole}.{part:0{digits}d}".rstrip("0").rstrip(".")
+
+
+def qualified(state: ClusterState, words: str) -> str:
+    """A sentence about a state: what is proved says of what."""
+    of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
+    of += f", {state.counted}" if state.counted else ""
+    return _PROVED.sub(f"proved{of}", words, count=1)
+
+
+def as_sentence(state: ClusterState, words: str) -> str:
+    """Words about a state as a sentence of a page; a name of a node stays as it is."""
+    words = qualified(state, words)
+    if words.partition(" ")[0].rstrip(",") in {node.name for node in state.nodes}:
+        return words
+    return words[:1].upper() + words[1:]
+
+
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Printable lines of at most 80 letters, what does not fit indented below."""
+    texts = []
+    for line in map(sanitize_for_terminal, lines):
+        indent = len(line) - len(line.lstrip())
+        texts += textwrap.wrap(
+            line, WIDTH, initial_indent="", subsequent_indent=" " * (indent + 2),
+            break_on_hyphens=False, break_long_words=False,
+        )  # fmt: skip
+    return texts

@@ -15,13 +15,12 @@ from ...instances.problem.json_detection import looks_like
 from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...instances.problem.reading import file_limit, read_text
 from .completeness import missing
-from .csv_reader import plain_state
 from .kubernetes import COMMAND, kubernetes_state
 from .new_pods import documents, new_pods
-from .prices import set_prices
+from .node_types import set_prices
 from .state import ClusterState
 from .usage import Count, assume_requests, count_usage
-from .virtual_machines import openstack_state, proxmox_state
+from .virtual_machines import openstack_state, plain_state, proxmox_state
 
 CPU_RATIO = 4.0
 """Virtual CPUs to a core where machines are VMs, when nothing else is said; Nova's default too."""

@@ -18,11 +18,10 @@ from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.costs import price_of
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
-from cotenant.cluster.plan.losses import losses, without
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.pending import standing_still
 from cotenant.cluster.plan.repair import repair
-from cotenant.cluster.plan.safe import alone, growths
+from cotenant.cluster.plan.safe import alone, growths, losses, without
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
 from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes, with_spares

@@ -15,7 +15,7 @@ import numpy as np
 from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
 from cotenant.cluster.plan.answer import Question
 from cotenant.cluster.plan.cards import count_slots, with_slots
-from cotenant.cluster.plan.gangs import admit
+from cotenant.cluster.plan.gpus import admit
 from cotenant.cluster.plan.optimum import SolveBudget
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.kubernetes import kubernetes_state

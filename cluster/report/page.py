@@ -1,32 +1,39 @@
-"""The page of an answer about a cluster: its decision, the nodes of its plan before and after, the
-moves, and what is proved.
+"""The page of an answer about a cluster, as data: its decision and what stands before it, the nodes
+of its plan before and after as bars, the moves, and what is proved.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...analysis.report.content import PageFigure
+from ...analysis.report.page import render_page, require_report
 from ...analysis.report.picture import Chart, Series
 from ...analysis.report.table import Column, Table
-from ...analysis.report.tables import slug
+from ...analysis.report.tables import facts_table, slug
+from ...analysis.run.result import versions
+from ...instances.problem.emitted import command_line
+from ...instances.problem.files import write_text
 from ...instances.problem.option_types import validate_options
 from ..plan.answer import Answer
 from ..state.state import ClusterState, Role
-from .answer_page import AnswerPage, Fill, NodeBars, NodeGroup, PagePart, PlanPart, WaveStep
+from .model import Fill, NodeBars, NodeGroup, PagePart, PlanPart, Shown, WaveStep
 from .text_report import (
     GIVEN,
-    Shown,
+    amount,
+    as_sentence,
     detail_sentences,
     limit_words,
     pending_places,
+    qualified,
     reasons_to_stay,
 )
-from .wording import amount, as_sentence, qualified
 
 PARTS_OF_BAR = 5
 OWN, PINNED, STAYS, MOVES, ARRIVES = range(PARTS_OF_BAR)
@@ -268,3 +275,57 @@ def _certificate(advice: Answer) -> PagePart:
     columns = (Column("what", bold=True), *map(Column, headings))
     table = Table("certificate", "", columns, tuple(rows), notes=tuple(notes))
     return PagePart("What is proved", tables=(table,), folded=True)
+
+
+@dataclass(frozen=True)
+class AnswerPage:
+    """The page of an answer.
+
+    Attributes
+    ----------
+    title, about : what was asked, and of what.
+    decision : sentences that have no number.
+    warnings : text and cure ("" for none) of whatever makes the answer one about something else
+        than the user's cluster.
+    numbers : the few that decide, each with the sentence that says what it is and what is proved.
+    lists : names that decide (nodes that are freed, or idle), by what they are.
+    plan : nodes and moves, where the answer has some.
+    parts : further sections.
+    host_noun, workload_noun : what the platform calls nodes and pods.
+    """
+
+    title: str
+    about: str
+    decision: tuple[str, ...]
+    warnings: tuple[tuple[str, str], ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plan: PlanPart | None = None
+    parts: tuple[PagePart, ...] = ()
+    host_noun: str = "node"
+    workload_noun: str = "pod"
+
+
+@validate_options
+def write_page(page: AnswerPage, path: str | os.PathLike[str], command: Sequence[str] = ()) -> Path:
+    """Write the page of an answer as one HTML file that needs no network; returns its path.
+
+    Parameters
+    ----------
+    page : what it shows.
+    path : of the file.
+    command : the words that a person types to get the page again; () for none.
+
+    Raises
+    ------
+    InvalidFile
+        The page cannot be written.
+    InvalidOption
+        jinja2 or matplotlib is missing.
+    """
+    require_report(Path(path))
+    html = render_page(
+        "answer.html", page, [shown for part in page.parts for shown in part.pictures],
+        command=command_line(command), versions=facts_table(dict(versions()), "Versions"),
+    )  # fmt: skip
+    return write_text(path, html)

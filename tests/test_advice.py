@@ -19,8 +19,6 @@ import pytest
 from support.advice_cases import claims
 from support.advice_states import (
     HOST,
-    REQUIRED,
-    ZONE,
     apart,
     budget,
     listed,
@@ -89,20 +87,6 @@ def test_the_sample_needs_three_of_four_workers_and_seven_moves() -> None:
 
 
 @needs_sample
-def test_the_sample_needs_six_moves_when_volumes_and_budgets_are_vouched_for() -> None:
-    advice = advise(sample(), pending=False, released=["volumes", "budget"])
-    assert (advice.nodes.value, advice.nodes.bound) == (3, 3)
-    assert (len(advice.targets), advice.moves.pinned, advice.moves.bound) == (
-        6,
-        6,
-        6,
-    )
-    where = {n: advice.targets.get(n, each.node) for n, each in enumerate(advice.state.pods)}
-    pg = [where[n] for n, each in enumerate(advice.state.pods) if each.name.startswith("pg-")]
-    assert len(set(pg)) == 3
-
-
-@needs_sample
 def test_the_sample_in_words() -> None:
     text = " ".join(" ".join(lines_of(advise(sample(), pending=False), details=True)).split())
     for words in (
@@ -130,24 +114,6 @@ def test_two_half_empty_nodes_become_one() -> None:
     assert advice.waste == 0.5
 
 
-def test_room_is_what_daemons_leave_and_pods_have_slots() -> None:
-    daemons = [pod(f"d-{n}", f"n{n}", "5", owner="DaemonSet") for n in (1, 2)]
-    pods = [pod("a-1", "n1", "2"), pod("b-1", "n2", "2")]
-    assert advise(state(node("n1"), node("n2"), *pods, *daemons)).nodes.value == 2
-    assert advise(state(node("n1"), node("n2"), *pods)).nodes.value == 1
-    assert advise(state(node("n1", pods="1"), node("n2", pods="1"), *pods)).nodes.value == 2
-
-
-def test_a_control_plane_holds_what_tolerates_it_and_is_no_worker() -> None:
-    role = {"node-role.kubernetes.io/control-plane": ""}
-    taints = [{"key": "cp", "effect": "NoSchedule"}]
-    nodes = [node("cp", labels=role, taints=taints), node("n1")]
-    tolerant = pod("a-1", "n1", tolerations=[{"key": "cp", "operator": "Exists"}])
-    advice = advise(state(*nodes, tolerant))
-    assert (advice.in_use, advice.nodes.value, advice.freed) == (("n1",), 0, ("n1",))
-    assert advise(state(*nodes, pod("a-1", "n1"))).nodes.value == 1
-
-
 @pytest.mark.parametrize(
     ("closed", "opened"),
     [
@@ -170,96 +136,6 @@ def test_nodes_that_do_not_take_a_pod_are_not_filled(
         assert advise(state(*nodes, stays, pod("a-1", "n1", "2", **opened))).nodes.value == 1
 
 
-def test_what_is_on_a_cordoned_node_may_stay_there() -> None:
-    read = state(
-        node("n1", unschedulable=True),
-        node("n2", "1"),
-        pod("a-1", "n1", "2"),
-        pod("b-1", "n2", "1"),
-    )
-    advice = advise(read)
-    assert (advice.nodes.value, moves_of(advice)) == (2, {})
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "enough"),
-    [
-        ({}, {}, 1),
-        ({"affinity": apart("a")}, {"affinity": apart("a")}, 2),
-        ({"affinity": apart("b")}, {"labels": {"app": "b"}}, 2),
-        ({"affinity": apart("b")}, {"labels": {"app": "b"}, "namespace": "other"}, 1),
-        ({"affinity": apart("b", namespaces=["other"])}, {"labels": {"app": "b"}, "namespace": "other"}, 2),
-        ({"affinity": apart("b", namespaceSelector={})}, {"labels": {"app": "b"}, "namespace": "other"}, 2),
-    ],
-)  # fmt: skip
-def test_anti_affinity_holds_both_ways_across_labels_and_namespaces(
-    first: dict[str, Any], second: dict[str, Any], enough: int
-) -> None:
-    pods = [
-        pod("a-1", "n1", **{"labels": {"app": "a"}} | first),
-        pod("b-1", "n2", **{"labels": {"app": "a"}} | second),
-    ]
-    advice = advise(state(node("n1"), node("n2"), *pods))
-    assert (advice.nodes.value, advice.nodes.bound) == (enough, enough)
-    # a daemon's pods count as well
-    daemons = [
-        pods[0]
-        | {
-            "metadata": pods[0]["metadata"]
-            | {
-                "name": f"d-{n}",
-                "ownerReferences": [{"kind": "DaemonSet", "name": "d", "controller": True}],
-            },
-            "spec": pods[0]["spec"] | {"nodeName": n},
-        }
-        for n in ("n1",)
-    ]
-    read = state(node("n1"), node("n2"), *daemons, pod("c-1", "n1"), pods[1])
-    assert advise(read).freed == (("n1",) if enough == 2 else advise(read).freed)
-
-
-def test_anti_affinity_by_zone_leaves_a_zone_to_each() -> None:
-    nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="b")]
-    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 3)]
-    assert advise(state(*nodes, *pods, pod("b-1", "n2"))).nodes.value == 2
-
-
-def test_a_topology_that_no_node_has_keeps_nothing_apart() -> None:
-    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (1, 2)]
-    advice = advise(state(node("n1"), node("n2"), *pods))
-    assert (advice.nodes.value, advice.nodes.bound, advice.pinned) == (1, 1, {})
-    spread_out = pod("b-1", "n1", labels={"app": "b"}, topologySpreadConstraints=spread("b"))
-    advice = advise(state(node("n1"), node("n2"), spread_out, pod("c-1", "n2")))
-    assert moves_of(advice) == {"c-1": "n1"}  # no node takes the other
-
-
-def test_an_empty_label_is_a_zone_too() -> None:
-    nodes = [node(f"n{n}", labels={ZONE: zone}) for n, zone in enumerate(["", "", "b"])]
-    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=apart("a", ZONE)) for n in (0, 2)]
-    assert advise(state(*nodes, *pods, pod("b-1", "n1"))).nodes.value == 2
-    spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
-    pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in range(3)]
-    advice = advise(state(*nodes, *pods))
-    assert (advice.nodes.value, len(advice.targets)) == (2, 1)
-
-
-def test_a_rule_written_twice_is_one() -> None:
-    twice = apart("a")
-    twice["podAntiAffinity"][REQUIRED] *= 2
-    pods = [pod(f"a-{n}", f"n{n}", labels={"app": "a"}, affinity=twice) for n in (1, 2)]
-    assert advise(state(node("n1"), node("n2"), *pods)).nodes.bound == 2
-
-
-def test_a_zone_without_room_stays_empty_in_a_spread() -> None:
-    nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", 0, 0, zone="b", pods=0)]
-    spreads = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a", 2)}
-    pods = [pod(f"a-{n}", f"n{n}", **spreads) for n in (1, 2)]
-    advice = advise(state(*nodes, *pods))
-    assert (advice.nodes.value, advice.pinned) == (1, {})
-    more = pod("a-3", "n2", **spreads)  # three in zone a, none in b: broken now
-    approved(advise(state(*nodes, *pods, more)).broken)
-
-
 def test_host_ports_are_one_to_a_node() -> None:
     port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
@@ -277,29 +153,6 @@ def test_host_ports_are_one_to_a_node() -> None:
     )
 
 
-def test_a_node_that_gives_no_limit_of_volumes_has_none() -> None:
-    spec = {"csi": {"driver": "disks.example"}}
-    disks = [
-        {"kind": "PersistentVolume", "metadata": {"name": f"v-{n}"}, "spec": spec} for n in range(3)
-    ] + [
-        {"kind": "PersistentVolumeClaim", "metadata": {"name": f"c-{n}", "namespace": "shop"}, "spec": {"volumeName": f"v-{n}"}}
-        for n in range(3)
-    ]  # fmt: skip
-    drivers = {"drivers": [{"name": "disks.example", "allocatable": {"count": 1}}]}
-    limited = {"kind": "CSINode", "metadata": {"name": "n1"}, "spec": drivers}
-
-    def using(n: int) -> dict[str, Any]:
-        return {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": f"c-{n}"}}]}
-
-    read = state(
-        node("n1"), node("n2"), limited, *disks, pod("a-0", "n1", **using(0)),
-        pod("a-1", "n2", **using(1)), pod("d-1", "n2", owner="DaemonSet", **using(2)),
-    )  # fmt: skip
-    advice = advise(read)
-    assert (advice.broken, advice.pinned) == ((), {})
-    assert (moves_of(advice), advice.nodes.bound) == ({"a-0": "n2"}, 1)
-
-
 def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
     nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("abc")]
     pods = [
@@ -315,62 +168,6 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     )
     approved(advice.dropped[0])
     approved(" ".join(" ".join(lines_of(advice, details=True)).split()))
-
-
-def test_a_zone_of_which_all_nodes_may_go_is_not_in_the_bound() -> None:
-    nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("aabb")]
-    even = {"labels": {"app": "a"}, "topologySpreadConstraints": spread("a")}
-    advice = advise(state(*nodes, pod("a-0", "n0", **even), pod("a-1", "n2", **even)))
-    assert (advice.nodes.value, advice.nodes.bound) == (2, 1)
-
-
-def test_pods_that_are_near_each_other_against_a_rule_may_stay_so_in_the_bound() -> None:
-    broken = state(
-        node("n1", zone="z"),
-        node("n2", zone="z", cpu="2"),
-        pod("d-1", "n2", labels={"app": "a"}, owner="DaemonSet"),
-        pod("b-1", "n2", affinity=apart("a", ZONE)),
-        pod("c-1", "n1", cpu="2"),
-    )
-    advice = advise(broken)
-    assert (advice.nodes.value, advice.nodes.bound) == (
-        2,
-        1,
-    )  # b-1 on n1 is as near d-1 as it is now
-
-
-def test_pods_that_are_near_by_zone_may_not_come_to_one_node() -> None:
-    read = state(
-        node("n1", zone="z"), node("n2", zone="z"),
-        pod("a-1", "n1", labels={"app": "a"}), pod("d-1", "n2", labels={"app": "d"}, owner="DaemonSet"),
-        pod("b-1", "n1", affinity={"podAntiAffinity": {REQUIRED: apart("d", ZONE)["podAntiAffinity"][REQUIRED] + apart("d")["podAntiAffinity"][REQUIRED]}}),
-    )  # fmt: skip
-    before, after = Scheduler(read).broken(), Scheduler(read, {0: "n1", 1: "n2", 2: "n2"}).broken()
-    approved(list(before))
-    assert set(after) - set(before) == {f"anti-affinity between shop/b-1 and shop/d-1 over {HOST}"}
-
-
-def test_a_node_that_its_own_pods_fill_may_run_more_than_fits() -> None:
-    daemon = pod("d-1", "n1", "8", "32Gi", owner="DaemonSet")
-    read = state(node("n1", pods="1"), node("n2"), daemon, pod("a-1", "n1"), pod("b-1", "n2"))
-    advice = advise(read)
-    assert (moves_of(advice), advice.nodes.value) == ({"a-1": "n2"}, 1)
-
-
-def test_pods_that_a_spread_of_a_node_s_own_pod_counts_stay() -> None:
-    even = spread("c", topology=HOST)
-    daemon = pod(
-        "d-1", "n2", labels={"app": "c"}, owner="DaemonSet", topologySpreadConstraints=even
-    )
-    read = state(
-        node("n1"), node("n2"), daemon, pod("c-1", "n1", labels={"app": "c"}), pod("s-1", "n2", owner="")
-    )  # fmt: skip
-    advice = advise(read)
-    assert (moves_of(advice), advice.nodes.value, advice.nodes.bound) == ({}, 2, 1)
-    approved(map(str, advice.pinned[1]))
-    assert set(Scheduler(read, {0: "n2", 1: "n2", 2: "n2"}).broken()) == {
-        f"spread of shop/d-1 over {HOST}"
-    }
 
 
 def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
@@ -422,12 +219,6 @@ def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> No
     assert advice.nodes.value == 1  # left alone; mending needs both nodes
     approved(advice.broken)
     approved(" ".join(lines_of(advice, details=True)))
-
-
-def test_mending_may_free_the_last_worker() -> None:
-    control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
-    advice = advise(state(control, node("n1", "2"), pod("a-1", "n1", "3")))
-    assert (moves_of(advice), advice.nodes.value, advice.nodes.bound) == ({"a-1": "cp"}, 0, 0)
 
 
 # the order
@@ -637,29 +428,6 @@ def ordered_blindly(advice: Answer) -> Any:
     return Ordered((tuple(Move(n, name) for n, name in advice.targets.items()),), {})
 
 
-def test_the_filters_of_the_judge() -> None:
-    read = state(
-        node("n1", zone="a", labels={"size": "7"}), node("n2", zone="b"),
-        pod("x-1", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["5"]}]}]}}}),
-        pod("y-1", affinity=near("z")), pod("z-1", "n2", labels={"app": "z"}),
-        pod("self-1", labels={"app": "self"}, affinity=near("self")),
-        pod("w-1", topologySpreadConstraints=spread("w", minDomains=3), labels={"app": "w"}),
-        pod("w-2", "n1", labels={"app": "w"}),
-    )  # fmt: skip
-    scheduler = Scheduler(read)
-    takes = {
-        each.name: [n.name for n in read.nodes if not scheduler.refusals(i, n.name)]
-        for i, each in enumerate(read.pods)
-        if not each.node
-    }
-    assert takes == {"x-1": ["n1"], "y-1": ["n2"], "self-1": ["n1", "n2"], "w-1": ["n2"]}
-    # a pod on a node without the label is near nobody: the next one is the first of its group
-    group = {"labels": {"app": "self"}, "affinity": near("self", ZONE)}
-    read = state(node("n1"), node("n2", zone="b"), pod("a-1", "n1", **group), pod("a-2", **group))
-    assert Scheduler(read).takes(1, "n2")
-
-
 # the default scheduler, draining
 
 
@@ -725,19 +493,6 @@ def test_a_pending_pod_may_need_one_more_node_than_is_in_use() -> None:
     advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "6"), pod("p-1", "", "6")))
     approved(lines_of(advice))
     assert still_idle(advice) == ()
-
-
-def test_a_full_node_is_drained_in_ten_lines_what_blocks_it_first() -> None:
-    many = [pod(f"web-{n}", "n1", "100m") for n in range(30)]
-    read = state(node("n1"), node("n2"), *many, pod("alone", "n1", "100m", owner=""))
-    found = drain(read, "n1", time_limit=20)
-    lines = lines_of(found)
-    assert len(lines) <= LINES
-    assert "shop/alone: blocks" in lines[3], "after the warning and the decision"
-    more = re.search(r"and (\d+) more pods: --details", " ".join(lines))
-    assert more is not None
-    assert int(more[1]) + sum(" to n2" in line or "blocks:" in line for line in lines) == 31
-    assert sum(" to n2" in line for line in lines_of(found, details=True)) == 30
 
 
 def test_cores_are_a_thousand_millicores_for_people() -> None:
@@ -849,25 +604,6 @@ def test_equal_pods_are_one_type() -> None:
 # money
 
 
-@pytest.mark.slow
-def test_the_least_sum_of_money_and_moves_is_proved_between_its_ends() -> None:
-    shop = read_state(["state/shop"])
-    prices = ("0.384", "0.384", "0.68", "0.68", "0.29", "0.29", "0.68")
-    shop = replace(
-        shop,
-        nodes=tuple(
-            replace(node, price=Fraction(price))
-            for node, price in zip(shop.nodes, prices, strict=True)
-        ),
-    )
-    sums = {}
-    for price in ("0", "0.1", "1"):
-        advice = advise(shop, disruption=Fraction(price))
-        assert advice.total.value == advice.total.bound
-        sums[price] = (str(advice.cost and advice.cost.value), len(advice.targets))
-    assert sums == {"0": ("1209/500", 8), "0.1": ("677/250", 4), "1": ("847/250", 1)}
-
-
 @pytest.mark.parametrize("case", [5, 9, 19])
 def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(case: int) -> None:
     draw = random.Random(case)
@@ -888,23 +624,6 @@ def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(c
         )
         advice = advise(replace(read, nodes=tuple(nodes)), disruption=move)
         assert (advice.total.value, advice.total.bound) == (least, least)
-
-
-def test_pending_pods_are_asked_together_and_get_no_room_that_goes() -> None:
-    """Three pods fit, one a node; a plan for what runs alone leaves none of them a place."""
-    read = state(
-        *(node(f"n{n}") for n in range(3)),
-        *(pod(f"a-{n}", f"n{n}", "2") for n in range(3)),
-        *(pod(f"b-{n}", cpu="5") for n in range(3)),
-    )
-    advice = advise(read)
-    assert (advice.fits.value, len(advice.arrivals), advice.waiting, advice.freed) == (3, 3, (), ())
-    alone = advise(read, pending=False)
-    assert (alone.nodes.value, len(alone.arrivals)) == (1, 0)
-    assert alone.waits.bound == 0
-    more = advise(state(*(node(f"n{n}") for n in range(2)), *(pod(f"b-{n}", cpu="5") for n in range(3)),
-                        pod("a-0", "n0")))  # fmt: skip
-    assert (len(more.waiting), more.waits.bound, more.fits.bound) == (1, 1, 2)
 
 
 @pytest.mark.parametrize(("policy", "tightened"), [("Ignore", False), ("Honor", True)])

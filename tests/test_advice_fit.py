@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import ZONE, apart, budget, listed, near, node, pod, state
+from support.advice_states import ZONE, budget, listed, near, node, pod, state
 from support.advice_words import lines_of, most_after
 from support.messages import approved, refused
 from support.terminal import run
@@ -141,13 +141,6 @@ def test_a_gpu_is_what_the_nodes_call_it() -> None:
 # whether they fit
 
 
-def test_all_fit_now() -> None:
-    found = fit(two_nodes(pod("c-1", cpu=3), pod("c-2", cpu=3)))
-    assert found.status
-    assert sorted(found.arrivals.values()) == ["n1", "n2"]
-    approved(lines_of(found))
-
-
 def test_one_move_makes_room() -> None:
     found = fit(two_nodes(pod("c-1", cpu=4)))
     assert found.status
@@ -168,13 +161,6 @@ def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> 
     assert document["waits"] == {"value": 2, "bound": 2, "pinned": 0}
     assert document["steps"][0]["bought"] == {"like n1": 2}
     assert max(map(len, lines_of(found))) <= 80
-
-
-def test_a_rule_that_stops_pods_is_named() -> None:
-    lonely = {"labels": {"app": "c"}, "affinity": apart("c")}
-    found = fit(two_nodes(*(pod(f"c-{n}", cpu="1", **lonely) for n in range(3))))
-    assert (len(found.arrivals), most_after(found)) == (2, 2)
-    assert "on 2 nodes:" in " ".join(lines_of(found))
 
 
 def test_nothing_to_ask_is_refused() -> None:
@@ -205,22 +191,6 @@ def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
     assert found.cost == Proved(Fraction(16), Fraction(16))
 
 
-def test_daemons_take_their_room_and_what_there_is_costs_nothing(tmp_path: Path) -> None:
-    waiting = [pod(f"c-{n}", cpu=2) for n in range(3)]
-    daemon = pod("log-1", "n1", "100m", owner="DaemonSet")
-    read = two_nodes(*waiting)
-    assert buy(read, types_of(tmp_path, read)).bought == {"small": 1}
-    # beside a daemon no pod of 2 is on a node of 2
-    read = two_nodes(*waiting, daemon)
-    found = buy(read, types_of(tmp_path, read))
-    assert found.bought == {"large": 1}
-    assert sum(each.owner[0] == "DaemonSet" for each in found.state.pods) == 2
-    # and one for other nodes is on none
-    other = pod("log-1", "n1", "100m", owner="DaemonSet", nodeSelector={"pool": "x"})
-    read = two_nodes(*waiting, other)
-    assert buy(read, types_of(tmp_path, read)).bought == {"small": 1}
-
-
 def test_limits_by_zone_and_number_hold(tmp_path: Path) -> None:
     text = "type,cpu,memory,price,zone,most,labels\nsmall,2,8Gi,0.1,a,1,disk=ssd\nlarge,4,16Gi,0.5,b,,\n"
     pods = [pod(f"c-{n}", cpu=2) for n in range(3)]
@@ -237,14 +207,6 @@ def test_limits_by_zone_and_number_hold(tmp_path: Path) -> None:
     found = buy(read, types_of(tmp_path, read, text))
     assert (found.bought, found.waits.bound) == ({}, 1)
     approved(lines_of(found))
-
-
-def test_new_nodes_in_the_place_of_all(tmp_path: Path) -> None:
-    read = two_nodes(pod("log-1", "n1", "100m", owner="DaemonSet"))
-    found = buy(read, types_of(tmp_path, read), instead=True)
-    assert found.bought == {"large": 1}
-    assert {each.node for each in found.state.pods if each.placed} <= {"new-2-1"}
-    assert len(found.arrivals) == 2
 
 
 def test_running_pods_go_to_new_nodes_in_waves_and_pending_ones_after_them(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.new_pods import shape_requests
 from cotenant.cluster.state.reading import read_state
-from cotenant.cluster.state.state import CARD, CARDS, SCHEDULER, SHARES, ClusterState, Role
+from cotenant.cluster.state.state import CARD, CARDS, SHARES, ClusterState, Role
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.moves import MovesSearch
@@ -113,15 +113,6 @@ def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
     assert only(gpus(given)).plan.left_pending["LeastAllocated"]
 
 
-def test_scattered_cards_of_two_nodes_make_room_by_one_move() -> None:
-    # volcano#3948: room in pieces that one move joins
-    given = state(*nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8))
-    gang = only(gpus(given))
-    assert [given.pods[n].name for n in gang.plan.targets] == ["b-1"]
-    assert gang.plan.arrivals == {2: "n1"}
-    assert gang.status
-
-
 def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
     given = state(*nodes(2, 2), runs("a-1", "n0", 1), *(waits(f"c-{n}", 1) for n in range(4)))
     gang = only(gpus(given))
@@ -130,29 +121,6 @@ def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
     lone = [waits(f"c-{n}", 1, "") for n in range(4)]
     alone = gpus(state(*nodes(2, 2), runs("a-1", "n0", 1), *lone))
     assert [one.status for one in alone.steps] == [True]  # of four alike the first is asked
-
-
-def test_a_pinned_pod_is_free_in_the_bound_only() -> None:
-    kept = runs("b-1", "n1", 1, owner="")
-    held = runs(
-        "b-1", "n1", 1, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
-    )
-    fixed, volume = (
-        only(gpus(state(*nodes(2, 2), runs("a-1", "n0", 1, owner=owner), each, waits("c-1", 2))))
-        for each, owner in ((kept, ""), (held, ""))
-    )
-    assert never(fixed)  # that nothing would start it again is a rule
-    assert never_while_pinned(volume)
-    assert volume.domains == {"": 1}
-
-
-def test_room_is_counted_now_after_moves_and_at_most() -> None:
-    given = state(*nodes(4, 4, 4), *(runs(f"a-{n}", f"n{n}", 2) for n in range(3)))
-    found = gpus(given, moves=1)
-    assert slots_in(found) == [(6, 6, 6), (3, 3, 3), (0, 1, 1)]
-    assert not found.steps
-    large = gpus(given, shapes=[shape_requests(given, "gpu=4,cpu=8")], moves=5)
-    assert slots_in(large) == [(0, 1, 1)]  # on the node that is emptied
 
 
 def test_cards_on_closed_nodes_are_no_room() -> None:
@@ -178,17 +146,6 @@ def test_slices_and_other_vendors_are_cards_too() -> None:
         (slice_, 7, 5), (amd, 2, 2),
     ]  # fmt: skip
     assert only(found).impossible
-
-
-def test_the_bound_is_that_of_the_best_domain() -> None:
-    racks = [node(f"n{n}", **{CARD: "1"}, labels={"rack": f"r{n // 2}"}) for n in range(4)]
-    spare = [node(f"s{n}", **{CARD: "1"}) for n in range(2)]
-    busy = [runs(f"a{n}-1", f"n{n}", 1) for n in (0, 2, 3)]
-    gang = only(
-        gpus(state(*racks, *spare, *busy, waits("c-1", 1), waits("c-2", 1)), topology="rack")
-    )
-    assert (gang.domain, gang.domains) == ("r0", {"r0": 1, "r1": 2})
-    assert gang.plan.moves.bound == gang.plan.moves.pinned == 1
 
 
 # groups
@@ -236,17 +193,6 @@ def test_what_admits_a_gang_is_no_reason_against_it() -> None:
     assert not other.status
     assert other.why_not
     assert not other.impossible
-
-
-def test_pods_of_another_scheduler_stay_unless_they_are_released() -> None:
-    by = {"schedulerName": "volcano"}
-    given = state(
-        *nodes(8, 8), runs("a-1", "n0", 7, **by), runs("b-1", "n1", 1, **by), waits("c-1", 8)
-    )
-    found = gpus(given)
-    assert [kind for why in only(found).pinned.values() for kind, _ in why] == [SCHEDULER] * 2
-    approved(lines_of(found)[2:7])
-    assert len(only(gpus(given, released=["scheduler"])).plan.targets) == 1
 
 
 def test_a_gang_has_the_topology_that_it_demands() -> None:

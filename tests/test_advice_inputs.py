@@ -29,7 +29,7 @@ from cotenant.cluster.run.settings import Settings as QueueSettings
 from cotenant.cluster.state.completeness import CODES, accepted
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import ClusterState, Role
-from cotenant.cluster.state.usage import Count, assume_requests
+from cotenant.cluster.state.usage import Count
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 
@@ -151,11 +151,6 @@ def test_emitted_plan_begins_with_what_the_default_scheduler_leaves_pending(form
     approved(first)
 
 
-def test_a_cluster_of_one_node_has_one_namespace_and_no_warning_of_it(tmp_path: Path) -> None:
-    read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1", namespace="kube-system")))
-    assert codes(read) == []
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -174,18 +169,6 @@ def test_platforms_whose_network_is_no_pod_may_have_no_daemonset(
     assert codes(read_from(tmp_path, node("n1", labels=labels), node("n2"), *pods)) == [
         "no-daemonsets"
     ]
-
-
-def test_platforms_with_namespaces_of_their_own_are_whole(tmp_path: Path) -> None:
-    own = pod("dns-1", "n1", owner="DaemonSet", namespace="openshift-dns")
-    read = read_from(tmp_path, node("n1"), node("n2"), own, pod("a-1", "n2"), budget("b", "b", 1))
-    assert codes(read) == []
-
-
-def test_no_system_pods_are_missed_while_no_node_is_ready(tmp_path: Path) -> None:
-    off = [node(name, ready="False") for name in ("n1", "n2")]
-    pods = [pod("a-1", "n1"), pod("b-1", "n2", namespace="web"), budget("b", "b", 1)]
-    assert codes(read_from(tmp_path, *off, *pods)) == []
 
 
 def test_volumes_that_a_node_says_are_in_use_and_nobody_uses(tmp_path: Path) -> None:
@@ -291,11 +274,6 @@ def test_requests_are_assumed_where_there_are_none(no_requests: str) -> None:
     assert advice.document()["state"]["counted_as"] == "with requests assumed"
     # the scheduler counts requests, which are none
     assert advice.left_pending == {}
-
-
-def test_nothing_is_assumed_where_all_is_requested() -> None:
-    read = state(node("n1"), pod("a-1", "n1"))
-    assert assume_requests(read, "cpu=1") is read
 
 
 @pytest.mark.parametrize(
@@ -559,14 +537,6 @@ def test_prices_of_types_that_no_node_has_are_noted(tmp_path: Path) -> None:
     control = node("n2", labels={"node-role.kubernetes.io/control-plane": ""})
     paths = [written(tmp_path, listed(node("n1", labels={TYPE: "m5"}), control, pod("a-1", "n1")))]
     assert [each.price for each in read_state(paths, prices=table).nodes] == [1, None]
-
-
-def test_advice_of_a_state_with_prices(tmp_path: Path) -> None:
-    table = written(
-        tmp_path, "node,price\n" + "".join(f"n-{n},{n}\n" for n in range(1, 7)), "p.csv"
-    )
-    done = run("advise", "nodes", "state/shop", "--prices", table, "--json")
-    assert done.returncode == 0, done.stderr
 
 
 # files that are none

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import HOST, ZONE, listed, near, node, pod, state
+from support.advice_states import HOST, ZONE, listed, node, pod, state
 from support.advice_words import lines_of, most_after
 from support.messages import refused
 from support.terminal import run
@@ -127,22 +127,6 @@ def test_a_volume_of_an_older_driver_counts_to_the_limit_of_its_csi_driver(
     assert fit(state(*items, csi_node("n1", driver, 1))).status is None
 
 
-def test_no_csi_pod_moves_to_a_node_with_volumes_of_an_unknown_driver() -> None:
-    """n2 has a volume of which nothing is known; with it listed, one node is enough."""
-    items = [
-        node("n1", 4), node("n2", 4), pod("a-1", "n1", **uses("c1")), pod("b-1", "n2", **uses("c2")),
-        pod("b-2", "n2", "3"), claim("c1", "v1"), volume("v1", csi={"driver": "d"}),
-        csi_node("n1", "d", 5), csi_node("n2", "d", 5),
-    ]  # fmt: skip
-    unknown = advise(state(*items))
-    assert (unknown.nodes.value, unknown.nodes.bound, unknown.targets) == (2, 2, {})
-    items[4] = pod("b-2", "n2", "1")
-    unknown = advise(state(*items))
-    assert (unknown.nodes.value, unknown.nodes.bound, unknown.targets) == (2, 1, {})
-    known = advise(state(*items, claim("c2", "v2"), volume("v2", csi={"driver": "d"})))
-    assert (known.nodes.value, len(known.targets)) == (1, 1)
-
-
 # what the filters decide
 
 
@@ -184,37 +168,10 @@ def test_whether_a_claim_can_be_made_otherwise_is_not_known(
     assert (done.returncode, json.loads(done.stdout).get("status")) == (3, None)
 
 
-def test_required_pod_affinity_of_a_pending_pod_is_decided_by_the_filters() -> None:
-    web, other = {"labels": {"app": "web"}}, {"labels": {"app": "other"}}
-    to_web = {"affinity": near("web", ZONE)}
-    found = fit(state(*ZONES, pod("w-1", "nb", **web), pod("x-1", **web, **to_web)))
-    assert [*found.arrivals.values()] == ["nb"]
-    found = fit(state(*ZONES, pod("o-1", "nb", **other), pod("x-1", **other, **to_web)))
-    assert (found.status, found.fits.bound) == (False, 0)
-
-
 def spread(**fields: Any) -> dict[str, Any]:
     term = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {"matchLabels": {"app": "w"}}}  # fmt: skip
     return {"topologySpreadConstraints": [term | fields], "labels": {"app": "w"}}
-
-
-@pytest.mark.parametrize(("nodes", "fit_now"), [(2, 2), (3, 6)])
-def test_min_domains_of_pending_pods_is_decided_by_the_filters(nodes: int, fit_now: int) -> None:
-    """Below three domains none may have more than the skew; with three of them all six fit."""
-    hosts = [node(f"n{n}", 4) for n in range(nodes)]
-    pods = [pod(f"w-{n}", **spread(minDomains=3)) for n in range(6)]
-    found = fit(state(*hosts, pod("o-1", "n0"), *pods))
-    assert len(found.arrivals) == fit_now
-
-
-def test_a_spread_with_an_empty_selector_counts_nobody() -> None:
-    """As kube-scheduler has it: two pods on one of two nodes are no skew of it."""
-    own = spread(labelSelector={})
-    read = state(
-        node("n1", 8), node("n2", 1), pod("a-1", "n1"), *[pod(f"w-{n}", **own) for n in "123"]
-    )
-    assert {*fit(read).arrivals.values()} == {"n1"}
 
 
 def test_a_namespace_selector_is_read_by_the_labels_of_namespaces() -> None:
@@ -300,11 +257,6 @@ def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> Non
     assert run("advise", "nodes", path, "--report", page, "--json").returncode == 0
 
 
-def test_an_empty_node_is_drained_though_others_hold_pods() -> None:
-    read = state(node("n1", 4), node("n2", 4), pod("a-1", "n2"))
-    assert (drain(read, "n1").status, drain(read, "n1").plan.targets) == (True, {})  # type: ignore[union-attr]
-
-
 # priorities, further forms of files
 
 
@@ -364,12 +316,3 @@ def test_nodes_are_bought_until_a_min_domains_is_met(tmp_path: Path) -> None:
     read = replace(read, nodes=())
     found = buy(read, read_types(read, types))
     assert (found.bought, len(found.arrivals)) == ({"t": 3}, 12)
-
-
-def test_a_volume_that_two_pods_share_is_no_proof_that_a_node_is_full() -> None:
-    """Two pods on n1 have one attachment between them, which is counted twice."""
-    pods = [pod(f"a-{n}", "n1", **uses("c1")) for n in "12"]
-    items = [node("n1", 4), *pods, pod("b-1", **uses("c2")), claim("c1", "v1"), claim("c2", "v2"),
-             volume("v1", csi={"driver": "d"}), volume("v2", csi={"driver": "d"})]  # fmt: skip
-    assert fit(state(*items, csi_node("n1", "d", 2))).status is None
-    assert fit(state(*items, csi_node("n1", "d", 3))).status is True

@@ -22,14 +22,12 @@ from cotenant.cluster.plan.answer import Answer, Proved
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.answers import shown
-from cotenant.cluster.report.model import Fill, PagePart
+from cotenant.cluster.report.model import Fill
 from cotenant.cluster.report.page import (
     ARRIVES,
     MAX_RESOURCES,
     MOVES,
-    PINNED,
     TIGHTEST,
-    AnswerPage,
     answer_page,
     plan_part,
     write_page,
@@ -86,27 +84,6 @@ def test_nodes_stand_by_what_happens_to_them(shop: Answer) -> None:
     freed = plan_part(shop).groups[0].nodes
     assert all(fill is None for each in freed for fill in each.after), "nothing is left there"
     assert [each.changes for each in freed] == ["3 leave", "4 leave"]
-
-
-def test_a_node_with_nothing_but_its_own_pods_is_idle() -> None:
-    read = state(
-        node("n-1"), node("n-2"), pod("web-1", "n-1"), pod("log-1", "n-1", owner="DaemonSet"),
-        pod("log-2", "n-2", owner="DaemonSet"),
-    )  # fmt: skip
-    groups = {group.kind: group.nodes for group in plan_part(advise(read)).groups}
-    assert [each.name for each in groups["idle"]] == ["n-2"]
-    (own,) = [each.now[0] for each in groups["idle"]]
-    assert own is not None
-    assert own.ends == (12.5,) * 5, "the whole bar is its own pods"
-
-
-def test_pinned_pods_are_a_part_of_their_own(shop: Answer) -> None:
-    (database,) = [
-        each for group in plan_part(shop).groups for each in group.nodes if each.name == "n-5"
-    ]
-    fill = database.now[1]
-    assert fill is not None
-    assert fill.ends[PINNED] - fill.ends[PINNED - 1] > 30
 
 
 def test_a_pending_pod_has_a_part_of_the_bar_of_its_node(shop: Answer) -> None:
@@ -200,17 +177,6 @@ def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert "\x1b" not in page.text
     assert "\u202e" not in page.text
     assert page.text.count(NASTY[:20]) > 8, "it stands in every place that names are in"
-
-
-def test_a_page_of_other_answers_needs_no_plan(tmp_path: Path) -> None:
-    page = AnswerPage(
-        "Does it fit?", "Of a state.", ("No.",), warnings=(("One namespace only.", "Add -A."),),
-        parts=(PagePart("Why not", ("No node has room.",)),),
-    )  # fmt: skip
-    text = Tags(write_page(page, tmp_path / "x.html")).text
-    for words in ("Does it fit?", "One namespace only. Add -A.", "No.", "No node has room."):
-        assert words in " ".join(text.split())
-    assert "before and after" not in text
 
 
 def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Answer) -> None:

@@ -16,13 +16,8 @@ from typing import Any
 
 import pytest
 from support.advice_states import (
-    HOST,
-    REQUIRED,
-    ZONE,
-    apart,
     budget,
     listed,
-    near,
     node,
     pod,
     spread,
@@ -33,11 +28,8 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
-from cotenant.cluster.judge.scheduler_filters import Scheduler
-from cotenant.cluster.plan.answer import Question
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import Pod, Role
@@ -71,32 +63,6 @@ def test_amounts_are_rounded_up_as_the_scheduler_does() -> None:
     assert amount(Fraction("0.25"), "memory") == 1
 
 
-def requests(**spec: Any) -> dict[str, int]:
-    found = state(node("n"), pod("p-1", "n", **spec)).pods[0].requests
-    return {name: found[name] for name in found if name != "pods"}
-
-
-def container(cpu: str, **fields: Any) -> dict[str, Any]:
-    return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **fields}
-
-
-def test_requests_are_those_the_scheduler_counts() -> None:
-    always = {"restartPolicy": "Always"}
-    assert requests(containers=[container("1"), container("500m")]) == {"cpu": 1500}
-    # an init container runs alone; a sidecar runs beside it when it was started before
-    assert requests(containers=[container("1")], initContainers=[container("3")]) == {"cpu": 3000}
-    before = [container("1", **always), container("3")]
-    assert requests(containers=[container("1")], initContainers=before) == {"cpu": 4000}
-    after = [container("3"), container("1", **always)]
-    assert requests(containers=[container("1")], initContainers=after) == {"cpu": 3000}
-    assert requests(containers=[container("1")], overhead={"cpu": "250m"}) == {"cpu": 1250}
-    whole = {"requests": {"cpu": "2"}}
-    assert requests(containers=[container("1")], resources=whole) == {"cpu": 2000}
-    gpu = {"name": "c", "resources": {"requests": {"nvidia.com/gpu": 2}}}
-    assert requests(containers=[gpu]) == {"nvidia.com/gpu": 2}
-    assert state(node("n"), pod("p", "n", cpu=None, memory=None)).pods[0].requests == {"pods": 1}
-
-
 def test_roles_of_pods() -> None:
     read = state(
         node("n"), pod("a-1", "n"), pod("d-1", "n", owner="DaemonSet"), pod("bare", "n", owner=""),
@@ -109,26 +75,6 @@ def test_roles_of_pods() -> None:
         "movable", "resident", "fixed", "resident", "resident", "finished", "finished", "pending",
         "fixed", "fixed",
     ]  # fmt: skip
-
-
-def test_what_is_not_modelled_is_named() -> None:
-    claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
-    terms = apart("a", namespaceSelector={"matchLabels": {"team": "x"}})
-    read = state(
-        node("n"), pod("v-1", "n", volumes=claim), pod("n-1", "n", affinity=near("a")),
-        pod("s-1", "n", topologySpreadConstraints=spread("s", minDomains=2)),
-        pod("x-1", "n", schedulerName="mine"), pod("t-1", "n", affinity=terms),
-        pod("r-1", "n", resourceClaims=[{"name": "gpu"}]),
-    )  # fmt: skip
-    kinds = [[kind for kind, _ in each.unsupported_constraints] for each in read.pods]
-    assert kinds == [
-        ["volumes"],
-        ["affinity"],
-        ["spread"],
-        ["scheduler"],
-        ["anti-affinity"],
-        ["resource claims"],
-    ]
 
 
 def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, Any]:
@@ -195,33 +141,6 @@ def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
     return state(node("n"), pod("p-1", "n", **spec), *others).pods[0]
 
 
-def test_a_pod_without_a_controller_among_its_owners_stays() -> None:
-    owned = pod("p-1", "n")
-    del owned["metadata"]["ownerReferences"][0]["controller"]
-    assert state(node("n"), owned).pods[0].role is Role.FIXED
-
-
-def test_what_a_pod_has_counts_while_it_is_resized_in_place() -> None:
-    resized = pod("p-1", "n", "1")
-    resized["status"]["containerStatuses"] = [
-        {
-            "name": "main",
-            "allocatedResources": {"cpu": "3"},
-            "resources": {"requests": {"cpu": "2"}},
-        }
-    ]
-    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
-    container = resized["spec"]["containers"][0]
-    container["resources"]["requests"]["cpu"] = "9"
-    assert state(node("n"), resized).pods[0].requests["cpu"] == 9000
-    resized["spec"]["resources"] = {"requests": {"memory": "3Gi", "example.com/gpu": "1"}}
-    read = state(node("n"), resized).pods[0].requests
-    assert (read["memory"], "example.com/gpu" in read) == (3 << 30, False)
-    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
-    resized["status"]["conditions"] = [never]
-    assert state(node("n"), resized).pods[0].requests["cpu"] == 3000
-
-
 @pytest.mark.parametrize(
     ("spec", "kind", "words"),
     [
@@ -236,16 +155,6 @@ def test_further_things_that_are_not_modelled_are_named(
     spec: dict[str, Any], kind: str, words: str
 ) -> None:
     assert read_pod(**spec).unsupported_constraints == ((kind, words),)
-
-
-def test_a_toleration_that_is_not_read_is_free_in_the_bound() -> None:
-    tainted = node("n2", taints=[{"key": "k", "value": "5", "effect": "NoSchedule"}])
-    by = [{"key": "k", "operator": "Gt", "value": "3"}]
-    read = state(
-        node("n1", "4"), tainted, pod("a-1", "n1", "4", tolerations=by), pod("b-1", "n2", "4", tolerations=by)
-    )  # fmt: skip
-    advice = advise(read)
-    assert (advice.nodes.value, advice.nodes.bound, len(advice.pinned)) == (2, 1, 2)
 
 
 def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -267,75 +176,12 @@ def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
     approved(str(read.unsupported_constraints))
 
 
-@pytest.mark.parametrize(
-    ("key", "labels", "takes"),
-    [
-        ("topology.kubernetes.io/region", {"topology.kubernetes.io/region": "a"}, True),
-        ("topology.kubernetes.io/region", {"topology.kubernetes.io/region": "c"}, False),
-        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "b"}, True),
-        ("failure-domain.beta.kubernetes.io/zone", {ZONE: "c"}, False),
-        ("failure-domain.beta.kubernetes.io/zone", {}, True),
-        ("topology.kubernetes.io/zone", {"failure-domain.beta.kubernetes.io/zone": "a"}, False),
-    ],
-)  # fmt: skip
-def test_labels_of_volumes_are_read_as_the_scheduler_does(
-    key: str, labels: dict[str, str], takes: bool
-) -> None:
-    read = state(
-        node("n", labels=labels), pod("p-1", "n", volumes=claiming("c")),
-        volume("pv", {key: "a__b"}), claim_of("c", "pv"),
-    )  # fmt: skip
-    assert ("volume" not in Scheduler(read).refusals(0, "n")) is takes
-
-
-def test_a_shared_volume_is_attached_once_in_the_bound() -> None:
-    limits = {
-        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
-        "spec": {"drivers": [{"name": "efs", "allocatable": {"count": 1}}]},
-    }  # fmt: skip
-    read = state(
-        node("n1"), node("n2"), pod("a-1", "n1", volumes=claiming("c")), pod("b-1", "n2", volumes=claiming("c")),
-        volume("pv", csi={"driver": "efs"}), claim_of("c", "pv", "ReadWriteMany"),
-        *({**limits, "metadata": {"name": name}} for name in ("n1", "n2")),
-    )  # fmt: skip
-    advice = advise(read)
-    assert (advice.nodes.value, advice.nodes.bound) == (2, 1)
-    approved([words for _, words in read.pods[0].unsupported_constraints])
-
-
 def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:
     one = budget("b", "a", 3)
     one["metadata"]["generation"], one["status"]["observedGeneration"] = 2, 1
     assert state(*GOOD, one).budgets[0].allowed == 0
     one["status"]["observedGeneration"] = 2
     assert state(*GOOD, one).budgets[0].allowed == 3
-
-
-@pytest.mark.parametrize(
-    ("value", "operator", "takes"),
-    [("7", "Gt", True), ("5", "Gt", False), ("5", "Lt", False), ("4", "Lt", True), ("1_000", "Gt", False), ("x", "Gt", False), ("-7", "Lt", True)],
-)  # fmt: skip
-def test_labels_are_compared_as_whole_numbers(value: str, operator: str, takes: bool) -> None:
-    terms = [{"matchExpressions": [{"key": "size", "operator": operator, "values": ["5"]}]}]
-    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    read = state(
-        node("n", labels={"size": value}), node("m", "1"), pod("p-1", "m", affinity=rules)
-    )  # fmt: skip
-    assert (not Scheduler(read).refusals(0, "n")) is takes
-    instance = translate(Question(read)).instance
-    assert instance.allowed is not None
-    assert instance.allowed[0][instance.server_class].sum() == 1 + takes
-
-
-def test_a_spread_counts_on_nodes_with_the_keys_of_all_spreads_of_the_pod() -> None:
-    both = spread("a", 1, ZONE) + spread("a", 1, HOST)
-    read = state(
-        node("n1", zone="a"), node("n2", zone="b"), node("n3"),
-        pod("a-1", "n1", labels={"app": "a"}, topologySpreadConstraints=both),
-        pod("a-2", "n3", labels={"app": "a"}),
-    )  # fmt: skip
-    # the pod on n3, which is in no zone, counts nowhere, and n3 is no domain without a pod
-    assert Scheduler(read).tallies(0)[1].high == {"n1": 1, "n2": 0}
 
 
 def test_what_marks_and_holds_is_said() -> None:
@@ -623,7 +469,3 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("hello\n")
     with refused(InvalidFile):
         read_state([str(tmp_path / "words.txt")])
-
-
-def test_hostnames_are_read_as_labels() -> None:
-    assert state(*GOOD).nodes[0].labels[HOST] == "n"

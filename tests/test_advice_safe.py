@@ -55,24 +55,6 @@ def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
     approved("\n".join(lines_of(safe(more, by=[HOST]))))
 
 
-def test_a_pod_that_may_not_be_evicted_is_started_again_after_a_loss() -> None:
-    mark = {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}
-    items = [node("a", 4), node("b", 4), pod("x-1-a", "a", 3, **mark)]
-    assert [loss.status for loss in safe(state(*items)).steps] == [True, True]
-    full = state(*items, pod("y-1-a", "b", 2))
-    assert [loss.status for loss in safe(full).steps] == [False, False]
-
-
-def test_a_lost_zone_still_counts_for_a_spread() -> None:
-    even = {"labels": {"app": "x"}, "topologySpreadConstraints": spread("x")}
-    zones = [node(f"{zone}1", 8, zone=zone) for zone in "ab"]
-    pods = [pod("x-1-a", "a1", **even), pod("x-1-b", "b1", **even)]
-    assert [loss.status for loss in safe(state(*zones, *pods)).steps][-1] is not True
-    honored = spread("x", nodeTaintsPolicy="Honor")
-    pods = [pod(f"x-1-{z}", f"{z}1", **even | {"topologySpreadConstraints": honored}) for z in "ab"]
-    assert all(loss.status for loss in safe(state(*zones, *pods)).steps)
-
-
 def test_the_command_says_what_can_be_lost() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
     assert len(run("advise", "safe", "state/shop").stdout.splitlines()) <= LINES

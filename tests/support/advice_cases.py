@@ -37,6 +37,11 @@ Claim = tuple[str, bool, Any]
 """(what was checked, whether it held, what was claimed and what is true)."""
 
 
+def at_most(what: str, less: Any, more: Any) -> Claim:
+    """The claim that one value is no larger than another."""
+    return what, less <= more, (less, more)
+
+
 def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     """Everything that is checked of the state drawn from a seed; nothing where no pod is counted.
     Without `all_routes` only what is asked of this state, by enumeration.
@@ -49,17 +54,9 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     yield from _filters(content, state)
     advice = advise(state, pending=False)  # it judges its own plan by the filters, and raises
     reached = fewest_reached(state)
-    yield (
-        "no state that moves lead to uses fewer",
-        advice.nodes.bound <= reached,
-        (advice.nodes.bound, reached),
-    )
+    yield at_most("no state that moves lead to uses fewer", advice.nodes.bound, reached)
     if not advice.order.stuck:
-        yield (
-            "the plan is reached by moves",
-            advice.nodes.value >= reached,
-            (advice.nodes.value, reached),
-        )
+        yield at_most("the plan is reached by moves", reached, advice.nodes.value)
     yield from _against_placements(state, advice)
     yield from _jointly(rng, state)
     yield from _new_pods(rng, state)
@@ -181,17 +178,9 @@ def _against_placements(state: ClusterState, advice: Answer) -> Iterator[Claim]:
     advice is the best of the two.
     """
     free, _ = best_placement(state, set())
-    yield (
-        "no placement with nothing worse uses fewer",
-        advice.nodes.bound <= free,
-        (advice.nodes.bound, free),
-    )
+    yield at_most("no placement with nothing worse uses fewer", advice.nodes.bound, free)
     _, moved = best_placement(state, set(), within=advice.nodes.value)
-    yield (
-        "no placement with nothing worse moves fewer",
-        advice.moves.bound <= moved,
-        (advice.moves.bound, moved),
-    )
+    yield at_most("no placement with nothing worse moves fewer", advice.moves.bound, moved)
     found = (advice.nodes.value, len(advice.targets))
     left = translate(Question(state))
     narrow = left.tightened  # the plan keeps more than is asked for
@@ -235,11 +224,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         advice = advise(given)
         every = joint_placements(given, set(), set())
         fewest = min(every)[0]
-        yield (
-            f"no placement leaves fewer waiting ({what})",
-            advice.waits.bound <= fewest,
-            (advice.waits.bound, fewest),
-        )
+        yield at_most(f"no placement leaves fewer waiting ({what})", advice.waits.bound, fewest)
         waiting = len(advice.waiting)
         cost, bound = Fraction(advice.nodes.value), Fraction(advice.nodes.bound)
         paid = Fraction(0)
@@ -248,7 +233,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
             paid = price_of(given, frozenset()) or paid
             cost, bound = advice.cost.value - paid, advice.cost.bound - paid
         least = min((one[1] for one in every if one[0] <= waiting), default=cost)
-        yield f"no placement needs less ({what})", bound <= least, (bound, least)
+        yield at_most(f"no placement needs less ({what})", bound, least)
         alone = any(each.code == "pending-left" for each in advice.state.assumptions)
         if advice.order.stuck or alone:  # more waits then than the moves would have made room for
             continue
@@ -256,11 +241,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
             (one[2] for one in every if one[0] <= waiting and one[1] <= cost),
             default=len(advice.targets),
         )
-        yield (
-            f"no placement moves fewer ({what}, pending)",
-            advice.moves.bound <= moved,
-            (advice.moves.bound, moved),
-        )
+        yield at_most(f"no placement moves fewer ({what}, pending)", advice.moves.bound, moved)
         left = translate(Question(given, pending=True))
         if left.violated_rules or left.tightened:
             continue
@@ -319,7 +300,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     after = len(found.pods) - found.waits.bound
     every = joint_placements(state, set(), set())
     most = number - min(every)[0]
-    yield "the most that fit after moves", after >= most, (after, most)
+    yield at_most("the most that fit after moves", most, after)
     if (advice := found.plan) is not None:
         fewest = min((one[2] for one in every if one[0] <= len(advice.waiting)), default=0)
         moves = len(advice.targets), advice.moves.bound, fewest
@@ -468,11 +449,7 @@ def _less_asked(
     if not advice.broken:
         try:
             after = advise(kubernetes_state({"state.json": less}), pending=False)
-            yield (
-                "a constraint less",
-                after.nodes.bound <= advice.nodes.bound,
-                (after.nodes.bound, advice.nodes.bound),
-            )
+            yield at_most("a constraint less", after.nodes.bound, advice.nodes.bound)
         except InvalidInstance as error:
             yield "a constraint less", False, str(error)
     more = copy.deepcopy(content)
@@ -481,8 +458,4 @@ def _less_asked(
     twin["metadata"]["name"] = twin["metadata"]["labels"][HOST] = "twin"
     more["items"].append(twin)
     after = advise(kubernetes_state({"state.json": more}), pending=False)
-    yield (
-        "a node more",
-        after.nodes.value <= advice.nodes.value,
-        (after.nodes.value, advice.nodes.value),
-    )
+    yield at_most("a node more", after.nodes.value, advice.nodes.value)

@@ -497,7 +497,7 @@ FAULTS = r"""
 - -(-instance.jobs // instance.machines)
 + instance.jobs // instance.machines
 
-@ cluster/state/selectors.py: NotIn asks for the label to be there
+@ cluster/state/constraints.py: NotIn asks for the label to be there
 ? advice::test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence
 - return value is None or value not in expression.values
 + return value is not None and value not in expression.values

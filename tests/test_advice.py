@@ -42,14 +42,9 @@ from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.report.text_report import LINES, WIDTH, amount, still_idle
+from cotenant.cluster.state.constraints import Expression, satisfies
 from cotenant.cluster.state.reading import read_state
-from cotenant.cluster.state.selectors import satisfies
-from cotenant.cluster.state.state import (
-    NOT_COMPARED,
-    ClusterState,
-    Expression,
-    Pod,
-)
+from cotenant.cluster.state.state import NOT_COMPARED, ClusterState, Pod
 from cotenant.cluster.state.usage import readable
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,

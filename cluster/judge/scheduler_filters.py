@@ -12,19 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ...instances.problem.errors import InfeasibleSolution
-from ..state.state import (
-    Budget,
-    ClusterState,
-    Expression,
-    Health,
-    Node,
-    NodeTerm,
-    Pod,
-    PodTerm,
-    Role,
-    Spread,
-    limitless,
-)
+from ..state.constraints import Expression, NodeTerm, PodTerm, Spread
+from ..state.state import Budget, ClusterState, Health, Node, Pod, Role, limitless
 
 
 @dataclass(frozen=True, slots=True)

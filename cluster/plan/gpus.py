@@ -10,21 +10,9 @@ from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import validate_options
+from ..state.constraints import GATES, NOMINATED, SCHEDULER, Expression, NodeTerm
 from ..state.gangs import pending_gangs
-from ..state.state import (
-    CARD,
-    GATES,
-    NOMINATED,
-    SCHEDULER,
-    TOPOLOGY,
-    ClusterState,
-    Expression,
-    NodeTerm,
-    Pod,
-    Role,
-    StateWarning,
-    change_pods,
-)
+from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, StateWarning, change_pods
 from .answer import Answer, Question, require_kinds
 from .cards import MIG, card_use, cards_of, count_slots, own_shapes
 from .costs import unpriced

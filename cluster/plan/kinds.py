@@ -7,20 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..state.constraints import SCHEDULER, TOLERATIONS
 from ..state.selectors import admits, ports_clash, refers_to
-from ..state.state import (
-    CARD,
-    CARDS,
-    COMPARED,
-    SCHEDULER,
-    SHARES,
-    TOLERATIONS,
-    ClusterState,
-    Node,
-    Pod,
-    Role,
-    limitless,
-)
+from ..state.state import CARD, CARDS, COMPARED, SHARES, ClusterState, Node, Pod, Role, limitless
 
 
 class Kinds:

@@ -14,6 +14,7 @@ from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.option_types import validate_options
 from ...solvers.outcome import Clock
 from ..judge.scheduler_filters import Scheduler
+from ..state.constraints import Selector
 from ..state.kubernetes import AUTOSCALER
 from ..state.node_types import ZONE, with_spares
 from ..state.state import (
@@ -23,7 +24,6 @@ from ..state.state import (
     Node,
     Pod,
     Role,
-    Selector,
     StateWarning,
     Taint,
     change_nodes,

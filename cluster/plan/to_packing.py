@@ -15,8 +15,9 @@ from functools import cached_property
 
 from ...instances.problem.tables import LARGEST
 from ..judge.scheduler_filters import Scheduler
-from ..state.selectors import meets_terms, ports_clash, refers_to, selects, tolerates
-from ..state.state import Budget, Health, PodTerm, Role, Spread, limitless
+from ..state.constraints import PodTerm, Spread, selects
+from ..state.selectors import meets_terms, ports_clash, refers_to, tolerates
+from ..state.state import Budget, Health, Role, limitless
 from .answer import Question, Reason
 from .assembly import Assembly, Rule, Translation
 from .kinds import Kinds

@@ -17,7 +17,8 @@ from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
 from ..plan.pending import tally
-from ..state.state import EMPTY_DIR, GATES, HOST_PATH, NOMINATED, ClusterState, Role
+from ..state.constraints import GATES, NOMINATED
+from ..state.state import EMPTY_DIR, HOST_PATH, ClusterState, Role
 from .model import Line, Shown
 
 GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")

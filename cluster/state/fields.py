@@ -104,3 +104,9 @@ class Fields:
             if not isinstance(entry, str):
                 raise self.wrong(f"{name}.{key}", entry, "text")
         return dict(found)
+
+
+def name_of(item: Fields) -> tuple[str, str]:
+    """Namespace ("" for none) and name of an object."""
+    about = item.of("metadata")
+    return about.text("namespace"), about.text("name")

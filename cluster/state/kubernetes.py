@@ -27,38 +27,33 @@ from .completeness import (
     listed,
     require_one_cluster,
 )
-from .fields import Fields
+from .constraints import (
+    OWNER,
+    Expression,
+    NodeTerm,
+    Toleration,
+    read_constraints,
+    selector_of,
+)
+from .fields import Fields, name_of
 from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .gpu_shares import with_shares
-from .selectors import admits, equal, name_of, node_terms, selector_of, selects
+from .selectors import admits
 from .state import (
-    AFFINITY,
     CORDONED,
     EMPTY_DIR,
-    GATES,
     HOST_PATH,
-    NOMINATED,
-    OWNER,
-    SCHEDULER,
-    SPREAD,
-    TOLERATIONS,
     TOPOLOGY,
     VOLUMES,
     Budget,
     ClusterState,
-    Expression,
     Growth,
     Health,
     Node,
-    NodeTerm,
     Pod,
-    PodTerm,
     Role,
-    Selector,
-    Spread,
     StateWarning,
     Taint,
-    Toleration,
 )
 from .volumes import Volumes
 
@@ -301,69 +296,19 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
     role, reason = _role(about, spec, status, owner)
     group = owners[0].text("apiVersion").rpartition("/")[0] if owners else ""
     terms, drivers, unread = volumes.read(item)
-    affinity: list[tuple[NodeTerm, ...]] = []
-    if chosen := spec.mapping("nodeSelector"):
-        affinity.append((NodeTerm(equal(chosen)),))
-    rules = spec.of("affinity")
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    if required in rules.of("nodeAffinity"):
-        affinity.append(node_terms(rules.of("nodeAffinity").of(required)))
-    apart, near = (
-        tuple(_pod_term(term, namespace, labels, spaces) for term in rules.of(kind).many(required))
-        for kind in ("podAntiAffinity", "podAffinity")
+    held = [(OWNER, f"its owner, a kind {owner[0]}, may need it where it is")] * (
+        role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS)
     )
-    spread = tuple(
-        _spread(term, labels)
-        for term in spec.many("topologySpreadConstraints")
-        if term.text("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
-    )
-    scheduler = spec.text("schedulerName") or "default-scheduler"
-    nominated, tolerations = status.text("nominatedNodeName"), spec.many("tolerations")
-    operators = {each.text("operator") for each in tolerations} - {"", "Equal", "Exists"}
-    loose = any(term.has_unsupported_selector for term in apart)
-    for seen, kind, words in (
-        (loose, "anti-affinity", "anti-affinity by namespaceSelector"),
-        (near, AFFINITY, "required pod affinity"),
-        (any(term.has_unsupported_selector for term in near), "namespaces",
-         "pod affinity by namespaceSelector, of namespaces not in the file (add ns)"),
-        (role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS), OWNER,
-         f"its owner, a kind {owner[0]}, may need it where it is"),
-        (any(each.domains > 1 for each in spread), SPREAD, "a spread with minDomains"),
-        (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
-        ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
-         "it is scheduled with a group"),
-        (spec.many("schedulingGates"), GATES, "it waits for a scheduling gate"),
-        (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
-        *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
-        ("resourceClaims" in spec, "resource claims", "claims of devices"),
-        (topology, TOPOLOGY, f"its gang is to be in one {topology}"),
-        *((key in notes, "topology of parts", f"{key} is not read") for key in OTHER_TOPOLOGIES),
-    ):  # fmt: skip
-        if seen:
-            unread.append((kind, words))
-    ports = {
-        (port.text("hostIP") or "0.0.0.0", port.text("protocol") or "TCP", port.whole("hostPort"))
-        for container in (
-            *spec.many("containers"),
-            *(c for c in spec.many("initContainers") if c.text("restartPolicy") == "Always"),
-        )
-        for port in container.many("ports")
-        if port.whole("hostPort")
-    }
+    asked = read_constraints(item, spaces, held)
+    unread += asked.pop("unsupported_constraints")
+    unread += [(TOPOLOGY, f"its gang is to be in one {topology}")] * bool(topology)
+    unread += [("topology of parts", f"{key} is not read")
+               for key in OTHER_TOPOLOGIES if key in notes]  # fmt: skip
     return Pod(
         namespace=namespace, name=about.text("name"),
         node=spec.text("nodeName"), requests={**requests_of(spec, status), **drivers},
         role=role, reason=reason, labels=labels, owner=owner,
-        affinity=tuple(affinity), volume_node_affinity=tuple(terms),
-        tolerations=tuple(
-            Toleration(
-                each.text("key"), each.text("operator") or "Equal", each.text("value"),
-                each.text("effect"),
-            )
-            for each in tolerations
-        ),
-        pod_anti_affinity=apart, pod_affinity=near, spread=spread,
-        ports=frozenset(ports),
+        volume_node_affinity=tuple(terms), **asked,
         unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
         health=_health(status), gang=gang_name(notes, labels, spec, owner),
         gang_topology=topology, priority=spec.whole("priority"),
@@ -433,46 +378,6 @@ def _soft(spec: Fields, owner: tuple[str, str]) -> tuple[str, ...]:
         "a job (it begins again)": owner[0] == "Job",
     }
     return tuple(words for words, there in table.items() if there)
-
-
-def _selected(term: Fields, labels: dict[str, str]) -> Selector:
-    """The selector of a term, with what it takes over of the pod's own labels."""
-    selector = selector_of(term, "labelSelector")
-    for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
-        for key in term.texts(name):
-            if selector is not None and key in labels:
-                selector = (*selector, Expression(key, operator, (labels[key],)))
-    return selector
-
-
-def _pod_term(
-    term: Fields, namespace: str, labels: dict[str, str], spaces: Mapping[str, dict[str, str]]
-) -> PodTerm:
-    """A required term of affinity or anti-affinity; without namespaces it means the pod's own.
-    `spaces` has the labels of all namespaces, where they are in the file.
-    """
-    named = frozenset(term.texts("namespaces"))
-    chosen: frozenset[str] | None = named
-    selector, loose = selector_of(term, "namespaceSelector"), False
-    if selector and spaces:
-        chosen = named.union(name for name in spaces if selects(selector, spaces[name]))
-    elif selector is not None:
-        chosen, loose = None, bool(selector)  # all, or those with labels that are not read
-    elif not chosen:
-        chosen = frozenset({namespace})
-    return PodTerm(_selected(term, labels), chosen, term.text("topologyKey"), loose)
-
-
-def _spread(term: Fields, labels: dict[str, str]) -> Spread:
-    most = term.whole("maxSkew", 1)
-    if most < 1:
-        raise term.wrong("maxSkew", most, "a whole number, at least 1")
-    return Spread(
-        _selected(term, labels) or None,  # an empty selector counts nobody, unlike elsewhere
-        term.text("topologyKey"), most, term.whole("minDomains", 1),
-        term.text("nodeAffinityPolicy", "Honor") == "Honor",
-        term.text("nodeTaintsPolicy", "Ignore") == "Honor",
-    )  # fmt: skip
 
 
 def _budget(item: Fields) -> Budget:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 
+from .constraints import AFFINITY, GATES, NOMINATED, OWNER, SPREAD, Constraints, Selector
+
 
 class Role(StrEnum):
     """What a pod is to a plan."""
@@ -45,20 +47,6 @@ def limitless(resource: str) -> bool:
     return resource.startswith(VOLUMES)
 
 
-TOLERATIONS, SCHEDULER = "tolerations", "scheduler"
-"""Kinds of what is not modelled for which nothing is known of where a pod may go."""
-
-
-GATES, NOMINATED = "gates", "nominated"
-"""Kinds of what keeps a pending pod out of every plan."""
-
-
-AFFINITY, SPREAD, OWNER = "affinity", "spread", "owner"
-"""Kinds of what holds a pod on its node, and the scheduler's filters decide (or need not know) of
-one without a node.
-"""
-
-
 EMPTY_DIR, HOST_PATH = "emptyDir (its files are lost)", "hostPath (its files stay behind)"
 """What a pod that moves leaves behind, in words."""
 
@@ -77,52 +65,6 @@ CARD_PARTS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
-    """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-Selector = tuple[Expression, ...] | None
-"""Conditions that all hold: () selects everything, None nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
-    """Nodes whose labels and fields (their name) meet all of these; none when both are empty."""
-
-    labels: tuple[Expression, ...] = ()
-    fields: tuple[Expression, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PodTerm:
-    """Pods of some namespaces (None: all) within one domain of a topology.
-
-    `has_unsupported_selector`: the term is narrower than this in a way that is not read.
-    """
-
-    selector: Selector
-    namespaces: frozenset[str] | None
-    topology: str
-    has_unsupported_selector: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A DoNotSchedule spread over the domains of a topology, of pods of the own namespace."""
-
-    selector: Selector
-    topology: str
-    most: int
-    domains: int = 1
-    honor_affinity: bool = True
-    honor_taints: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Taint:
     """A taint that keeps pods off (NoSchedule, NoExecute)."""
 
@@ -133,16 +75,6 @@ class Taint:
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """Of a node that takes no new pods, as before it is drained."""
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """What taints a pod tolerates; an empty key (with Exists) or effect stands for all."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +107,8 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod, or a virtual machine.
+class Pod(Constraints):
+    """A pod, or a virtual machine, with its constraints.
 
     Attributes
     ----------
@@ -184,11 +116,6 @@ class Pod:
     requests : amount by resource as the scheduler counts it, 1 of "pods" among them.
     role, reason : what it is to a plan, and why where it stays.
     owner : kind and name of what made it.
-    affinity : its node selector and required node affinity: of each group one term holds.
-    volume_node_affinity : the same of the volumes that it uses.
-    pod_anti_affinity, pod_affinity : required anti-affinity and affinity.
-    ports : (address, protocol, port) on the node.
-    unsupported_constraints : constraints that are not modelled, as (kind, words): it is pinned.
     soft : preferences and losses that are reported only.
     health : what disruption budgets make of it.
     priority : pods of a higher one may evict it in order to be placed, which is not modelled.
@@ -204,14 +131,6 @@ class Pod:
     reason: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: tuple[str, str] = ("", "")
-    affinity: tuple[tuple[NodeTerm, ...], ...] = ()
-    volume_node_affinity: tuple[tuple[NodeTerm, ...], ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    pod_anti_affinity: tuple[PodTerm, ...] = ()
-    pod_affinity: tuple[PodTerm, ...] = ()
-    spread: tuple[Spread, ...] = ()
-    ports: frozenset[tuple[str, str, int]] = frozenset()
-    unsupported_constraints: tuple[tuple[str, str], ...] = ()
     soft: tuple[str, ...] = ()
     health: Health = Health.READY
     priority: int = 0

@@ -14,8 +14,9 @@ from ...instances.problem.errors import InvalidFile
 from ...instances.problem.json_detection import looks_like
 from ...instances.problem.tables import AMOUNT, CsvRow, CsvTable
 from .completeness import require_one_cluster, too_few
+from .constraints import Expression, NodeTerm, PodTerm
 from .fields import Fields
-from .state import ClusterState, Expression, Node, NodeTerm, Pod, PodTerm, Role, StateWarning
+from .state import ClusterState, Node, Pod, Role, StateWarning
 
 RESOURCES = "pvesh get /cluster/resources --output-format json"
 LISTS = {

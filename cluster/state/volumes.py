@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .completeness import LIMITS_NOT_LISTED, SHARED, VOLUMES_NOT_LISTED
-from .fields import Fields
-from .selectors import name_of, node_terms
-from .state import VOLUMES, Expression, Node, NodeTerm, Pod, limitless
+from .constraints import Expression, NodeTerm, node_terms
+from .fields import Fields, name_of
+from .state import VOLUMES, Node, Pod, limitless
 
 _WHERE = {
     f"failure-domain.beta.kubernetes.io/{what}": f"topology.kubernetes.io/{what}"

@@ -23,9 +23,9 @@ from cotenant.cluster.plan.pending import standing_still
 from cotenant.cluster.plan.repair import repair
 from cotenant.cluster.plan.safe import alone, growths, losses, without
 from cotenant.cluster.plan.to_packing import translate
+from cotenant.cluster.state.constraints import selects
 from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
 from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes, with_spares
-from cotenant.cluster.state.selectors import selects
 from cotenant.cluster.state.state import ClusterState, Growth, Node, Pod, Role, cordoned
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import HOST, ZONE, random_list, random_spread

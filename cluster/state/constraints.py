@@ -163,14 +163,14 @@ def node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
 
 
 def read_constraints(
-    item: Fields, spaces: Mapping[str, dict[str, str]], held: Sequence[tuple[str, str]]
+    item: Fields, spaces: Mapping[str, dict[str, str]], kept: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
     """The constraints in a pod's object, as fields of `Constraints`; of volumes nothing.
 
     Parameters
     ----------
     spaces : the labels of all namespaces, where they are in the file.
-    held : kinds and words of what else keeps the pod on its node.
+    kept : kinds and words of what else keeps the pod on its node.
     """
     about, spec = item.of("metadata"), item.of("spec")
     namespace, labels = about.text("namespace"), about.mapping("labels")
@@ -212,13 +212,13 @@ def read_constraints(
         (near, AFFINITY, "required pod affinity"),
         (any(term.has_unsupported_selector for term in near), "namespaces",
          "pod affinity by namespaceSelector, of namespaces not in the file (add ns)"),
-        *((True, *each) for each in held),
+        *((True, *each) for each in kept),
         (any(each.domains > 1 for each in spread), SPREAD, "a spread with minDomains"),
         (scheduler != "default-scheduler", SCHEDULER, f"its scheduler is {scheduler}"),
         ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
          "it is scheduled with a group"),
         (spec.many("schedulingGates"), GATES, "it waits for a scheduling gate"),
-        (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
+        (nominated, NOMINATED, f"room on {nominated} is kept for it, which is not counted"),
         *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
         ("resourceClaims" in spec, "resource claims", "claims of devices"),
     ]  # fmt: skip

@@ -296,10 +296,10 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
     role, reason = _role(about, spec, status, owner)
     group = owners[0].text("apiVersion").rpartition("/")[0] if owners else ""
     terms, drivers, unread = volumes.read(item)
-    held = [(OWNER, f"its owner, a kind {owner[0]}, may need it where it is")] * (
+    kept = [(OWNER, f"its owner, a kind {owner[0]}, may need it where it is")] * (
         role is Role.MOVABLE and (owner[0] not in _OWNERS or group not in _GROUPS)
     )
-    asked = read_constraints(item, spaces, held)
+    asked = read_constraints(item, spaces, kept)
     unread += asked.pop("unsupported_constraints")
     unread += [(TOPOLOGY, f"its gang is to be in one {topology}")] * bool(topology)
     unread += [("topology of parts", f"{key} is not read")

@@ -218,7 +218,7 @@ def read_constraints(
         ("workloadRef" in spec or "schedulingGroup" in spec, SCHEDULER,
          "it is scheduled with a group"),
         (spec.many("schedulingGates"), GATES, "it waits for a scheduling gate"),
-        (nominated, NOMINATED, f"room on {nominated} is kept for it, which is not counted"),
+        (nominated, NOMINATED, f"room on {nominated} is held for it, which is not counted"),
         *((True, TOLERATIONS, f"a toleration by {operator}") for operator in operators),
         ("resourceClaims" in spec, "resource claims", "claims of devices"),
     ]  # fmt: skip

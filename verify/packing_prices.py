@@ -61,6 +61,25 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
         tables.append(table)
     by_room, fields = [*zip(*reversed(tables), strict=True)], [item[-1] for item in line]
     start = guard + sum(r << width * j for j, r in enumerate(room))
+    # item by item, of fillings that leave equal room the dearest; if none is worth enough none is
+    # listed. Where these are too many, the search below decides
+    dearest = {start: (0, space, grid)}
+    for k, (_, _, price, most, heavy, parts, field) in enumerate(line):
+        found = dict[int, tuple[int, int, int]]()
+        for free, (worth, left, cells) in dearest.items():
+            if by_room[cells][k] > worth - least or dantzig(k, worth, left) < least:
+                continue
+            n = 0
+            while n <= most and (rest := free - n * field) & guard == guard:
+                if rest not in found or found[rest][0] < worth + n * price:
+                    found[rest] = worth + n * price, left - n * heavy, cells - n * parts
+                n += 1
+            charge((n + 1) * (5 + step))
+        if len(dearest := found) > MOST_FOUND:
+            break
+    else:
+        if line and all(worth < least for worth, _, _ in dearest.values()):
+            return []
     stack = [(0, 0, start, space, grid, dict[int, int]())]
     while stack:
         at, worth, free, left, cells, counts = stack.pop()

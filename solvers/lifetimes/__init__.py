@@ -13,7 +13,6 @@ from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report
 from ..proofs import patience
 from .life_columns import few_at_once, price_lives
-from .placing import clairvoyant
 from .static_bound import StaticBound
 
 MOST_SEARCHED = 12
@@ -68,6 +67,7 @@ def _solve(
     *, peak: bool,
 ) -> Outcome:  # fmt: skip
     """Answers and bounds of either objective; the certificate has the steps of its proof."""
+    from .placing import clairvoyant
 
     def worth(answer: Hosts) -> int:
         use = answer.in_use(instance)
@@ -75,7 +75,7 @@ def _solve(
 
     incumbent = Incumbent(instance, clock, worth, bound=0)
     static, steps = StaticBound(instance, clock), list[dict[str, object]]()
-    answers = clairvoyant(instance, rng or np.random.default_rng(0))
+    answers = clairvoyant(instance, rng or np.random.default_rng(0), worth)
     with incumbent.keeping_best():
         # 1. an answer, and the prices of VM types that bound it
         incumbent.offer(start, "a start")

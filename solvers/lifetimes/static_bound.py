@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,14 @@ from ..packing.patterns import Pool, penalty_of
 from ..packing.presolve import presolve
 from ..packing.restricted_master import RestrictedMaster
 from ..proofs import patience
-from ..proofs.prices import SCALES, coarser, step_of
+from ..proofs.prices import coarser, step_of
 
 PATIENCE = 60
 """So many intervals in a row that raise no bound end the search for prices."""
 
+
+SCALE = 10**6
+"""What a server may be worth, in whole prices."""
 
 PATIENCE_SHARE = 0.005
 """Of the verifier's patience that prices may take: what it would refuse bounds nothing here."""
@@ -84,10 +86,10 @@ class StaticBound:
         found = generate(here, self.pool, self.clock, **ends)  # type: ignore[arg-type]
         if found.bound <= before:
             return False
-        # the coarsest prices will do: the verifier is the sooner done; of all VMs or of those here
-        for where, scale in product(({}, {"at": interval}), SCALES):
+        # prices of all VMs that run at some time bound every interval, those of VMs here this one
+        for where in ({}, {"at": interval}):
             problem = here if where else self.problem
-            step = {**step_of(problem, coarser(problem, found.prices, scale)), **where}
+            step = {**step_of(problem, coarser(problem, found.prices, SCALE)), **where}
             if -(-int(count @ np.array(step["prices"])) // step["scale"]) <= before:
                 continue
             most = count if where else self.instance.most

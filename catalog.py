@@ -441,7 +441,7 @@ METHODS: tuple[Method, ...] = (
     _over_time("min-peak", function="solvers.lifetimes:min_peak", objective="peak",
                source="static bounds of all instants"),
     _over_time("hindsight", function="solvers.lifetimes:hindsight", objective="server_time",
-               source="static bounds of all instants, lives of servers"),
+               source="static bounds of all instants"),
     _online("first-fit", function="baselines.lifetimes:first_fit",
             source="Johnson et al. (1974)"),
     _online("best-fit", function="baselines.lifetimes:best_fit",

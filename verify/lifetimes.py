@@ -7,10 +7,6 @@ Static bound. Let prices q of types be 0 or more and no filling of a server be w
       b(t) := q.n(t) / Q rounded up, by the best of several (q, Q). So no answer has a peak below
       max b(t) or server-time below sum l(t) b(t). With "at" a step is about one interval, where no
       filling has more VMs of a type than run then.
-Lives. Let prices p of VMs be 0 or more and let no life be worth more than s times its server-time:
-      a life is a set of VMs that one server can run. Every VM is in one, so the server-time of an
-      answer is at least sum p / s, rounded up as times are integers.
-Search. The least of every way to put a few VMs on servers.
 """
 
 from fractions import Fraction
@@ -18,20 +14,7 @@ from fractions import Fraction
 from .frame import CheckedLevel, Methods, ProofCase
 from .packing import Packing
 from .packing_prices import Priced
-from .reading import (
-    MOST_FOUND,
-    MOST_PRICE,
-    Refused,
-    Step,
-    charge,
-    fields,
-    refuse_if,
-    whole,
-    wholes,
-)
-
-Chain = tuple[int, "Chain"] | None
-States = dict[int, tuple[int, Chain, tuple[int, ...]]]
+from .reading import MOST_PRICE, Step, charge, fields, refuse_if, whole, wholes
 
 
 class Trace:
@@ -116,94 +99,10 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
 
     needed, most = [0] * len(trace.length), trace.most()
     level = CheckedLevel(None if case.witness is None else value(trace.in_use(case.witness)))
-    kinds = {"prices": f"{Priced.kind} at", "search": ""}
-    for kind, step in case.each(0, **kinds | ({} if peak else {"lives": "prices scale"})):
-        if kind == "prices":
-            needed = list(map(max, needed, trace.priced(step, most)))
-        elif kind == "search":
-            level.at_least(Fraction(best_answer(trace, peak)[0]))
-        else:
-            prices = wholes(step["prices"], "prices", len(trace.kind), 0, MOST_PRICE)
-            scale = whole(step["scale"], "scale", 1, MOST_PRICE)
-            beyond = dearest_life(trace, prices, scale)[0]
-            refuse_if(beyond > 0, "a life is worth more than its time")
-            level.at_least(Fraction(-(-sum(prices) // scale)))
+    for _, step in case.each(0, prices=f"{Priced.kind} at"):
+        needed = list(map(max, needed, trace.priced(step, most)))
     level.at_least(value(needed))
     return [level]
-
-
-def best_answer(trace: Trace, peak: bool) -> tuple[int, list[int]]:
-    """The least peak or server-time of all answers, and the host of each VM: every way to put VMs
-    on servers, in the order in which they come, is looked at that is not worse already.
-    """
-    order = [i for comes in trace.comes for i in comes]
-    best, found = len(order) * (sum(trace.length) + 1), dict[int, int]()
-    # hosts of the first VMs, the intervals in which each server is on (as bits), and their worth
-    stack: list[tuple[dict[int, int], list[int], int]] = [({}, [], 0)]
-    while stack:
-        hosts, on, worth = stack.pop()
-        charge(50)
-        if worth >= best:
-            continue
-        if len(hosts) == len(order):
-            best, found = worth, hosts
-            continue
-        i = order[len(hosts)]
-        begin, life = 1 << trace.first[i], (1 << trace.last[i]) - (1 << trace.first[i])
-        beside = [j for j in hosts if trace.last[j] > trace.first[i]]
-        charge(len(on) * (10 + len(beside) + len(trace.length)))
-        for h in range(len(on) + 1):
-            sizes = [trace.size[i], *(trace.size[j] for j in beside if hosts[j] == h)]
-            if any(map(int.__gt__, map(sum, zip(*sizes, strict=True)), trace.room)):
-                continue
-            after = [*on, 0] if h == len(on) else list(on)
-            new, after[h] = life & ~after[h], after[h] | life
-            if peak:  # it is where a VM comes
-                more = max(worth, sum(1 for busy in after if busy & begin))
-            else:
-                more = worth + sum(n for t, n in enumerate(trace.length) if new >> t & 1)
-            stack.append(({**hosts, i: h}, after, more))
-    return best, [found[i] for i in range(len(order))]
-
-
-def dearest_life(trace: Trace, prices: list[int], scale: int) -> tuple[int, list[int]]:
-    """The most that the VMs of a life are worth above `scale` times its server-time, 0 or more, and
-    these VMs.
-
-    A dynamic program over time. A state is the set of VMs that a server runs now, as bits (none: it
-    is off); of each it keeps the best worth so far, and the chain of VMs that got it there.
-    """
-    states: States = {0: (0, None, tuple(trace.room))}
-    for t, length in enumerate(trace.length):
-        # 1. VMs leave; of states that are then equal the best stays
-        gone, merged = sum(1 << i for i in trace.goes[t]), States()
-        charge((10 + len(trace.goes[t])) * len(states))
-        for state, (worth, chain, free) in states.items():
-            for i in trace.goes[t] if state & gone else ():
-                if state >> i & 1:
-                    free = tuple(map(int.__add__, free, trace.size[i]))
-            rest = state & ~gone
-            if rest not in merged or merged[rest][0] < worth:
-                merged[rest] = worth, chain, free
-        states = merged
-        # 2. VMs come, each where there is room for it
-        for i in trace.comes[t]:
-            charge(5 * len(states) + 10)
-            for state, (worth, chain, free) in list(states.items()) if prices[i] else ():
-                left = tuple(map(int.__sub__, free, trace.size[i]))
-                if min(left) >= 0:
-                    states[state | 1 << i] = worth + prices[i], (i, chain), left
-            if len(states) > MOST_FOUND:
-                raise Refused("more sets of VMs fit on a server than this program has memory for")
-        # 3. a server that is on pays for the interval
-        for state, (worth, chain, free) in states.items():
-            states[state] = worth - scale * length * (state > 0), chain, free
-    worth, chain, _ = max(states.values(), key=lambda state: state[0])
-    members = []
-    while chain is not None:
-        members.append(chain[0])
-        chain = chain[1]
-    return worth, members
 
 
 def least_peak(case: ProofCase) -> list[CheckedLevel]:

@@ -6,17 +6,9 @@ import numpy as np
 
 from ...instances.lifetimes import Hosts, Lifetimes
 from ...instances.problem.option_types import validate_options
-from ...verify.frame import ProofCase
-from ...verify.lifetimes import Trace, best_answer
-from ...verify.reading import Refused
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report
-from ..proofs import patience
-from .life_columns import few_at_once, price_lives
 from .static_bound import StaticBound
-
-MOST_SEARCHED = 12
-"""VMs of which every answer is looked at."""
 
 
 @validate_options
@@ -46,7 +38,7 @@ def hindsight(
     time_limit: float | None = None, report: Report | None = None,
 ) -> Outcome:  # fmt: skip
     """Find the least server-time when all lives are known beforehand, or come near it, with a bound
-    by prices of VM types, and by lives of servers where these hold few VMs at once.
+    by prices of VM types.
 
     Parameters
     ----------
@@ -74,7 +66,7 @@ def _solve(
         return int(use.max() if peak else use @ instance.length)
 
     incumbent = Incumbent(instance, clock, worth, bound=0)
-    static, steps = StaticBound(instance, clock), list[dict[str, object]]()
+    static = StaticBound(instance, clock)
     answers = clairvoyant(instance, rng or np.random.default_rng(0), worth)
     with incumbent.keeping_best():
         # 1. an answer, and the prices of VM types that bound it
@@ -89,17 +81,4 @@ def _solve(
             if not incumbent.open:
                 break
             incumbent.offer(answer, "whole lives placed")
-        # 3. where few VMs fit at once, lives of servers; of few VMs every answer
-        trace = Trace(ProofCase(instance.document(), {}, None, []))
-        if incumbent.open and not peak and few_at_once(instance):
-            price_lives(instance, trace, incumbent, steps)
-        if incumbent.open and len(instance.kind) <= MOST_SEARCHED:
-            try:
-                with patience(0.1):
-                    value, host = best_answer(trace, peak)
-                steps.append({"kind": "search"})
-                incumbent.offer(Hosts(np.array(host)), "every answer")
-                incumbent.raise_bound(value, "every answer")
-            except Refused:  # longer than the verifier has patience for
-                pass
-    return incumbent.finish({"steps": static.steps + steps})
+    return incumbent.finish({"steps": static.steps})

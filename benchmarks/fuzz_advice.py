@@ -5,8 +5,8 @@
     python benchmarks/fuzz_advice.py --case 123456           # one case again
 
 Prints the cases tried by check, and the first counterexample as JSON; exit 1 then. The states and
-enumerations are those of the tests; with --gpus those of cards, gangs and shares. Other models, and
-the same state with a constraint less or a node more, are tried on every eighth.
+enumerations are those of the tests; with --gpus those of cards, gangs and shares. Other models
+are tried on every eighth.
 """
 
 from __future__ import annotations

@@ -72,16 +72,6 @@ def moves_of(advice: Answer) -> dict[str, str]:
 
 
 @needs_sample
-def test_the_sample_needs_three_of_four_workers_and_seven_moves() -> None:
-    advice = advise(sample(), pending=False)
-    assert (len(advice.in_use), advice.nodes.value, advice.nodes.bound) == (4, 3, 3)
-    assert (len(advice.targets), advice.moves.pinned, advice.freed) == (7, 7, ("w-4",))
-    pinned = {advice.state.pods[n].name for n in advice.pinned}
-    assert pinned == {"pg-0", "pg-1", "pg-2", "search-0"}
-    assert not advice.order.stuck
-
-
-@needs_sample
 def test_the_sample_in_words() -> None:
     text = " ".join(" ".join(lines_of(advise(sample(), pending=False), details=True)).split())
     for words in (

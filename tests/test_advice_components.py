@@ -1,6 +1,4 @@
-"""The real kubectl and the real client library, without a cluster: what they print is what is read,
-and what is emitted they take.
-"""
+"""The real kubectl without a cluster: what it prints is what is read, and what is emitted it takes."""
 
 from __future__ import annotations
 
@@ -15,14 +13,12 @@ from typing import Any
 
 import pytest
 from support.fake_api import serving
-from support.measured import DATA
 from support.terminal import run
 
 from cotenant.cluster.report.emit import FREED
 from cotenant.cluster.state.reading import read_state
 
 SHOP = Path(__file__).resolve().parents[1] / "cluster" / "state" / "data" / "shop.json"
-SAMPLE = DATA / "clusters" / "k8s"
 
 needs_kubectl = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="kubectl is not installed (Debian: kubernetes-client)"
@@ -94,53 +90,3 @@ def test_what_is_emitted_is_taken_by_kubectl(tmp_path: Path) -> None:
         affinity = json.loads(out)["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
         terms = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
         assert terms[0]["preference"]["matchExpressions"][0]["values"]
-
-
-_MODELS = {"Node": "V1Node", "Pod": "V1Pod", "PodDisruptionBudget": "V1PodDisruptionBudget"}
-
-
-def known_fields(client: Any, kind: str, given: Any, place: str = "") -> list[str]:
-    """The fields of an object that the client library does not know."""
-    if kind.lower().startswith("list["):
-        return [
-            w
-            for n, each in enumerate(given)
-            for w in known_fields(client, kind[5:-1], each, f"{place}[{n}]")
-        ]
-    model = getattr(client, kind, None)
-    if model is None or not isinstance(given, dict):
-        return []
-    names = {json_name: name for name, json_name in model.attribute_map.items()}
-    unknown = [f"{place}.{key}" for key in given if key not in names]
-    for key, value in given.items():
-        if key in names and value is not None:
-            unknown += known_fields(
-                client, model.openapi_types[names[key]], value, f"{place}.{key}"
-            )
-    return unknown
-
-
-@pytest.mark.parametrize("source", ["bundled", "sample"])
-def test_the_samples_have_no_field_that_the_client_library_does_not_know(source: str) -> None:
-    client = pytest.importorskip(
-        "kubernetes.client", reason="the kubernetes client library is not installed"
-    )
-    items = shop()
-    if source == "sample":
-        if not SAMPLE.exists():
-            pytest.skip("the sample cluster is not at hand")
-        items = [
-            item
-            for name in ("nodes", "pods", "pdbs")
-            for item in json.loads((SAMPLE / f"{name}.json").read_text())["items"]
-        ]
-    for item in items:
-        assert known_fields(client, _MODELS[item["kind"]], item) == []
-
-
-def test_the_client_library_check_sees_what_is_unknown() -> None:
-    client = pytest.importorskip(
-        "kubernetes.client", reason="the kubernetes client library is not installed"
-    )
-    item = {"spec": {"containers": [{"name": "c", "nonsense": 1}]}}
-    assert known_fields(client, "V1Pod", item) == [".spec.containers[0].nonsense"]

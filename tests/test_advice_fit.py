@@ -191,24 +191,6 @@ def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
     assert found.cost == Proved(Fraction(16), Fraction(16))
 
 
-def test_limits_by_zone_and_number_hold(tmp_path: Path) -> None:
-    text = "type,cpu,memory,price,zone,most,labels\nsmall,2,8Gi,0.1,a,1,disk=ssd\nlarge,4,16Gi,0.5,b,,\n"
-    pods = [pod(f"c-{n}", cpu=2) for n in range(3)]
-    read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pods)
-    found = buy(read, types_of(tmp_path, read, text))
-    assert found.bought == {"large": 1, "small": 1}
-    assert found.cost == Proved(Fraction("0.6"), Fraction("0.6"))
-    approved(lines_of(found))
-    pinned = [pod(f"c-{n}", cpu=2, nodeSelector={ZONE: "a"}) for n in range(2)]
-    read = state(node("n1", 1, zone="c"), pod("x", "n1"), *pinned)
-    found = buy(read, types_of(tmp_path, read, text))
-    assert (found.bought, len(found.waiting), found.waits.bound) == ({"small": 1}, 1, 1)
-    read = state(node("n1", 1), pod("x", "n1"), pod("c-1", nodeSelector={"disk": "hdd"}))
-    found = buy(read, types_of(tmp_path, read, text))
-    assert (found.bought, found.waits.bound) == ({}, 1)
-    approved(lines_of(found))
-
-
 def test_running_pods_go_to_new_nodes_in_waves_and_pending_ones_after_them(tmp_path: Path) -> None:
     a = {"labels": {"app": "a"}}
     read = state(

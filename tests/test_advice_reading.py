@@ -85,58 +85,6 @@ def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, A
     }  # fmt: skip
 
 
-def test_volumes_in_the_file_say_where_their_pods_may_be() -> None:
-    zone = "topology.kubernetes.io/zone"
-    here = {
-        "required": {
-            "nodeSelectorTerms": [
-                {"matchExpressions": [{"key": zone, "operator": "In", "values": ["a"]}]}
-            ]
-        }
-    }
-    about = {"apiVersion": "v1", "kind": "PersistentVolume"}
-    local = about | {"metadata": {"name": "pv-1"}, "spec": {"nodeAffinity": here}}
-    disk = about | {
-        "metadata": {"name": "pv-2", "labels": {zone: "b"}},
-        "spec": {"csi": {"driver": "ebs"}},
-    }
-    limits = {
-        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
-        "spec": {"drivers": [{"name": "ebs", "allocatable": {"count": 3}}]},
-    }  # fmt: skip
-
-    def using(name: str, claim: str) -> dict[str, Any]:
-        return pod(
-            name, "n", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
-        )
-
-    items = [
-        node("n"),
-        using("a-1", "c1"),
-        using("b-1", "c2"),
-        local,
-        disk,
-        claim_of("c1", "pv-1"),
-        claim_of("c2", "pv-2"),
-    ]
-    first, second = state(*items).pods
-    assert not first.unsupported_constraints
-    assert first.volume_node_affinity[0][0].labels[0].values == ("a",)
-    assert second.volume_node_affinity[0][0].labels[0].values == ("b",)
-    approved([words for _, words in second.unsupported_constraints])
-    read = state(*items, limits)
-    assert not read.pods[1].unsupported_constraints
-    assert (
-        read.pods[1].requests["volumes of ebs"],
-        read.nodes[0].allocatable["volumes of ebs"],
-    ) == (1, 3)
-    shared = state(*items, using("e-1", "c1"))
-    words = ("volumes", "claim c1 is shared and for one node or pod")
-    assert shared.pods[0].unsupported_constraints == (words,)
-    items[5]["spec"]["accessModes"] = ["ReadWriteOncePod"]
-    assert state(*items, using("e-1", "c1")).pods[0].unsupported_constraints == (words,)
-
-
 def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
     return state(node("n"), pod("p-1", "n", **spec), *others).pods[0]
 
@@ -407,12 +355,6 @@ def test_no_name_in_lists_of_openstack_is_an_option(
 ) -> None:
     with refused(InvalidFile):
         read_state(openstack(tmp_path, **{which: [entry]}))
-
-
-def test_objects_that_are_not_read_may_have_other_names(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(listed(*GOOD, {"kind": "APIService", "metadata": {"name": "v1."}})))
-    assert read_state([str(path)]).ignored == {"APIService": 1}
 
 
 def test_no_owner_of_pods_is_an_option_of_a_command() -> None:

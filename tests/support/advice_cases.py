@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +27,7 @@ from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
 from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes, with_spares
 from cotenant.cluster.state.state import ClusterState, Growth, Node, Pod, Role, cordoned
 from cotenant.instances.problem.errors import InvalidInstance
-from support.advice_states import HOST, ZONE, random_list, random_spread
+from support.advice_states import ZONE, random_list, random_spread
 from support.oracles.advice import best_placement, fewest_reached, joint_placements
 from support.oracles.advice_filters import Cluster
 from support.oracles.advice_program import fewest_moves, fewest_servers
@@ -65,7 +64,6 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
     yield from resilience(seed)
     yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
     yield from _second_route(state, advice)
-    yield from _less_asked(rng, content, advice)
 
 
 def resilience(seed: int) -> Iterator[Claim]:
@@ -432,30 +430,3 @@ def _second_route(state: ClusterState, advice: Answer) -> Iterator[Claim]:
             advice.moves.bound == moves[0],
             (advice.moves.bound, moves[0]),
         )
-
-
-def _less_asked(
-    rng: np.random.Generator, content: dict[str, Any], advice: Answer
-) -> Iterator[Claim]:
-    """A constraint less never raises the bound; a node more never raises the answer."""
-    less = copy.deepcopy(content)
-    pods = [item for item in less["items"] if item["kind"] == "Pod"]
-    spec = pods[int(rng.integers(len(pods)))]["spec"]
-    for field in ("affinity", "topologySpreadConstraints", "nodeSelector"):
-        if field in spec:
-            del spec[field]
-            break
-    # a rule that is broken is not in the bound, but what is left of it may be
-    if not advice.broken:
-        try:
-            after = advise(kubernetes_state({"state.json": less}), pending=False)
-            yield at_most("a constraint less", after.nodes.bound, advice.nodes.bound)
-        except InvalidInstance as error:
-            yield "a constraint less", False, str(error)
-    more = copy.deepcopy(content)
-    kept = [item for item in more["items"] if item["kind"] == "Node"]
-    twin = copy.deepcopy(kept[int(rng.integers(len(kept)))])
-    twin["metadata"]["name"] = twin["metadata"]["labels"][HOST] = "twin"
-    more["items"].append(twin)
-    after = advise(kubernetes_state({"state.json": more}), pending=False)
-    yield at_most("a node more", after.nodes.value, advice.nodes.value)

@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_403, 11_573),
     "papers": (6_692, 4_931),
     "cli": (4_004, 3_045),
-    "tests": (61_845, 49_309),
+    "tests": (61_676, 49_165),
     "benchmarks": (10_342, 8_103),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

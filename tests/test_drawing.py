@@ -19,7 +19,6 @@ from support.messages import approved, refused
 from cotenant.analysis.report import drawing
 from cotenant.analysis.report.label_places import label_places
 from cotenant.analysis.report.picture import Chart, Drawing, HeatMap, Series, Style
-from cotenant.analysis.report.svg_minify import slim
 from cotenant.analysis.report.table import Column, Table
 from cotenant.instances.problem import InvalidFile, InvalidOption
 
@@ -266,27 +265,14 @@ def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
     assert made.table().rows[0][0] == long
 
 
-def test_shapes_that_stand_twice_are_drawn_once_and_lie_where_they_lay() -> None:
-    many = [
-        Series(f"s{k}", tuple(range(30)), tuple(float(k + x % 7) for x in range(30)), style="step")
-        for k in range(9)
-    ]
-    root = ElementTree.fromstring(drawing.svg(chart(*many), "p1-"))
-    space, link = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
-    shapes = {each.get("id"): each for each in root.iter(f"{space}path") if each.get("id")}
-    uses = [each.get(link, "").removeprefix("#") for each in root.iter(f"{space}use")]
-    (gray,) = [name for name, each in shapes.items() if "#808080" in each.get("style", "")]
-    assert uses.count(gray) == 9, "the gray lines of nine frames are one shape"
-    assert all(each.attrib or each.tag != f"{space}g" for each in root.iter())
-    path = "M 1.004 2 L 3 2 \nL 3 5.5 L 4 6 z M 7 7 L 8 7"
-    text = f'<svg><g><path d="{path}" style="fill: none; stroke: red"/></g><g/></svg>'
-    approved(slim(text, "m-"))
-    longer = "M 10.004 20 " + " ".join(f"L {10 + k}.004 {20 + k % 5}" for k in range(1, 60))
-    moved = "M 30.006 40 " + " ".join(f"L {30 + k}.006 {40 + k % 5}" for k in range(1, 60))
-    twice = f'<svg><path d="{longer}" clip-path="url(#c)"/><path d="{moved}" clip-path="url(#d)"/></svg>'
-    found = slim(twice, "m-")
-    assert found.count(" d=") == 1
-    approved(found)
+def test_svg_holds_numbers_to_a_hundredth_of_a_point() -> None:
+    text = drawing.svg(
+        chart(Series("one: 1.2345; two", (1, 2), (0.123456, 2)), Series("b", (1, 2), (2, 1))), "p1-"
+    )
+    paths = re.findall(r' d="([^"]*)"', text)
+    assert paths
+    assert not any(re.search(r"\.\d{3}", path) for path in paths)
+    assert "one: 1.2345; two" in text
 
 
 def test_the_numbers_of_a_picture_do_not_say_twice_what_a_pointer_is_told() -> None:

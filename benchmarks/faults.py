@@ -554,8 +554,8 @@ FAULTS = r"""
 
 @ cluster/run/first_come.py: the youngest job is placed first
 ? running_queue::test_first_come_first_served_passes_over_what_may_not_run_beside
-- group = (left.pop(0),)
-+ group = (left.pop(),)
+- group: Types = (left.pop(0),)
++ group: Types = (left.pop(),)
 
 @ cluster/run/first_come.py: the ends of a gain's interval are not turned round for a loss
 ? running_queue::test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_machines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,21 +13,17 @@ from ..analysis.report.console import (
     console,
     print_json,
     print_tables,
-    require_folder,
     say,
     waiting,
 )
 from ..analysis.scheduling.audit import Judging
-from ..instances.problem.option_types import AtLeast, Between, validate_options
+from ..instances.problem.option_types import Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
 from .arguments import Json
 from .codes import NO_ANSWER
 from .derived import options_of
 from .settings_file import SettingsFile, read_several
-
-if TYPE_CHECKING:
-    from ..analysis.report.picture import Chart
 
 
 @validate_options
@@ -39,18 +35,12 @@ class Beside:
     ----------
     rules : also show debts by DRS, fair tree and dominant share.
     half_life : in which fair tree forgets half of the use: 12h, 7d, 2w.
-    without : an account: debts again as if it were not there.
-    add_nodes : debts again with so many nodes more.
     fail_above : exit 1 when more than this share of the work is owed.
-    picture : a folder: draw the debts over time in it, as PDF and PNG.
     """
 
     rules: bool = False
     half_life: str = "7d"
-    without: str | None = None
-    add_nodes: Annotated[int, AtLeast(0)] = 0
     fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
-    picture: str | None = None
 
 
 @options_of(
@@ -94,8 +84,8 @@ def fairness(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="slurm: print fair-share weights or a QOS that would have been nearer; kueue: "
-            "weights of queues.",
+            help="slurm: print fair-share weights that would have been nearer; kueue: weights of "
+            "queues.",
         ),
     ] = None,
     report: Annotated[
@@ -126,13 +116,10 @@ def fairness(
     source = replace(source, **given)
     require_form(emit)
     forgets = span_seconds(asked.half_life, "half_life")
-    if asked.picture is not None:
-        require_folder(Path(asked.picture))
-    in_words = "=" in (source.shares or "")
     if report is not None:
         from ..analysis.report.page import require_report
 
-        shares = None if in_words else source.shares
+        shares = None if "=" in (source.shares or "") else source.shares
         require_report(report, log, *filter(None, (source.nodes, shares, schedule)))
     printed, documents, worst, parts = [], [], 0.0, []
     # 2. Each partition judged.
@@ -144,21 +131,16 @@ def fairness(
                 log, replace(source, partition=name), schedule=schedule, windows=window,
                 judging=judging,
             )  # fmt: skip
-            further = beside(
-                judged, rules=asked.rules, half_life=forgets, shares_given=in_words,
-                without=asked.without, add_nodes=asked.add_nodes, all_rules=report is not None,
-            )  # fmt: skip
+            every = report is not None
+            further = beside(judged, rules=asked.rules, half_life=forgets, all_rules=every)
         tables = further.tables
         worst = max(worst, judged.share_owed)
         parts.append((name, judged, further))
-        if asked.picture is not None:
-            seen = further.views
-            charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
-            _draw(charts, asked.picture, name)
         if emit is not None:
             tables, texts = (), emitted(judged, emit).splitlines()
         elif as_json:
-            documents.append({"partition": name, **judged.document(), **further.document(judged)})
+            rules = {} if further.views is None else {"rules": further.views.document()}
+            documents.append({"partition": name, **judged.document(), **rules})
         else:
             head += [f"partition {name}:"] if name is not None else []
             head += fairness_head(judged)
@@ -180,13 +162,3 @@ def fairness(
             print_tables(after)
     if asked.fail_above is not None and worst > asked.fail_above:
         raise typer.Exit(NO_ANSWER)
-
-
-def _draw(charts: list[Chart], folder: str, partition: str | None) -> None:
-    """Write pictures, named after their partition where there are several."""
-    from ..analysis.report.drawing import save
-    from ..analysis.report.picture_data import file_name
-
-    if partition is not None:
-        charts = [replace(each, name=f"{each.name}-{file_name(partition)}") for each in charts]
-    save(charts, Path(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from support.terminal import run
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
 from cotenant.analysis.scheduling.causes import alone, flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
-from cotenant.analysis.scheduling.fit import Fit, Fitted, fit
+from cotenant.analysis.scheduling.fit import Fitted, fit
 from cotenant.cluster.fairness.emit import emit
 from cotenant.cluster.fairness.page import write_fairness_report
 from cotenant.cluster.fairness.tables import Further, debts_table
@@ -566,11 +565,11 @@ def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
     jobs = crowd(3)
     found = judged(exported(jobs), windows="1h")
     tried = fit(found)
-    for each in (tried.weights, tried.levels):
-        assert each.error <= tried.now.error
+    assert tried.weights.error <= tried.now.error
     assert (tried.weights.values > 0).all()
-    assert tried.best is not None
+    assert tried.weights.nearer(tried.now)
     text = emit(found)
+    approved(text)
     active = [line for line in text.splitlines() if not line.startswith("#")]
     assert active
     assert all(line.startswith("sacctmgr -i ") for line in active)
@@ -578,38 +577,17 @@ def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
         emit(judged(exported(jobs), Source(machines=4, by="user")))
 
 
-def test_levels_are_the_best_of_all_and_are_named_as_qos(exported) -> None:
-    found = judged(exported(crowd(10)), Source(machines=4, shares="a=2,b=1,c=1"), ties=0)
-    tried = fit(found)
-    wanted, work = found.audits[0].wanted, found.audits[0].work.sum()
-    best = min(
-        np.abs(
-            simulate(found.audits[0].instance, "FAIRSHARE", levels=levels).own[:, -1] - wanted
-        ).sum()
-        for levels in itertools.product(range(3), repeat=3)
-    )
-    assert tried.levels.error == pytest.approx(best / work)
-    assert tried.levels.values.tolist() == [1, 0, 0]
-    assert tried.levels.nearer(tried.now)
-    text = emit(found)
-    approved(text)
-    assert max(map(len, (line for line in text.splitlines() if line.startswith("# ")))) <= 88
-
-
-def test_what_is_advised_is_nearer_where_it_was_not_fitted_too() -> None:
+def test_weights_are_advised_that_are_nearer_where_they_were_not_fitted_too() -> None:
     def fitted(error: float, later: float | None) -> Fitted:
         return Fitted(np.array([1, 0]), error, later)
 
-    log, now = fitted(90, 90), fitted(50, 50)
-    good, worse, lucky = fitted(30, 40), fitted(20, 45), fitted(10, 60)
-    assert Fit(log, now, good, worse).best is good
-    assert Fit(log, now, worse, good).best is good
-    assert Fit(log, now, lucky, now).best is None
-    one, little = fitted(300, None), fitted(298, None)
-    assert Fit(log, one, little, fitted(290, None)).best.judged == 290
-    assert Fit(log, one, little, one).best is None
+    now, one = fitted(50, 50), fitted(300, None)
+    assert fitted(30, 40).nearer(now)
+    assert not fitted(10, 60).nearer(now)
+    assert fitted(290, None).nearer(one)
+    assert not fitted(298, None).nearer(one)
     # what is right already is not to be changed for less than the clock can tell
-    assert Fit(log, fitted(0.9, 0.9), fitted(0, 0), fitted(0, 0)).best is None
+    assert not fitted(0, 0).nearer(fitted(0.9, 0.9))
 
 
 # the command line

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,10 @@ from support.terminal import run
 from cotenant.analysis.scheduling.fairness import Fairness, fairness, span_seconds
 from cotenant.analysis.scheduling.fit import fit, played, present_weights
 from cotenant.analysis.scheduling.views import filled, views
-from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
 from cotenant.cluster.fairness.emit import emit
 from cotenant.cluster.fairness.page import write_fairness_report
 from cotenant.cluster.fairness.tables import (
     Further,
-    change_table,
     rules_table,
     windows_table,
 )
@@ -305,7 +302,7 @@ def test_admission_by_borrowed_share_is_what_its_words_say(written, limits: Any)
     for seed in range(8):
         found = judged(written(crowd(seed, **limits)))
         weights = present_weights(found)
-        start = played(found, found.audits[0].instance, weights, np.zeros_like(weights))
+        start = played(found, found.audits[0].instance, weights)
         assert start.tolist() == by_hand(found, weights)
 
 
@@ -313,7 +310,7 @@ def test_weights_of_queues_are_fitted_and_emitted(written) -> None:
     nothing, found = judged(written(crowd(2, 60))), judged(written(crowd(4, 60), "other.json"))
     approved(emit(nothing, "kueue"))
     tried = fit(found)
-    assert tried.best is tried.weights
+    assert tried.weights.nearer(tried.now)
     assert tried.weights.error < tried.now.error
     approved(emit(found, "kueue"))
     with refused(InvalidOption):
@@ -341,42 +338,25 @@ def test_what_is_divided_fills_the_least_first() -> None:
                 assert height[:, column].max() <= height[open_, column].max() + 1e-9
 
 
-def test_rules_windows_and_changes_are_tables(written, tmp_path: Path) -> None:
+def test_rules_and_windows_are_tables(written, tmp_path: Path) -> None:
     found = fairness(written(crowd(2, 60)), Source(unit="gpu"), ties=0)
     seen = views(found, 3600)
     for debts in seen.debts.values():
         assert debts.sum(axis=0) == pytest.approx(np.zeros(12), abs=1e-9)
     assert seen.debts["REF"][:, -1] == pytest.approx(found.owed)
-    without = what_if(found, without="a")
-    assert without.before.sum() == pytest.approx(0, abs=1e-9)
-    assert without.after[0] == 0
-    tables = (rules_table(seen), change_table(found, without), windows_table(found))
+    tables = (rules_table(seen), windows_table(found))
     approved("\n".join(table.markdown() for table in tables))
-    assert by_own_shares(found).after == pytest.approx(found.owed)
-    for wrong in ({"without": "nobody"}, {"add_nodes": 1}, {"shares": {"x": 1.0}}):
-        with refused(InvalidOption):
-            what_if(found, **wrong)  # type: ignore[arg-type]
-
-
-def test_a_change_of_shares_is_judged_as_if_they_were_given(written) -> None:
-    path = written(state())
-    plain, changed = judged(path), judged(path, shares="bio=6,phy=2")
-    assert what_if(plain, shares={"bio": Fraction(6), "phy": Fraction(2)}).after == pytest.approx(
-        changed.owed
-    )
-    assert by_own_shares(changed).after == pytest.approx(plain.owed)
 
 
 def test_the_command_prints_tables_and_writes_the_page(written, tmp_path: Path) -> None:
     path = written(state())
     settings = tmp_path / "settings.toml"
-    settings.write_text('form = "kueue"\nrules = true\nwithout = "bio"\n')
+    settings.write_text('form = "kueue"\nrules = true\n')
     more = ("--unit", "gpu", "--window", "1h", "--settings", str(settings))
     shown = run("advise", "fairness", path, *more)
     assert shown.returncode == 0
     approved(shown.stdout)
     document = json.loads(run("advise", "fairness", path, *more, "--json").stdout)
-    assert [each["change"] for each in document["what_if"]] == ["without bio"]
     assert document["rules"]["half_life_seconds"] == 604_800
     for wrong in ('half_life = "soon"', "rules = 3", "rule = true", 'by = "job"', "x"):
         settings.write_text(wrong)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import present_weights
 from cotenant.analysis.scheduling.views import views
-from cotenant.analysis.scheduling.what_if import by_own_shares, what_if
 from cotenant.cluster.fairness.tables import debts_table, rules_table
 from cotenant.cluster.fairness.words import fairness_head, fairness_lines, headline, known_to
 from cotenant.instances.scheduling.accounts import Source
@@ -71,9 +69,6 @@ def test_ten_equal_accounts_on_eight_cpus_like_jobs_are_owed_alike(tmp_path, sha
     alike = [value for name, value in owed(found).items() if name.startswith("lab")]
     assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)
     assert owed(found)["last"] > alike[0] > 0 > owed(found)["big"]
-    after = dict(zip(found.names, what_if(found, without="last").after, strict=True))
-    rest = [value for name, value in after.items() if name.startswith("lab")]
-    assert rest == pytest.approx([rest[0]] * 8, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -111,14 +106,6 @@ def test_machines_cut_in_ten_and_a_hundred_debts_differ_by_less_than_is_printed(
         said = any("shares are played in parts of" in line for line in fairness_lines(coarse))
         assert said == (coarse.rounding > 0)
     assert errors[0] > 0.1 > errors[2]
-
-
-def test_other_shares_that_need_a_finer_cut_debts_are_as_if_they_were_given(tmp_path) -> None:
-    path = exported(tmp_path, crowd(1, "abc"))
-    equal = fairness(path, Source(machines=8), ties=0)
-    whole = fairness(path, Source(machines=8, shares="a=2,b=1,c=1"), ties=0)
-    assert (equal.unit.size, whole.unit.size) == (Fraction(1, 3), 1)
-    assert by_own_shares(whole).after == pytest.approx(equal.owed)
 
 
 def test_shares_finer_than_machines_are_printed_and_used_as_given(tmp_path) -> None:

@@ -162,10 +162,3 @@ def test_large_amounts_are_rounded_by_as_much_as_is_said(judged) -> None:
     for number, machines in (("999999999999999E", 10), ("40.5G", 10)):
         with refused(InvalidOption):
             judged([line("1", "a", 0, 0, 60, f"mem={number}")], unit="memory", machines=machines)
-
-
-def test_a_node_more_brings_all_that_it_has(judged) -> None:
-    jobs = [line("1", "bio", 0, 0, 60, of("a100", 2)), line("2", "phy", 0, 0, 60, of("a100", 4))]
-    found = judged(jobs, unit="gpu", prices="a100=1.5,v100=0.25")
-    assert found.found.node * found.unit.size == 6
-    assert found.machines.sum() * found.unit.size == 7

@@ -1,4 +1,4 @@
-"""Weights of fair share, QOS, or weights of queues that would have been nearer, as commands."""
+"""Weights of fair share, or of queues, that would have been nearer, as commands."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ def require_form(form: str | None) -> None:
 
 
 def emit(judged: Fairness, form: str = "slurm") -> str:
-    """Commands that set weights for fair share, or give accounts a QOS, fitted to the fair
-    schedule, with what that would have changed; the nearer of the two, the other as a comment. Of a
-    Kueue: weights of its queues. Nothing here runs them.
+    """Commands that set weights for fair share, fitted to the fair schedule, with what that would
+    have changed; of a Kueue, weights of its queues. Nothing here runs them.
 
     Raises
     ------
@@ -51,7 +50,6 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         ("this log", fits.log),
         (f"{rule} as it is", fits.now),
         (f"{rule} with these weights", fits.weights),
-        *[(f"{rule} with these QOS", fits.levels)] * (not kueue),
     ):
         rest = "" if each.later is None else f"{amount(each.later):>10}"
         lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
@@ -63,18 +61,11 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
         "# memory and partitions are not in it. Look at it before you run it.",
     ]  # fmt: skip
-    best = fits.best
-    if best is None:
+    if fits.weights.nearer(fits.now):
+        commands = (_patches if kueue else _weights)(judged, fits.weights)
+        lines += ["# Weights that are nearer:", *commands]
+    else:
         lines.append("# Nothing was found that is nearer than what there is: change nothing.")
-    for each, title, commands in (
-        (fits.weights, "weights", (_patches if kueue else _weights)(judged, fits.weights)),
-        *[(fits.levels, "QOS", _qualities(judged, fits.levels))] * (not kueue),
-    ):
-        if each is best:
-            lines += [f"# {title}, the nearer:", *commands]
-        elif each.nearer(fits.now):
-            lines += [f"# {title} instead of the other, not as near:"]
-            lines += [line if line.startswith("#") else f"# {line}" for line in commands]
     return "\n".join(lines) + "\n"
 
 
@@ -93,25 +84,6 @@ def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
         _modified(name, f"fairshare={weight}")
         for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
     ]
-
-
-def _qualities(judged: Fairness, fitted: Fitted) -> list[str]:
-    """A QOS for each level above the lowest, and the accounts that get it by default."""
-    highest = int(fitted.values.max())
-    lines = [
-        "# (It takes PriorityType=priority/multifactor with a PriorityWeightQOS far above",
-        "# PriorityWeightFairshare, and no other QOS of so high a priority. A job's --qos",
-        "# and a user's own default QOS go before the account's.)",
-    ]
-    for level in range(1, highest + 1):
-        name = f"cotenant{level}"
-        lines.append(f"sacctmgr -i add qos {name} priority={1000 * level // highest}")
-        lines += [
-            _modified(account, f"qos+={name} defaultqos={name}")
-            for account, mine in zip(judged.names, fitted.values.tolist(), strict=True)
-            if mine == level
-        ]
-    return lines
 
 
 _ACCOUNT = re.compile(r"[^(\"',][^\"',]*")

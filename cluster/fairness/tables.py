@@ -1,17 +1,15 @@
-"""Tables beside who is owed what: rules compared, what a change would do, and window by window."""
+"""Tables of who is owed what: debts, rules compared, and window by window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...analysis.report.table import Column, Table
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
 from ...analysis.scheduling.views import RULES, Views, views
-from ...analysis.scheduling.what_if import WhatIf, by_own_shares, what_if
 from ..report.text_report import some
 from .words import amount, known_to, span
 
@@ -21,41 +19,24 @@ MOST_COLUMNS = 6
 
 @dataclass(frozen=True)
 class Further:
-    """Other rules, where they were asked for, and changes; and the tables of both."""
+    """Debts by other rules, where they were asked for, and the tables beside those of debts."""
 
     views: Views | None = None
-    changes: tuple[WhatIf, ...] = ()
     tables: tuple[Table, ...] = ()
 
-    def document(self, judged: Fairness) -> dict[str, Any]:
-        """Plain JSON values."""
-        document: dict[str, Any] = {} if self.views is None else {"rules": self.views.document()}
-        if self.changes:
-            document["what_if"] = [each.document(judged) for each in self.changes]
-        return document
 
-
-def beside(
-    judged: Fairness, *, rules: bool, half_life: float, shares_given: bool = False,
-    without: str | None = None, add_nodes: int = 0, all_rules: bool = False,
-) -> Further:  # fmt: skip
+def beside(judged: Fairness, *, rules: bool, half_life: float, all_rules: bool = False) -> Further:
     """What is asked for beside debts.
 
     Parameters
     ----------
     rules : whether other rules are, in a table too; they forget half in `half_life` seconds.
-    shares_given : whether shares were given in words, so that debts by the shares there are count.
-    without, add_nodes : what would have been, see `what_if`.
     all_rules : other rules in any case, without a table.
     """
     seen = views(judged, half_life) if rules or all_rules else None
-    changes = [by_own_shares(judged)] if shares_given else []
-    if without is not None or add_nodes:
-        changes.append(what_if(judged, without=without, add_nodes=add_nodes))
     tables = [windows_table(judged)] if len(judged.audits) > 1 else []
     tables += [rules_table(seen)] if rules and seen is not None else []
-    tables += [change_table(judged, each) for each in changes]
-    return Further(seen, tuple(changes), tuple(tables))
+    return Further(seen, tuple(tables))
 
 
 def _signed(value: float) -> str:
@@ -163,29 +144,6 @@ def rules_table(seen: Views) -> Table:
         "and the fair-tree factor are as sshare has them at the end, each account one user. The "
         "last line is what a rule gives to others than `owed` does.",
         notes=tuple(notes),
-    )  # fmt: skip
-
-
-def change_table(judged: Fairness, change: WhatIf) -> Table:
-    """Debts before and after a change."""
-    columns = (
-        Column(judged.found.kind, bold=True),
-        Column("as it is", _signed, numeric=True),
-        Column(change.change, _signed, numeric=True),
-        Column("difference", _signed, numeric=True),
-    )
-    rows = tuple(
-        (judged.names[u], float(change.before[u]), float(change.after[u]),
-         float(change.after[u] - change.before[u]))
-        for u in np.argsort(-change.before, kind="stable").tolist()
-    )  # fmt: skip
-    rule = "admission by borrowed share" if judged.found.log.queues else "fair share by use"
-    return Table(
-        "what-if", f"What if: {change.change}, in {judged.unit.hours}", columns, rows,
-        f"Both schedules are {rule}, played on the jobs of the log; preemption, priorities and "
-        "half-lives are not in it."
-        if change.replayed
-        else "Both are the log's own schedule, judged by both shares.",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Who is owed what on a cluster, in words; and weights or QOS that would have been nearer."""
+"""Who is owed what on a cluster, in words."""
 
 from __future__ import annotations
 

@@ -171,8 +171,10 @@ class Coordinator:
             placed = [*placed, *self._references(together, spare, begin)]
         predicted = [self._placer.losses(self.jobs.kinds(numbers)) for numbers in placed]
         groups = [
-            PlacedGroup(uuid.uuid4().hex, self._epoch, *where, tuple(one[0] for one in lost))
-            for *where, lost in zip(free, placed, predicted, strict=False)
+            PlacedGroup(
+                uuid.uuid4().hex, self._epoch, machine, numbers, tuple(one[0] for one in lost)
+            )
+            for machine, numbers, lost in zip(free, placed, predicted, strict=False)
         ]
         certain, possible = (
             (decision.agents.advised("certain"), decision.agents.advised("possible"))

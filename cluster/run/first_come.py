@@ -57,7 +57,7 @@ def first_come_groups(
     left = list(waiting)
     groups: list[Types] = []
     for size in sizes:
-        group = (left.pop(0),)
+        group: Types = (left.pop(0),)
         if size == 2:
             fitting = (at for at, kind in enumerate(left) if instance.allowed[group[0], kind])
             index = next(fitting, None)

@@ -59,7 +59,6 @@ class Accounts:
     notes : what the reading decided.
     kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
     capacity : all that the cluster has, where the files say it.
-    node : machines of the node of the most common size; 0 when it is not known.
     said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 
@@ -71,7 +70,6 @@ class Accounts:
     notes: tuple[str, ...]
     kind: str
     capacity: Amounts = field(default_factory=dict)
-    node: int = 0
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -99,7 +97,7 @@ class Accounts:
 
         return replace(
             self, log=finer(log), submitted=self.submitted and finer(self.submitted),
-            node=parts * self.node, settings=replace(self.settings, machines=parts * total),
+            settings=replace(self.settings, machines=parts * total),
         )  # fmt: skip
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
@@ -234,8 +232,6 @@ class Source:
                 alike.pop(_ROOT, None)
             settings = replace(settings, shares=alike)
             notes += _shares_notes(log, alike, unit) if self.mapping is None else []
-        sizes = Counter(in_machines(unit, node.resources) for node in nodes)
-        del sizes[0]
         different = log.eligible is not None and bool((log.eligible != log.submit).any())
         return Accounts(
             log=released_when_eligible(log) if self.release == "eligible" else log,
@@ -243,7 +239,6 @@ class Source:
             machines_from=machines_from,
             shares_from=self._shares_from(log),
             capacity=summed(_brought(log, nodes)),
-            node=max(sizes, key=lambda size: (sizes[size], size), default=0),
             submitted=log if different and self.release == "eligible" else None,
             notes=tuple(notes),
             kind=kind,

@@ -108,7 +108,6 @@ def simulate(
     sampling: Sampling | None = None,
     draws: npt.NDArray[np.float64] | None = None,
     shares: npt.ArrayLike | None = None,
-    levels: npt.ArrayLike | None = None,
     samples: npt.ArrayLike = (),
     time_limit: float | None = None,
     report: Report | None = None,
@@ -126,8 +125,6 @@ def simulate(
         organization, 2 i + 1 its machine.
     shares : (k,) whole numbers that stand for the machines where a rule asks for an organization's
         share; the machines when not given.
-    levels : (k,) whole numbers: the fair-share rules serve those of a higher level first; all of
-        one when not given.
     samples : times from 0 to the horizon at which values are recorded; the horizon is always one.
     time_limit, report : see `Clock`. When time is up the rest is scheduled first in, first out.
     partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
@@ -150,8 +147,7 @@ def simulate(
     # the game as arrays: who plays, by which rule, and room for what is recorded
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
-    level = np.zeros_like(share) if levels is None else np.array(levels, dtype=np.int64)
-    jobs = _jobs(instance, share, level)
+    jobs = _jobs(instance, share)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
     state = _state(instance, game, shapley=every)
     output = game_kernels.Output(
@@ -286,7 +282,7 @@ def _play(
     return decided, stop
 
 
-def _jobs(instance: Scheduling, share: Integers, level: Integers) -> game_kernels.Jobs:
+def _jobs(instance: Scheduling, share: Integers) -> game_kernels.Jobs:
     from . import game_kernels
 
     order = instance.order
@@ -300,7 +296,6 @@ def _jobs(instance: Scheduling, share: Integers, level: Integers) -> game_kernel
         event_org=instance.organization[by_time],
         owner=instance.owner.astype(np.int64),
         share=share,
-        level=level,
     )
 
 

@@ -70,7 +70,6 @@ class Jobs(NamedTuple):
     event_org: Ints
     owner: Ints  # (machines,)
     share: Ints  # (k,) machines
-    level: Ints  # (k,) a higher one is served first by the fair-share rules
 
 
 class Coalitions(NamedTuple):
@@ -218,8 +217,6 @@ def comes_before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int)
     """
     key = state.key
     if rule == FAIRSHARE or rule == UTFAIRSHARE or rule == CURRFAIRSHARE:
-        if jobs.level[u] != jobs.level[best]:
-            return bool(jobs.level[u] > jobs.level[best])
         mine, theirs = jobs.share[u], jobs.share[best]
         if mine == 0 or theirs == 0:  # a share of 0 is served only when no other organization waits
             if mine == theirs:

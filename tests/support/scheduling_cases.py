@@ -54,17 +54,15 @@ def wrongs(seed: int, rules: Sequence[str] = RULES) -> Iterator[str]:
     kind = KINDS[seed % len(KINDS)]
     instance = small_instance(rng, kind)
     players = range(instance.organizations)
-    # fair share once more, with levels
-    for rule, levels in [(rule, None) for rule in rules] + [("FAIRSHARE", rng.integers(0, 3, 3))]:
-        levels = None if levels is None else levels[: instance.organizations].tolist()
+    for rule in rules:
         draws, orders = rng.random(2 * instance.jobs), []
         if rule.startswith("RAND"):
             orders = [rng.permutation(instance.organizations) for _ in range(3)]
         sampling = sample_orderings(orders) if orders else None
-        played = simulate(instance, rule, draws=draws, sampling=sampling, levels=levels)
+        played = simulate(instance, rule, draws=draws, sampling=sampling)
         schedule = played.schedule
         check(instance, schedule)
-        clock = Clockwork(instance, rule, draws, orders, levels)
+        clock = Clockwork(instance, rule, draws, orders)
         runs = [clock.whole.starts.get(job, (-1, [-1])) for job in range(instance.jobs)]
         psi = [clock.whole.psi(instance.horizon, u) for u in players]
         pairs: dict[str, tuple[Any, Any]] = {

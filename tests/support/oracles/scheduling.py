@@ -57,11 +57,8 @@ class Pool:
 class Clockwork:
     """All pools of a rule, played together."""
 
-    def __init__(
-        self, given: Scheduling, rule: str, draws: Any = (), orders: Any = (), levels: Any = None
-    ) -> None:
+    def __init__(self, given: Scheduling, rule: str, draws: Any = (), orders: Any = ()) -> None:
         self.given, self.rule, self.draws = given, rule, draws
-        self.levels = [0] * given.organizations if levels is None else levels
         self.orders = [tuple(int(u) for u in order) for order in orders]
         everyone = tuple(range(given.organizations))
         self.pools: dict[frozenset[int], Pool] = {}
@@ -160,7 +157,7 @@ class Clockwork:
                 used = sum(amount for *_, owner, _, amount in pool.units if owner == u)
             else:
                 used = sum(min(run.left, run.rate) for run in pool.running if run.owner == u)
-            return (-self.levels[u], share == 0, Fraction(used, share or 1))
+            return (share == 0, Fraction(used, share or 1))
         when = t + (pool.rule in NEXT)
         return self._soon(pool, when, t, u) - self._phi(pool, when, t, u)
 

@@ -229,3 +229,26 @@ def test_thirty_levels_are_two_lines(tmp_path: Path) -> None:
 def test_an_optimum_of_0_is_optimal_without_a_gap() -> None:
     free = cotenant.solve(crowded().replace(device_cost=[0.0] * 3), "min-cost")
     assert (free.status, free.objective, free.bound, free.gap) == ("optimal", 0, 0, 0)
+
+
+def test_programs_of_many_columns_have_the_optimum_of_the_same_jobs_by_types() -> None:
+    """The columns that an interior point leaves out are looked at again."""
+    rng = np.random.default_rng(7)
+    fields = {
+        "throughput": rng.lognormal(1, 0.7, (20, 3)), "workers": rng.choice([1, 2], 20),
+        "weight": rng.choice([1, 3], 20), "steps": rng.lognormal(6, 1, 20),
+        "elapsed": rng.uniform(0, 90, 20),
+    }  # fmt: skip
+    jobs, types = (
+        Accelerators(
+            **{name: np.repeat(value, copies, axis=0) for name, value in fields.items()},
+            count=np.full(20 * copies, 30 // copies),
+            devices=[90, 80, 50],
+            device_cost=[1, 2, 5],
+        )
+        for copies in (30, 1)
+    )
+    for method in ("max-min", "makespan", "finish-time", "max-throughput", "min-cost"):
+        found, expected = (cotenant.solve(one, method) for one in (jobs, types))
+        assert found.status == expected.status == "optimal"
+        assert found.objective == pytest.approx(expected.objective, rel=1e-9)

@@ -549,7 +549,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_296, 28_165),
+    "solvers": (42_320, 28_178),
     "analysis": (21_201, 14_551),
     "instances": (22_021, 14_808),
     "models": (5_282, 3_404),
@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_335, 11_516),
     "papers": (6_692, 4_931),
     "cli": (3_976, 3_025),
-    "tests": (61_589, 49_087),
+    "tests": (61_612, 49_107),
     "benchmarks": (10_342, 8_103),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -103,14 +103,19 @@ class Question(Generic[Answer]):
         given = accepted(self.metrics, self.options)
         return self.metrics(self.instance, solution, **given, **only)
 
+    def asked(self, solution: Solution) -> Worth | None:
+        """What the method compares before its objective; None for an answer to another question."""
+        if self.entry is None or not self.entry.asks:
+            return ()
+        asks = resolve(self.entry.asks)
+        found: Worth | None = asks(self.instance, solution, **accepted(asks, self.options))
+        return found
+
     def worth(self, solution: Solution, measured: Mapping[str, float]) -> Worth | None:
         """What the method compares, each the less the better; None for an answer to another
         question, or without a value.
         """
-        before: Worth | None = ()
-        if self.entry is not None and self.entry.asks:
-            asks = resolve(self.entry.asks)
-            before = asks(self.instance, solution, **accepted(asks, self.options))
+        before = self.asked(solution)
         if before is None or any(level not in measured for level in self.levels):
             return None
         signed = zip(self.signs, self.levels, strict=True)

@@ -21,15 +21,13 @@ from ...instances.problem.errors import (
 )
 from ...instances.problem.files import write
 from ...instances.problem.option_types import option_types_of
-from ...instances.problem.options import accepted, check_options
+from ...instances.problem.options import check_options
 from ...instances.problem.reading import parse_json, read_text
-from ...instances.problem.registry import check, resolve, scale
 from ...solvers.outcome import Status
 from ...verify import Refused, methods_of
-from ..registry import Analysis, analysis_of
 from ..stated import Stated
 from .proving import Proved, claimed, prove_file
-from .question import proves
+from .question import Question, proves
 from .result import Result, fingerprint
 from .solve import solve
 
@@ -122,11 +120,13 @@ class _Judge:
     """One result, what of it is refuted so far, and what was computed again."""
 
     def __init__(self, instance: Instance, result: Result) -> None:
-        self.instance, self.result = instance, result
-        self.analysis: Analysis = analysis_of(instance.problem)
-        self.method = _catalogued(result)
+        self.instance, self.result, self.method = instance, result, _catalogued(result)
+        function = print if self.method is None else self.method.resolve()
+        about = (function, result.method, result.objective_name, result.options, self.method)
+        self.question = Question(instance, *about)
+        self.analysis = self.question.analysis
         self.kind = None if self.method is None else self.method.kind
-        self.options = _options(self.analysis, self.method, result)
+        self.options = _options(self.question)
         self.senses: dict[str, str] = {it.name: it.sense for it in self.analysis.metric_table}
         if self.method is not None:  # a metric that has no sense of its own may be optimized
             _, goals, _ = methods_of(instance.problem).get(self.method.name, ("", "", None))
@@ -139,11 +139,11 @@ class _Judge:
         """Everything that is looked at, one after the other."""
         if self.result.solution is not None:
             try:
-                check(self.instance, self.result.solution)
+                self.measured = self.question.measure(self.result.solution)
             except InfeasibleSolution as error:
                 return Recheck((str(error),))
         self._written()
-        self._measure()
+        self._compare()
         self._facts()
         if self.result.solution is None:
             self._without_answer()
@@ -187,24 +187,20 @@ class _Judge:
                 stated, given = _short(written[name]), _short(made[name])
                 self.broken.append(f"{name} is {stated}, but what it follows from gives {given}")
 
-    def _measure(self) -> None:
-        """Every metric again, and the objective, which is one of them."""
+    def _compare(self) -> None:
+        """Every metric as it was measured again, and the objective, which is one of them."""
         result, name = self.result, self.result.objective_name or ""
-        if result.solution is not None:
-            metrics = self.analysis.metrics
-            options = accepted(metrics, result.options)
-            self.measured = metrics(self.instance, result.solution, **options)
-            # interrupted: it claims no values
-            if "unmeasured" in result.certificate and not result.metrics:
-                objective = self.measured.get(name)
-                self.result = result = replace(result, metrics=self.measured, objective=objective)
+        # interrupted: it claims no values
+        if self.measured and "unmeasured" in result.certificate and not result.metrics:
+            objective = self.measured.get(name)
+            self.result = result = replace(result, metrics=self.measured, objective=objective)
         for metric in dict.fromkeys([*self.measured, *result.metrics]):
             own, stated = self.measured.get(metric), result.metrics.get(metric)
             if not self._same(metric, own, stated):
                 self.broken.append(f"{metric} is {own}, not {stated} as claimed")
         if not self._same(name, own := self.measured.get(name), result.objective):
             self.broken.append(f"objective is {own}, not {result.objective} as claimed")
-        unit = self._unit(name) if name else 1.0
+        unit = self.question.unit(result.objective_name)
         if not abs(unit - result.scale) <= REPEATED * unit:
             self.broken.append(
                 f"the scale of the objective is {unit}, not {result.scale} as claimed"
@@ -215,11 +211,9 @@ class _Judge:
         answer to the method's question.
         """
         method, solution, stated = self.method, self.result.solution, self.result.certificate
-        if method is not None and method.asks and solution is not None:
-            asks = resolve(method.asks)
-            if asks(self.instance, solution, **accepted(asks, self.options)) is None:
-                self.broken.append(f"the answer is none to what {method.name} asks for")
         facts = self.analysis.facts
+        if solution is not None and self.question.asked(solution) is None:
+            self.broken.append(f"the answer is none to what {self.question.name} asks for")
         if method is None or facts is None:
             return
         policy = getattr(solution, "policy", method.name)  # of a simulation
@@ -292,7 +286,9 @@ class _Judge:
                 self.broken.append(f"level {name} is optimal without a value")
             elif value is not None and (bound is not None or status is Status.OPTIMAL):
                 known = value if own is None else own
-                unit = self._unit(name) if own is not None else max(abs(value), result.scale)
+                unit = (
+                    self.question.unit(name) if own is not None else max(abs(value), result.scale)
+                )
                 self.broken += self._contradictions(
                     name, known, bound, status, unit, None, stated=first and own is not None
                 )
@@ -393,10 +389,7 @@ class _Judge:
         """Whether a value computed again is the one that was claimed."""
         if one is None or other is None or name in self.analysis.whole:
             return one == other
-        return abs(one - other) <= REPEATED * max(abs(one), self._unit(name))
-
-    def _unit(self, name: str) -> float:
-        return scale(self.instance, name, **self.result.options)
+        return abs(one - other) <= REPEATED * max(abs(one), self.question.unit(name))
 
 
 def _catalogued(result: Result) -> Method | None:
@@ -409,22 +402,20 @@ def _catalogued(result: Result) -> Method | None:
         return None
 
 
-def _options(analysis: Analysis, method: Method | None, result: Result) -> dict[str, Any]:
+def _options(question: Question) -> dict[str, Any]:
     """The options of a result with the usual values of those not given; refuses wrong ones."""
-    functions = [analysis.metrics]
-    if method is not None:
-        functions.append(method.resolve())
-        check_options(tuple(functions), result.options, f"method {result.method!r}")
+    takers = (question.metrics, *([question.function] if question.entry else []))
+    if question.entry is not None:
+        check_options(takers, question.options, f"method {question.name!r}")
     usual = dict[str, Any]()
-    for function in functions:
-        rules = option_types_of(function)
-        for name, value in result.options.items():
-            if name in rules:
-                rules[name].check(name, value)
-        for name, entry in signature(function).parameters.items():
+    for taker in takers:
+        rules = option_types_of(taker)
+        for name in rules.keys() & question.options.keys():
+            rules[name].check(name, question.options[name])
+        for name, entry in signature(taker).parameters.items():
             if entry.default is not entry.empty:
                 usual[name] = entry.default
-    return usual | dict(result.options)
+    return usual | dict(question.options)
 
 
 def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def methods(
     from .. import catalog
     from ..analysis.report.tables import method_tables, methods_in_words, methods_table
     from ..instances.problem import UnknownName
+    from ..instances.problem.documents import to_json_value
     from ..instances.problem.options import described
 
     require_latex(width, form)
@@ -58,13 +59,8 @@ def methods(
             )
     one = method is not None or name not in (None, *PROBLEM_NAMES)
     if as_json:
-        listed = [[option.document() for option in described(m.resolve())] for m in found]
-        print_json(
-            [
-                asdict(m) | {"summary": m.summary, "options": options}
-                for m, options in zip(found, listed, strict=True)
-            ]
-        )
+        shown = [{"summary": m.summary, "options": described(m.resolve())} for m in found]
+        print_json([to_json_value(asdict(m) | s) for m, s in zip(found, shown, strict=True)])
     elif one:
         print_tables([table for m in found for table in method_tables(m)], form, width=width)
     else:

@@ -23,6 +23,7 @@ from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
+from cotenant.instances.problem.documents import to_json_value
 from cotenant.papers.experiment import Finding
 from cotenant.papers.fuga.cluster import SIZES, claims_6
 from cotenant.papers.registry import experiment_named
@@ -148,7 +149,7 @@ def test_audits_measure_what_they_say() -> None:
     assert found.still_fits == ()
     assert found.disutility == pytest.approx(metrics(instance, lopsided)["disutility"])
     assert found.price_of_anarchy >= 1
-    assert found.document()["enviers"] == [0]
+    assert to_json_value(found)["enviers"] == [0]
     room = audit(instance, Placement([[1, 1]], [0]), joint=False)
     assert room.still_fits == (0, 1)
     assert room.price_of_anarchy is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from math import e
 from typing import Any
@@ -196,4 +197,4 @@ def facts(stated: Stated) -> Facts:
     needed = family is not None or facts or stated.method == "PRD"
     if error is None or not needed or options.get("rounding", "none") != "none":
         return facts
-    return facts | error.document()
+    return facts | asdict(error)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,13 +46,6 @@ class Audit:
     disutility: float
     least_disutility: float | None
     price_of_anarchy: float | None
-
-    def document(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        }
 
 
 def audit(

@@ -291,7 +291,7 @@ def _described(result: Result) -> Row:
     table = result.described(ANSWER_ROWS)
     if table is None:
         return {"answer": None, "answer_table": None}
-    document = table.document()
+    document = to_json_value(table)
     return {"answer": document.pop("sentence"), "answer_table": document}
 
 

@@ -191,7 +191,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             "result": self.summary(),
             "answer": None if outcome.solution is None else type(outcome.solution).__name__,
             "solution": None if outcome.solution is None else outcome.solution.document(),
-            **({} if named is None else {"named": named.document()}),
+            **({} if named is None else {"named": to_json_value(named)}),
             "certificate": to_json_value(dict(outcome.certificate)),
             "trace": [list(entry) for entry in outcome.trace],
         }

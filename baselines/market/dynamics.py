@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -74,7 +75,7 @@ def proportional_response(
     error = exchange.judge("bids", exchange.price)
     exchange.users.ask(UserGroup.keep)
     clock.note(error.worst, None, "proportional response")
-    certificate = {**error.document(), "rounds": done, "rule": rule}
+    certificate = {**asdict(error), "rounds": done, "rule": rule}
     allocation = Allocation(cores=exchange.users.best(), price=exchange.price * exchange.unit)
     answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

@@ -21,7 +21,7 @@ users up. Gross substitutes does not hold.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf, isnan
 
 import numpy as np
@@ -46,10 +46,6 @@ class Residuals:
         """The largest of clearing, overspending and regret: 0 at equilibrium; inf for NaN."""
         judged = (self.clearing, self.overspending, self.regret)
         return inf if any(map(isnan, judged)) else max(judged)
-
-    def document(self) -> dict[str, float]:
-        """As plain JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

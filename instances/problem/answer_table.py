@@ -40,15 +40,6 @@ class AnswerTable:
     rows: tuple[tuple[Any, ...], ...]
     total: int
 
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "sentence": self.sentence,
-            "columns": list(self.columns),
-            "rows": [list(row) for row in self.rows],
-            "total": self.total,
-        }
-
     @property
     def left_out(self) -> int:
         """How many rows are not here."""

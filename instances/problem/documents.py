@@ -50,7 +50,7 @@ def to_json_value(value: Any) -> Any:
             return list(value)
         return [to_json_value(entry) for entry in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return to_json_value(dataclasses.asdict(value))
+        return {f.name: to_json_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
     return value
 
 

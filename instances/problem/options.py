@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .errors import InvalidOption, spelled, suggest
@@ -141,10 +141,6 @@ class Option:
     default: str
     takes: str
     choices: tuple[str, ...]
-
-    def document(self) -> dict[str, Any]:
-        """Its fields as JSON values."""
-        return asdict(self) | {"choices": list(self.choices)}
 
 
 def _meanings_of(function: Callable[..., Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ corrected budgets.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -271,7 +271,7 @@ def nash_welfare(
                 allocation, (value, bound) = finer, near
         error = family.residuals(instance, allocation)
         assert error is not None
-        certificate = {"engine": word, **error.document()}
+        certificate = {"engine": word, **asdict(error)}
     try:
         clock.note(value, bound, "program")
     except KeyboardInterrupt:
@@ -440,7 +440,7 @@ def _equilibrium(
         assert error is not None
         best = error, allocation
     error, allocation = best
-    certificate = {**error.document(), "tolerance": tolerance, **certificate}
+    certificate = {**asdict(error), "tolerance": tolerance, **certificate}
     trace = tuple(clock.trace)
     if error.worst > tolerance:
         return Outcome(allocation, None, Status.FEASIBLE, stop, certificate, trace)

@@ -4,7 +4,7 @@ decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -213,7 +213,7 @@ class Ladder:
     def certificate(self) -> dict[str, Any]:
         """What `Outcome.certificate` holds."""
         return {
-            **self.settle().document(),
+            **asdict(self.settle()),
             "tolerance": self.tolerance,
             "prices": "not known to be unique (f = 1)"
             if self.exchange.linear

@@ -39,6 +39,7 @@ from cotenant.cluster.judge.scheduler_filters import Move, Scheduler, check_wave
 from cotenant.cluster.plan.answer import Answer, Question
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
+from cotenant.cluster.plan.optimum import moves_needed
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.report.text_report import LINES, WIDTH, amount, still_idle
@@ -587,6 +588,17 @@ def test_equal_pods_are_one_type() -> None:
 
 
 # money
+
+
+def test_moves_of_a_large_state_with_prices_have_a_bound() -> None:
+    """Of more servers times types than one program decides: three pods fit on a node."""
+    pods = (pod(f"a{n}-1", f"n{n}", f"{1000 + n}m") for n in range(145))
+    read = state(*(node(f"n{n}", 4) for n in range(145)), *pods)
+    priced = tuple(replace(one, price=Fraction(1 + n % 3)) for n, one in enumerate(read.nodes))
+    plan = translate(Question(replace(read, nodes=priced)), for_bound=True)
+    found = moves_needed(plan, plan.costs.limit(120), time_limit=0.5)
+    assert 0 < found.bound < 145
+    assert not found.infeasible
 
 
 @pytest.mark.parametrize("case", [5, 9, 19])

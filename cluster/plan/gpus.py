@@ -11,7 +11,6 @@ from dataclasses import replace
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..state.constraints import GATES, NOMINATED, SCHEDULER, Expression, NodeTerm
-from ..state.gangs import pending_gangs
 from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, StateWarning, change_pods
 from .answer import Answer, Question, require_kinds
 from .cards import MIG, card_use, cards_of, count_slots, own_shapes
@@ -122,6 +121,34 @@ def gpus(
     )  # fmt: skip
 
 
+def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
+    """The pending pods by gang, of those in which a pod asks for cards; pods that belong to none
+    stand alone, of equal pods of one owner the first.
+
+    Returns
+    -------
+    dict
+        The gang's namespace and name -> places of its pods in the state.
+    """
+    found: dict[str, list[int]] = {}
+    alike: set[object] = set()
+    for number, pod in enumerate(state.pods):
+        if pod.role is not Role.PENDING:
+            continue
+        if pod.gang:
+            found.setdefault(f"{pod.namespace}/{pod.gang}", []).append(number)
+            continue
+        same = pod.owner[1] and (pod.namespace, pod.owner, frozenset(pod.requests.items()))
+        if not same or same not in alike:
+            found[pod.title] = [number]
+        alike.add(same)
+    return {
+        name: tuple(numbers)
+        for name, numbers in found.items()
+        if any(cards_of(state.pods[n].requests) for n in numbers)
+    }
+
+
 def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, ...]]:
     """The gangs that are asked about, and their pending pods.
 
@@ -130,7 +157,7 @@ def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, 
     InvalidOption
         None is of that name.
     """
-    waiting = pending_gangs(state, lambda pod: bool(cards_of(pod.requests)))
+    waiting = pending_gangs(state)
     if gang is None:
         return waiting
     if gang in waiting:

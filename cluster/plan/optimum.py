@@ -125,25 +125,16 @@ def cost_needed(
 
 
 def moves_needed(
-    plan: Translation, limit: int | None, time_limit: float | None = None,
+    plan: Translation, limit: int | None, quick: bool = False, time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:  # fmt: skip
-    """A proved bound on the pods that move: the fewest where that is soon known."""
-    if _size(plan) > SMALL:
-        least = moves_bound(plan.instance, seconds=time_limit, **_within(plan, limit))
-        return Found(plan, bound=least)
-    return fewest_moves(plan, limit, None, time_limit, report)
-
-
-def room_needed(
-    plan: Translation, quick: bool, time_limit: float | None = None, report: Report | None = None
-) -> Found:
-    """The fewest pods that move so that all have a node, or a proved bound on them where the size
-    is not small, or it has to be `quick`; infeasible where no moves do.
+    """The fewest pods that move while workers in use and waiting pods cost `limit` at most, or a
+    proved bound on them where the size is not small, or it has to be `quick`; infeasible where no
+    moves do.
     """
     if _size(plan) <= (TINY if quick else SMALL):
-        return fewest_moves(plan, None, None, time_limit, report)
-    limits = {"servers": None} | _within(plan, None)
+        return fewest_moves(plan, limit, None, time_limit, report)
+    limits = {"servers": None} | _within(plan, limit)
     bound = moves_bound(plan.instance, seconds=time_limit, quick=quick, **limits)
     running = 0 if plan.instance.placed is None else int(plan.instance.placed[:, 2].sum())
     return Found(plan, bound=bound, infeasible=bound > running)
@@ -306,7 +297,7 @@ class Search:
         if (placed := all_placed(plan)) is None:
             self.bound = self.pinned = None
             return
-        low = self.work.find(words, parts, room_needed, placed, quick)
+        low = self.work.find(words, parts, moves_needed, placed, None, quick)
         self.bound = self.pinned = None if low.infeasible else low.bound
 
     def search(self, parts: float) -> None:

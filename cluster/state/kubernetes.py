@@ -36,7 +36,6 @@ from .constraints import (
     selector_of,
 )
 from .fields import Fields, name_of
-from .gangs import OTHER_TOPOLOGIES, TOPOLOGIES, gang_name
 from .gpu_shares import with_shares
 from .selectors import admits
 from .state import (
@@ -84,6 +83,30 @@ _NODE_MARKS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "scale-down-disabled",
     "karpenter.sh/do-not-disrupt": "do-not-disrupt",
 }
+_GANG_NOTES = (
+    "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group-name",
+    "gang.scheduling.koordinator.sh/name",
+)  # fmt: skip
+"""Annotations that name the group of a pod: Volcano's, KAI's, Koordinator's."""
+
+_GANG_LABELS = (
+    "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io",
+    "pod-group.scheduling.sigs.k8s.io/name", "kueue.x-k8s.io/pod-group-name",
+    "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name",
+    "ray.io/cluster",
+)  # fmt: skip
+"""Labels that do: those of the coscheduling plugin, Kueue, Volcano, JobSet, Kubeflow, Ray."""
+
+_GANG_WORKERS = ("leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index")
+
+_TOPOLOGIES = ("kueue.x-k8s.io/podset-required-topology",)
+"""Annotations with the label of which a group wants nodes of one value."""
+
+_OTHER_TOPOLOGIES = (
+    "kueue.x-k8s.io/podset-slice-required-topology", "kai.scheduler/topology-required-placement",
+)  # fmt: skip
+"""Annotations that demand near nodes in a way that is not modelled."""
+
 _BILLION = 10**9
 _PERCENT = re.compile("([0-9]{1,6})%")
 _USED = {
@@ -292,7 +315,7 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
     owners = [owner for owner in about.many("ownerReferences") if owner.flag("controller")]
     owner = (owners[0].text("kind"), owners[0].text("name")) if owners else ("", "")
     notes = about.mapping("annotations")
-    topology = next((notes[key] for key in TOPOLOGIES if key in notes), "")
+    topology = next((notes[key] for key in _TOPOLOGIES if key in notes), "")
     role, reason = _role(about, spec, status, owner)
     group = owners[0].text("apiVersion").rpartition("/")[0] if owners else ""
     terms, drivers, unread = volumes.read(item)
@@ -303,16 +326,28 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
     unread += asked.pop("unsupported_constraints")
     unread += [(TOPOLOGY, f"its gang is to be in one {topology}")] * bool(topology)
     unread += [("topology of parts", f"{key} is not read")
-               for key in OTHER_TOPOLOGIES if key in notes]  # fmt: skip
+               for key in _OTHER_TOPOLOGIES if key in notes]  # fmt: skip
     return Pod(
         namespace=namespace, name=about.text("name"),
         node=spec.text("nodeName"), requests={**requests_of(spec, status), **drivers},
         role=role, reason=reason, labels=labels, owner=owner,
         volume_node_affinity=tuple(terms), **asked,
         unsupported_constraints=tuple(dict.fromkeys(unread)), soft=_soft(spec, owner),
-        health=_health(status), gang=gang_name(notes, labels, spec, owner),
+        health=_health(status), gang=_gang(notes, labels, spec, owner),
         gang_topology=topology, priority=spec.whole("priority"),
     )  # fmt: skip
+
+
+def _gang(
+    notes: Mapping[str, str], labels: Mapping[str, str], spec: Fields, owner: tuple[str, str]
+) -> str:
+    """The group of a pod within its namespace, or its Job; "" for none."""
+    named = [notes[key] for key in _GANG_NOTES if notes.get(key)]
+    named += [spec.of("schedulingGroup").text("podGroupName"), spec.of("workloadRef").text("name")]
+    named += [labels[key] for key in _GANG_LABELS if labels.get(key)]
+    if all(labels.get(key) for key in _GANG_WORKERS):
+        named.append("-".join(labels[key] for key in _GANG_WORKERS))
+    return next(filter(None, named), owner[1] if owner[0] == "Job" else "")
 
 
 def _on_each(pod: Pod, nodes: Sequence[Node]) -> list[Pod]:

@@ -45,6 +45,10 @@ def fewest_reached(state: ClusterState) -> int:
     return best
 
 
+Goals = tuple[int, Fraction, int]
+"""Pods that wait, what the nodes in use cost, and pods that move."""
+
+
 def best_placement(
     state: ClusterState,
     stay: set[int],
@@ -54,67 +58,34 @@ def best_placement(
     within: int | None = None,
     emptied: tuple[str, ...] = (),
 ) -> tuple[int, int] | None:
-    """The fewest workers, and the fewest moves to that, of all placements in which nothing is
-    broken that was not before, nor by more, with some pods where they are. With `whole` nothing at
-    all may be broken; with `reached` no pod that moved may be in what is broken; with `within` so
-    many workers may be in use, and the moves decide; of some nodes all that move must leave. None
-    where that cannot be.
+    """The fewest workers, and the fewest moves to that, of all placements of what runs, with some
+    pods where they are; see `joint_placements`. With `within` so many workers may be in use, and
+    the moves decide. None where that cannot be.
     """
-    start = present(state)
-    movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]
-    names = [node.name for node in state.nodes]
-    empty = Scheduler(state, {n: name for n, name in start.items() if n not in movable})
-    # taints, affinity and closed nodes do not depend on where other pods are
-    takes = {
-        (n, name): (name == start[n] and name not in emptied)
-        or (
-            name not in emptied
-            and not any(
-                why in ("node affinity", "volume", "not ready") or why.startswith("taint")
-                for why in empty.refusals(n, name)
-            )
-            and all(each.topology in empty.nodes[name].labels for each in state.pods[n].spread)
-        )
-        for n in movable
-        for name in names
-    }
-    before = Scheduler(state, start).broken()
-    now = (workers(state, start), 0)
-    late = (whole and before) or (within is not None and now[0] > within)
-    best = None if late or any(start[n] in emptied for n in movable) else now
-    for chosen in product(names, repeat=len(movable)):
-        pairs = list(zip(movable, chosen, strict=True))
-        if not all(takes[pair] for pair in pairs):
-            continue
-        where = {**start, **dict(pairs)}
-        value = (workers(state, where), sum(start[n] != name for n, name in pairs))
-        if within is not None and value[0] > within:
-            continue
-        if best is None or (value < best if within is None else value[1] < best[1]):
-            after = Scheduler(state, where)
-            if any(by > before.get(what, 0) * (not whole) for what, by in after.broken().items()):
-                continue
-            if reached and any(
-                why in ("anti-affinity", "host port") or why.startswith("too little")
-                for n, name in pairs
-                if start[n] != name
-                for why in after.refusals(n, name)
-            ):
-                continue  # the last of them to come was refused
-            best = value
-    return best
-
-
-Goals = tuple[int, Fraction, int]
-"""Pods that wait, what the nodes in use cost, and pods that move."""
+    every = joint_placements(
+        state, stay, set(range(len(state.pods))), reached=reached, strict=True, whole=whole,
+        emptied=emptied,
+    )  # fmt: skip
+    found = [(int(workers), moves) for _, workers, moves in every]
+    if within is not None:
+        found = [one for one in found if one[0] <= within]
+    return min(found, key=lambda one: one if within is None else one[::-1], default=None)
 
 
 def joint_placements(
-    state: ClusterState, stay: set[int], wait: set[int], *, reached: bool = False
+    state: ClusterState,
+    stay: set[int],
+    wait: set[int],
+    *,
+    reached: bool = False,
+    strict: bool = False,
+    whole: bool = False,
+    emptied: tuple[str, ...] = (),
 ) -> list[Goals]:
     """The goals of all placements of movable and pending pods in which nothing is broken that was
     not before, with some pods where they are and some pending ones nowhere. With `reached` no pod
-    that came to a node may be in what is broken.
+    that came to a node may be in what is broken; with `strict` no spread either by pods that do not
+    carry it; with `whole` nothing at all; of some nodes all that move must leave.
     """
     start = present(state)
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]
@@ -128,13 +99,18 @@ def joint_placements(
         open_to = [
             name
             for name in names
-            if name == start.get(n)
-            or (
-                not any(
-                    why in ("node affinity", "volume", "not ready") or why.startswith("taint")
-                    for why in empty.refusals(n, name)
+            if name not in emptied
+            and (
+                name == start.get(n)
+                or (
+                    not any(
+                        why in ("node affinity", "volume", "not ready") or why.startswith("taint")
+                        for why in empty.refusals(n, name)
+                    )
+                    and all(
+                        each.topology in empty.nodes[name].labels for each in state.pods[n].spread
+                    )
                 )
-                and all(each.topology in empty.nodes[name].labels for each in state.pods[n].spread)
             )
         ]
         choices.append(open_to if n in start else [*open_to, ""])
@@ -154,9 +130,11 @@ def joint_placements(
         }
         after = Scheduler(state, where)
         came = [n for n in (*movable, *coming) if where.get(n) not in (None, start.get(n))]
-        worse = [what for what, by in after.broken().items() if by > before.get(what, 0)]
+        broken = after.broken().items()
+        worse = [what for what, by in broken if by > before.get(what, 0) * (not whole)]
         # spreads and affinity forbid nothing to pods that do not carry them
-        if any(not what.startswith(("spread of", "affinity of")) for what in worse) or (
+        loose = () if strict else ("spread of", "affinity of")
+        if any(not what.startswith(loose) for what in worse) or (
             worse and any({"spread", "affinity"} & {*after.refusals(n, where[n])} for n in came)
         ):
             continue

@@ -20,6 +20,7 @@ from support.strategies import lifetimes
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.lifetimes.metrics import metrics
+from cotenant.analysis.lifetimes.pictures import record
 from cotenant.instances.lifetimes import Hosts, Lifetimes, arrivals, check
 from cotenant.instances.lifetimes.formats import (
     azure_2017,
@@ -118,6 +119,10 @@ def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
     assert best.bound >= instance.volume @ instance.length
     for policy in POLICIES:
         assert cotenant.solve(instance, policy.name).metrics["server_time"] >= best.bound
+    drawn = record(instance, best.solution)
+    pairs = zip(drawn["needed"], drawn["servers"], strict=True)
+    assert all(needed <= servers for needed, servers in pairs)
+    assert np.array(drawn["needed"]) @ instance.length >= best.bound
 
 
 def test_claims_that_are_not_proved_are_refused() -> None:

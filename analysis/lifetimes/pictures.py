@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from ...instances.lifetimes import Hosts, Lifetimes
+from ...instances.lifetimes import Hosts, Integers, Lifetimes
 from ...instances.problem.option_types import validate_options
+from ...solvers.lifetimes.static_bound import StaticBound
+from ...solvers.outcome import Clock
 from ..report.picture import Chart, Picture, Series
 from ..report.picture_data import Record, evenly, records_by_method
 from ..run.rows import Row
 
+SECONDS = 2.0
+"""How long prices are looked for that bound the servers of a picture."""
+
+
+@lru_cache(maxsize=1)
+def _needed(instance: Lifetimes) -> Integers:
+    """(T,) proved lower bound on the servers in use in each interval."""
+    static = StaticBound(instance, Clock(SECONDS))
+    for _ in static.tighten(2 * instance.volume, instance.length):
+        pass
+    return static.bound
+
 
 @validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
-    """Servers in use over time, and what volume alone needs; of long traces at 1,000 times."""
+    """Servers in use over time, and the proved lower bound; of long traces at 1,000 times."""
     shown = evenly(len(instance.length), 1_000)
-    lines = {"time": instance.times - instance.times[0], "needed": instance.volume}
+    lines = {"time": instance.times - instance.times[0], "needed": _needed(instance)}
     lines["servers"] = solution.in_use(instance)
     return {name: line[shown].tolist() for name, line in lines.items()}
 
@@ -35,12 +50,12 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _chart(name: str, records: Mapping[str, Record]) -> Chart:
-    """A step line a record, and thick what volume needs."""
+    """A step line a record, and thick the lower bound."""
     some = next(iter(records.values()))
-    lines = {"needed by volume": some["needed"]}
+    lines = {"lower bound": some["needed"]}
     lines |= {method: each["servers"] for method, each in records.items()}
     series = tuple(
-        Series(line, tuple(some["time"]), tuple(y), "step", strong=line == "needed by volume")
+        Series(line, tuple(some["time"]), tuple(y), "step", strong=line == "lower bound")
         for line, y in lines.items()
     )
     words = "Servers in use over time. Most at once: "

@@ -20,10 +20,8 @@ ROUNDS, ROUNDS_SIZE = 5_000, 200_000_000
 servers in all.
 """
 
-MOVED, FAR = 0.06, 0.1
-"""Part of the VMs that a change moves, at most, and how far in the order: a standard deviation, as
-a part of it.
-"""
+MOVED = 3
+"""VMs that a change moves, at most: by all distances in the order, from one place to all."""
 
 MOST_CELLS = 60_000_000
 """Loads that are kept; of longer traces intervals are joined, in which a VM counts throughout."""
@@ -47,8 +45,8 @@ def clairvoyant(
     # 2. some VMs moved in the best order
     for turn in range(min(ROUNDS, ROUNDS_SIZE // instance.size)):
         key = np.arange(len(order), dtype=float)
-        moved = rng.integers(len(order), size=rng.integers(1, int(MOVED * len(order)) + 2))
-        key[moved] += rng.normal(scale=FAR * len(order), size=len(moved))
+        moved = rng.integers(len(order), size=rng.integers(1, MOVED + 1))
+        key[moved] += rng.normal(scale=len(order) ** rng.random(), size=len(moved))
         answer = placed(instance, tried := order[np.argsort(key)])
         if better := (value := worth(answer)) <= best:
             better, best, order = value < best, value, tried

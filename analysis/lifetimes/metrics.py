@@ -31,7 +31,6 @@ def metrics(
     - `peak` = most servers that are on at once; `mean_empty` = `peak` - `mean_servers`.
     - `fire_ups` = how often a server is switched on.
     """
-    begin, _ = solution.spells(instance)
     use = solution.in_use(instance)
     total, span = int(use @ instance.length), int(instance.length.sum())
     return {
@@ -39,5 +38,5 @@ def metrics(
         "peak": float(use.max()),
         "mean_servers": total / span,
         "mean_empty": float(use.max()) - total / span,
-        "fire_ups": float(len(begin)),
+        "fire_ups": float(len(solution.spells(instance)[0])),
     }

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-from ...instances.lifetimes import Hosts, Integers, Lifetimes
+from ...instances.lifetimes import Hosts, Lifetimes
 from ...instances.problem.option_types import validate_options
 from ...solvers.lifetimes.static_bound import StaticBound
 from ...solvers.outcome import Clock
@@ -14,24 +13,13 @@ from ..report.picture import Chart, Picture, Series
 from ..report.picture_data import Record, evenly, records_by_method
 from ..run.rows import Row
 
-SECONDS = 2.0
-"""How long prices are looked for that bound the servers of a picture."""
-
-
-@lru_cache(maxsize=1)
-def _needed(instance: Lifetimes) -> Integers:
-    """(T,) proved lower bound on the servers in use in each interval."""
-    static = StaticBound(instance, Clock(SECONDS))
-    for _ in static.tighten(2 * instance.volume, instance.length):
-        pass
-    return static.bound
-
 
 @validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
     """Servers in use over time, and the proved lower bound; of long traces at 1,000 times."""
-    shown = evenly(len(instance.length), 1_000)
-    lines = {"time": instance.times - instance.times[0], "needed": _needed(instance)}
+    shown, static = evenly(len(instance.length), 1_000), StaticBound(instance, Clock(2.0))
+    list(static.tighten(2 * instance.volume, instance.length))
+    lines = {"time": instance.times - instance.times[0], "needed": static.bound}
     lines["servers"] = solution.in_use(instance)
     return {name: line[shown].tolist() for name, line in lines.items()}
 
@@ -44,16 +32,14 @@ def answer_picture(instance: Lifetimes, solution: Hosts) -> Chart:
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Servers in use over time of one instance's runs, a line a method, with its first seed."""
-    found = records_by_method(rows, "needed")
-    drawn = {method: records[0] for method, records in found.items()}
+    drawn = {name: records[0] for name, records in records_by_method(rows, "needed").items()}
     return [_chart("lifetimes-servers", drawn)] if drawn else []
 
 
 def _chart(name: str, records: Mapping[str, Record]) -> Chart:
     """A step line a record, and thick the lower bound."""
     some = next(iter(records.values()))
-    lines = {"lower bound": some["needed"]}
-    lines |= {method: each["servers"] for method, each in records.items()}
+    lines = {"lower bound": some["needed"], **{m: r["servers"] for m, r in records.items()}}
     series = tuple(
         Series(line, tuple(some["time"]), tuple(y), "step", strong=line == "lower bound")
         for line, y in lines.items()

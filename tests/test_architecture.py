@@ -549,7 +549,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_320, 28_178),
+    "solvers": (42_318, 28_178),
     "analysis": (21_190, 14_541),
     "instances": (21_962, 14_759),
     "models": (5_282, 3_404),
@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_314, 11_503),
     "papers": (6_692, 4_931),
     "cli": (3_972, 3_021),
-    "tests": (61_605, 49_099),
+    "tests": (61_610, 49_104),
     "benchmarks": (10_342, 8_103),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

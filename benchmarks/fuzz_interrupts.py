@@ -103,7 +103,7 @@ OWN: dict[str, list[str]] = {
     "max-utilization": ["jobs.json", "elastic.json"],
     "max-utility": ["jobs.json"], "min-servers": ["packing.json"], "min-cost": ["packing.json"],
     "cp-sat": ["packing.json"],
-    "arc-flow": ["packing.json"], "FUGA": ["elastic.json"], "FUGA-tree": ["tree.json"],
+    "FUGA": ["elastic.json"], "FUGA-tree": ["tree.json"],
     "joint-optimum": ["elastic.json"],
     "max-min-share": ["elastic.json"],
 }  # fmt: skip

@@ -200,7 +200,7 @@ def best_placements(instance: Any) -> Optima:
             "max-min-share": float(small_cases.largest_least_share(instance)),
         }
     fewest = packing.fewest(instance)
-    known: Optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), fewest)
+    known: Optima = dict.fromkeys(("min-servers", "cp-sat"), fewest)
     return {**known, "min-cost": packing.fewest(instance, costs=True)}
 
 

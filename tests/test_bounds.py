@@ -93,7 +93,7 @@ def test_a_row_becomes_better_proof_by_proof(tmp_path: Path, table: Path) -> Non
 
 @pytest.mark.slow
 def test_methods_that_ask_the_same_have_one_row(tmp_path: Path, table: Path) -> None:
-    row = add(table, NAME, [proved(tmp_path, "arc-flow")])
+    row = add(table, NAME, [proved(tmp_path, "cp-sat")])
     assert facts(row) == ("servers", 4, 4, "closed")
     with refused(NotAdded):
         add(table, NAME, [proved(tmp_path, "min-servers")])

@@ -26,12 +26,11 @@ from cotenant.baselines.packing import first_fit_decreasing
 from cotenant.catalog import functions
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import azure_vm, vbp
-from cotenant.instances.packing.generators import caprara_toth, few_types
+from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.problem import InvalidInstance, NoSolution
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing import gap_closing, minimum
-from cotenant.solvers.packing.arc_flow import GraphTooLarge, arc_flow, flow_graph, solve_graph
 from cotenant.solvers.packing.assignment import ModelLimits, cp_sat
 from cotenant.solvers.packing.bounds import (
     best_bound,
@@ -82,9 +81,7 @@ def searching(problem: Reduced, prices: Prices | None = None, bound: int = 1) ->
 
 @pytest.mark.parametrize("number", numbers(40, 10))
 @pytest.mark.parametrize("classes", [1, 2])
-@pytest.mark.parametrize(
-    ("method", "part"), [(min_servers, 1), (min_cost, 1), (cp_sat, 2), (arc_flow, 10)]
-)
+@pytest.mark.parametrize(("method", "part"), [(min_servers, 1), (min_cost, 1), (cp_sat, 2)])
 def test_it_is_what_trying_everything_gives(
     method: Any, part: int, classes: int, number: int
 ) -> None:
@@ -245,11 +242,8 @@ def middling(bound: int = 5) -> PortfolioState:
     return searching(problem, prices, bound=bound)
 
 
-@pytest.mark.parametrize(
-    "part", [gap_closing.by_enumeration, gap_closing.by_assignment, gap_closing.by_master]
-)
 def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
-    part: Any, engines: Callable[..., None]
+    engines: Callable[..., None],
 ) -> None:
     nothing = SimpleNamespace(
         status=Status.UNKNOWN, stop=Stop.TIME_LIMIT, point=None, values=None, bound=None
@@ -257,23 +251,8 @@ def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
     names = ("solve_program", "solve_in_subprocess", "solve_cp_sat")
     engines(**{name: lambda *_, **__: nothing for name in names})
     search = middling()
-    search.pool.add(np.array([1, 1, 0]), 0)
-    part(search, 1.0)
+    gap_closing.by_enumeration(search, 1.0)
     assert search.bound == 5
-
-
-@pytest.mark.parametrize(
-    ("said", "servers"),
-    [({"bound": 4.0}, None), ({"bound": 4.01}, 5), ({"bound": 9.0}, 5),
-     ({"status": Status.INFEASIBLE}, 5)],
-)  # fmt: skip
-def test_bound_of_arc_flow_is_that_of_integers_whatever_highs_says(
-    said: dict[str, Any], servers: int | None, engines: Callable[..., None]
-) -> None:
-    engines(solve_in_subprocess=lambda *_, **__: replace(CUT_SHORT, **said))
-    problem = middling().problem
-    graph = flow_graph(problem, most=1000)
-    assert solve_graph(problem, graph, Clock(), above=4) == (None, servers)
 
 
 @pytest.mark.parametrize("bound", [2, 5])
@@ -359,17 +338,6 @@ def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, cost
     assert max(search.bound, usual.bound) <= search.value == cost <= 1.02 * search.bound + 1
 
 
-@pytest.mark.slow
-def test_arc_flow_agrees_on_few_types_with_many_vms() -> None:
-    instance = few_types(types=5, vms=200, capacity=30, rng=np.random.default_rng(4))
-    first, second = min_servers(instance, time_limit=60), arc_flow(instance, time_limit=60)
-    check(instance, second.solution)
-    assert first.status is second.status is Status.OPTIMAL
-    assert first.solution.servers == second.solution.servers
-    with pytest.raises(GraphTooLarge):
-        flow_graph(middling().problem, most=3)
-
-
 def test_equal_demands_are_merged_and_handed_back_to_their_own_types() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [5], [3], [3]], request=[2.0, 1.0, 0.0, 3.0])
     problem = presolve(instance)
@@ -404,7 +372,7 @@ def test_servers_of_limited_number_are_held_to_it_and_too_few_are_proved_too_few
 def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() -> None:
     elastic = Packing(capacity=[[10]], demand=[[3]])
     partial = Packing(capacity=[[10]], demand=[[3]], request=[2.0], partial=True)
-    for method in (min_servers, min_cost, cp_sat, arc_flow, first_fit_decreasing):
+    for method in (min_servers, min_cost, cp_sat, first_fit_decreasing):
         for instance in (elastic, partial):
             with refused(InvalidInstance):
                 method(instance)
@@ -496,7 +464,7 @@ def test_a_resource_that_only_an_absent_class_has_breaks_no_method() -> None:
     instance = Packing(
         capacity=[[4, 0], [4, 4]], servers=[3, 0], demand=[[2, 0], [3, 0]], request=[2, 1]
     )
-    for method in ("min-servers", "min-cost", "cp-sat", "arc-flow", *GREEDY):
+    for method in ("min-servers", "min-cost", "cp-sat", *GREEDY):
         result = cotenant.solve(instance, method, time_limit=600)
         assert result.solution.servers == 2, method
 

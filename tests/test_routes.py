@@ -90,4 +90,4 @@ def test_portfolio_without_its_routes_answers_feasibly_and_bounds_what_all_route
 
 def test_route_of_another_portfolio_is_refused() -> None:
     with refused(UnknownName):
-        StableLimits(routes=frozenset({"arc-flow"}))
+        StableLimits(routes=frozenset({"annealing"}))

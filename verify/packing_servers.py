@@ -245,7 +245,6 @@ def packing_moves(case: ProofCase) -> list[CheckedLevel]:
 METHODS: Methods = {
     "min-servers": ("", "servers min", packing_servers),
     "cp-sat": ("", "servers min", packing_servers),
-    "arc-flow": ("", "servers min", packing_servers),
     "min-cost": ("", "cost min", lambda case: packing_servers(case, True)),
     "fewest-moves": ("servers cost", "moves min", packing_moves),
 }

@@ -623,11 +623,6 @@ def serves_all(instance: Packing) -> bool:
     return asks_enough(instance) and not instance.services
 
 
-def serves_all_anywhere(instance: Packing) -> bool:
-    """The same, where also capacities alone say which VMs share a server."""
-    return serves_all(instance) and not instance.has_constraints
-
-
 def capped_cards(instance: Packing) -> bool:
     """Whether there are cards of a given number of servers, and no request must be served whole."""
     fixed = bool(np.isfinite(instance.server_count).all())

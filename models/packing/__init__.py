@@ -1,1 +1,1 @@
-"""Packing programs: assignment, columns, arc-flow, joint optimum, fixed servers' shares."""
+"""Packing programs: assignment, columns, joint optimum, fixed servers' shares."""

@@ -1,6 +1,4 @@
-"""The parts of the portfolio that close the gap: integer programs over patterns, arc-flow, and
-fixed servers in CP-SAT.
-"""
+"""The part of the portfolio that closes the gap: integer programs over all patterns that count."""
 
 from __future__ import annotations
 
@@ -9,14 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...instances.packing.instance import Integers
-from ...models.packing.assignment import assignment_model
 from ...models.packing.columns import pattern_program
 from ...models.program import LinearProgram
-from ..engines import EngineName, solve_cp_sat, solve_in_subprocess, solve_program
+from ..engines import EngineName, solve_in_subprocess, solve_program
 from ..engines.answer import EngineAnswer
 from ..outcome import Clock, Status, raise_if_interrupted
 from ..proofs.filling_tree import Fillings, refuted
-from .arc_flow import GraphTooLarge, flow_graph, solve_graph
 from .fitting import trimmed
 from .generation import Prices
 from .patterns import all_patterns
@@ -25,14 +21,6 @@ from .presolve import UNLIMITED, Counts, Reduced
 
 Solve = Callable[[LinearProgram], EngineAnswer]
 """An engine with its limits."""
-
-
-def by_master(search: PortfolioState, effort: float) -> None:
-    """The best answer made of the patterns met so far."""
-    table, kind = search.pool.arrays()
-    solve = _solver(search, 5.0 * effort)
-    counts, _ = _made_of(search.problem, table, kind, search.value - 1, solve)
-    search.offer(counts, "program over patterns")
 
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
@@ -106,48 +94,6 @@ def answer_at(
         )  # fmt: skip
         infeasible = refuted(given, clock) is not None
     return counts, infeasible
-
-
-def by_arc_flow(search: PortfolioState, effort: float) -> None:
-    """Arc-flow on HiGHS, in a process of its own, when types are few."""
-    problem = search.problem
-    if problem.types > search.limits.flow_types:
-        return
-    try:
-        graph = flow_graph(problem, most=int(search.limits.flow_loads * effort))
-    except GraphTooLarge:
-        return
-    counts, bound = solve_graph(
-        problem, graph, search.clock, above=search.bound, most=10.0 * effort
-    )
-    search.offer(counts, "arc-flow")
-    if bound is not None:
-        search.raise_bound(bound, "arc-flow")
-
-
-def by_assignment(search: PortfolioState, effort: float) -> None:
-    """CP-SAT with the servers fixed to a count at the bound (one class), or any that cost less
-    (several).
-    """
-    problem = search.problem
-    single = len(problem.price) == 1
-    number = search.bound // int(problem.price[0]) if single else 0
-    if (
-        not single
-        or number * int(problem.price[0]) != search.bound
-        or number * problem.types > search.limits.assigned_counts * effort
-    ):
-        return
-    model = assignment_model(problem, np.zeros(number, dtype=np.int64), fixed=True)
-    answer = solve_cp_sat(model.model, time_limit=search.clock.time_slice(most=5.0 * effort))
-    if answer.values is not None:
-        search.offer(
-            (model.counts(answer.values), np.zeros(number, dtype=np.int64)),
-            "CP-SAT with the servers fixed",
-        )
-    elif answer.status is Status.INFEASIBLE:
-        search.raise_bound(search.bound + int(problem.price[0]), "CP-SAT with the servers fixed")
-    raise_if_interrupted(answer.stop)
 
 
 def _made_of(

@@ -21,7 +21,7 @@ from .bounds import best_bound
 from .constrained import Ruled, presolved
 from .diving import dive
 from .fitting import decreasing, fill, fit, fit_at_random, large, trimmed
-from .gap_closing import by_arc_flow, by_assignment, by_enumeration, by_master
+from .gap_closing import by_enumeration
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
 from .presolve import UNLIMITED, Counts
@@ -55,9 +55,8 @@ def min_servers(
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF,
     FFD, BFD, dot, L2, random orders); bounds by volume, large items and exclusion; annealing on
     fewer servers, some of them overloaded until none is; column generation over patterns; diving
-    into its solution; the program over the patterns met; all patterns that an answer at the bound
-    could use, listed by their reduced cost, and the program over them (which proves the bound, or
-    raises it); arc-flow when types are few; CP-SAT with the servers fixed. Where VMs of few types
+    into its solution; all patterns that an answer at the bound could use, listed by their reduced
+    cost, and the program over them (which proves the bound, or raises it). Where VMs of few types
     fill very many servers, columns come first, then the whole parts of their weights, and this
     portfolio for the VMs that are left: no part goes VM by VM.
 
@@ -264,7 +263,7 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
 
 def _anneal(search: PortfolioState) -> None:
     """Annealing for a quarter of the time, where types are so many that columns take longer."""
-    if search.problem.types <= search.limits.flow_types:
+    if search.problem.types <= search.limits.few_types:
         return
     until = search.clock.seconds + (search.slice(0.25) or np.inf)
     for effort in (1.0, 3.0, 9.0):
@@ -342,7 +341,7 @@ def _dives(search: PortfolioState) -> None:
     assert search.relaxation is not None
     share = search.slice(2 / 3)
     until = np.inf if share is None else search.clock.seconds + share
-    few = search.problem.types <= search.limits.flow_types  # arc-flow may be quicker
+    few = search.problem.types <= search.limits.few_types  # all patterns may be quicker
     for attempt in range(4 if few else search.limits.dives * (1 if share is None else 100)):
         if not search.open or search.clock.seconds >= until:
             return
@@ -357,18 +356,13 @@ def _dives(search: PortfolioState) -> None:
 
 
 def _prove(search: PortfolioState) -> None:
-    """In turns, more time each: the program over the patterns met, all patterns by reduced cost,
-    further dives, others.
-    """
+    """In turns, more time each: all patterns by reduced cost, further dives, annealing."""
     effort = 1.0
     while search.open:
         for name, part in (
             ("enumeration", by_enumeration),
-            ("arc-flow", by_arc_flow),
-            ("master", by_master),
             ("dives", _more_dives),
             ("annealing", _more_annealing),
-            ("assignment", by_assignment),
         ):
             if search.open and name in search.limits.routes:
                 part(search, effort)

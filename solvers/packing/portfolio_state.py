@@ -39,9 +39,7 @@ class PortfolioLimits(Routed):
     listed_mixes : of VMs that give services their rates, in one program.
     master_columns : programs over more patterns run in a process of their own: HiGHS overruns its
         time limit on some, ten-fold and more.
-    flow_types, flow_loads : VM types up to which arc-flow is tried and columns are generated before
-        any annealing, and partial loads at effort 1.
-    assigned_counts : servers x types up to which CP-SAT is tried with servers fixed, at effort 1.
+    few_types : VM types up to which columns are generated before any annealing.
     first_counts, constrained_counts : with rules on where VMs may run, servers x types up to which
         CP-SAT comes before fillings, and up to which it comes at all, at effort 1.
     allowed_above : fillings are first searched for with this part of servers more than the bound.
@@ -63,9 +61,7 @@ class PortfolioLimits(Routed):
     listing_nodes: int = 3_000_000
     listed_mixes: int = 2_000
     master_columns: int = 2_000
-    flow_types: int = 24
-    flow_loads: int = 20_000
-    assigned_counts: int = 4_000
+    few_types: int = 24
     first_counts: int = 400
     constrained_counts: int = 30_000
     allowed_above: float = 0.02
@@ -74,8 +70,8 @@ class PortfolioLimits(Routed):
     anew_seconds: float = 10.0
     anew_slice: float = 1.0
     routes: frozenset[str] = frozenset({
-        "aggregate", "anew", "annealing", "arc-flow", "assignment", "bounds", "cp-sat",
-        "dives", "enumeration", "fillings", "master", "random fits", "whole parts",
+        "aggregate", "anew", "annealing", "bounds", "cp-sat", "dives", "enumeration", "fillings",
+        "random fits", "whole parts",
     })  # fmt: skip
 
 

@@ -60,7 +60,7 @@ shorter.
 
 
 def cheapest(task: Task) -> Proof:
-    """Of `min-servers`, `cp-sat`, `arc-flow` and `min-cost`."""
+    """Of `min-servers`, `cp-sat` and `min-cost`."""
     costs, infeasible = task.method == "min-cost", task.outcome.status is Status.INFEASIBLE
     claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
     if task.instance.services:

@@ -227,7 +227,7 @@ def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | Non
         for instance in (free, few):
             least, cheapest = (fewest(instance, costs) for costs in (False, True))
             counts = [None if n is None else Fraction(n) for n in (least, cheapest)]
-            optima = dict.fromkeys(("min-servers", "cp-sat", "arc-flow"), counts[0])
+            optima = dict.fromkeys(("min-servers", "cp-sat"), counts[0])
             pairs.append((instance, {**optima, "min-cost": counts[1]}))
         optima = {"max-utilization": most_utilization(users)}
         return [*pairs, (users, {**optima, "max-min-share": largest_least_share(users)})]

@@ -42,7 +42,6 @@ from cotenant.solvers.groups.optimal import GroupLimits
 from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
-from cotenant.solvers.packing.game.joint import JointLimits
 from cotenant.solvers.packing.game.play import PlayLimits
 from cotenant.solvers.packing.moves import MovesLimits
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
@@ -65,7 +64,6 @@ PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
     "fewest-moves": ("fewest-moves", MovesLimits(), cases.moves),
     "max-gpus": ("max-gpus", CardLimits(), cases.gpus),
     "FUGA": ("FUGA", PlayLimits(), partial(cases.games, GAMES)),
-    "joint-optimum": ("joint-optimum", JointLimits(), partial(cases.games, GAMES)),
     "fisher": ("fisher", FisherLimits(), cases.fisher),
     "nash-welfare": ("nash-welfare", ConvexLimits(), cases.nash),
     "admission optimal": ("optimal", AdmissionLimits(), cases.admission),

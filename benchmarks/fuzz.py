@@ -343,12 +343,6 @@ def packing(rng: np.random.Generator) -> Case:
         )
         joint, claims = solved(instance, "joint-optimum", **options)
         yield from claims
-        counts = cotenant.solve(instance, "joint-optimum", engine="counts", **options)
-        yield (
-            "joint-optimum: both engines",
-            near(joint.objective, counts.objective),
-            (joint.objective, counts.objective, options),
-        )
         least = play.metrics["disutility"]
         yield (
             "joint-optimum: no play is better",

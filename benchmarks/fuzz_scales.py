@@ -315,7 +315,7 @@ FAMILIES: dict[str, Family] = {
     "packing": Family(
         placements, ((("capacity", "demand", "initial"), 0, 12), (("cost",), 0, 12)),
         absent_servers, best_placements,
-        {"joint-optimum": ({"eta": 3}, {"eta": 3, "engine": "counts"})},
+        {"joint-optimum": ({"eta": 3},)},
     ),
     "admission": Family(
         assignments, ((("speed",), -8, 11),), absent_cores, best_assignments,

@@ -98,8 +98,6 @@ def test_a_game_too_large_for_memory_is_refused_before_it_is_listed() -> None:
     for options in ({}, {"alpha": 2.5}):
         with refused(InvalidOption):
             fuga(large, eta=10, **options)  # type: ignore[arg-type]
-    with refused(InvalidOption):
-        joint_optimum(large, eta=10, engine="counts")
 
 
 @pytest.mark.parametrize("number", numbers(400, 20))
@@ -127,7 +125,7 @@ def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [(fuga, {}), (fuga, {"alpha": 2.5}), (joint_optimum, {"engine": "counts"})],
+    [(fuga, {}), (fuga, {"alpha": 2.5}), (joint_optimum, {})],
 )
 def test_an_interrupt_at_any_moment_leaves_a_play(method: Any, options: dict[str, Any]) -> None:
     instance, texts, last = vm_types(machines=9, rng=np.random.default_rng(0)), [""], 0

@@ -370,7 +370,7 @@ def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> N
     game = read("packing/paper-example")
     proved = prove(game, solve(game, "FUGA", eta=3), tmp_path)
     assert proved.proof_status == "certified"
-    other = prove(game, solve(game, "joint-optimum", over="all", engine="counts"), tmp_path)
+    other = prove(game, solve(game, "joint-optimum", over="all"), tmp_path)
     assert (other.proof_status, other.basis) == ("claimed", proved.basis)
     approved(proved.basis)
     jobs = read("scheduling/tiny")

@@ -31,7 +31,6 @@ from cotenant.solvers.groups.optimal import GroupLimits
 from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
-from cotenant.solvers.packing.game.joint import JointLimits
 from cotenant.solvers.packing.game.play import PlayLimits
 from cotenant.solvers.packing.moves import MovesLimits
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
@@ -56,7 +55,6 @@ CASES: dict[str, tuple[Instance, str, Any]] = {
     "moves": (cotenant.read("packing/cluster-12-40"), "fewest-moves", MovesLimits()),
     "cards": (cotenant.read("packing/cards"), "max-gpus", CardLimits()),
     "play": (cotenant.read("packing/paper-example"), "FUGA", PlayLimits()),
-    "joint": (cotenant.read("packing/paper-example"), "joint-optimum", JointLimits()),
     "fisher": (population(users=9, servers=9, jobs=3, rng=rng()), "fisher", FisherLimits()),
     "nash": (cotenant.read("market/tiny"), "nash-welfare", ConvexLimits()),
     "admission": (cotenant.read("admission/tiny"), "optimal", AdmissionLimits()),

@@ -62,7 +62,7 @@ FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("market/tiny", "nash-welfare", {"whole": True}),
     ("market/tiny", "utilitarian", {"whole": True}),
     ("packing/few-types-6-300", "min-servers", {}),
-    ("packing/paper-example", "joint-optimum", {"engine": "counts"}),
+    ("packing/paper-example", "joint-optimum", {}),
     ("scheduling/tiny", "REF", {"utility": "flow-time"}),
     ("scheduling/tiny", "REF", {"reference": "none"}),
     ("scheduling/figure-7", "max-utilization", {}),

@@ -230,8 +230,6 @@ def facts(stated: Stated) -> Facts:
         return _moves(stated)
     if stated.method in ("FUGA", "FUGA-tree", "FUGA-algorithm-1"):
         return _play(stated)
-    if stated.method == "joint-optimum" and {"choices", "order"} & certificate.keys():
-        return {name: _play(stated)[name] for name in ("choices", "order")}
     if stated.method == "max-min-share":
         return _shares(stated)
     if stated.method == "max-gpus" and "fillings" in certificate:

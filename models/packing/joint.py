@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-DEVIATION_SCALE = 2**40
 VALUE_SCALE = 2**30
 _DOWN = 1.0 - 1e-12
 
@@ -47,7 +46,8 @@ def joint_model(
     combination: list[Integers],
     uneven: list[Floats],
     servers: Integers,
-    deviation: list[Floats],
+    deviation: list[Integers],
+    unit: int,
     alpha: float,
     breakpoints: Integers,
     hint: list[Integers] | None = None,
@@ -61,11 +61,12 @@ def joint_model(
     ----------
     combination, uneven : per class (e, s) strategies and (e,) the server's skewness with each.
     servers : (p,) of each class.
-    deviation : per user, its part of eq. 5 by its number of VMs; its length caps that number.
+    deviation, unit : per user, its part of eq. 5 by its number of VMs, in 1 / unit; its length caps
+        that number.
     alpha : of eq. 14.
-    breakpoints : increasing, from 0: v is tabulated at these sums of deviations (times
-        `DEVIATION_SCALE`), and between two of them takes the value at the lower one. Everything is
-        rounded down, so the optimum is a lower bound.
+    breakpoints : increasing, from 0: v is tabulated at these sums of deviations (in 1 / unit), and
+        between two of them takes the value at the lower one. Everything is rounded down, so the
+        optimum is a lower bound.
     hint : servers by strategy to begin with.
     order : the classes as they move, one after the other; as they are numbered when not given.
     stuck : per class, whether its last strategy is the empty one, which a server may choose only
@@ -84,7 +85,7 @@ def joint_model(
     _forbid_idling(
         model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck
     )
-    # each user's part of eq. 5 by its number of VMs, from a table rounded down
+    # each user's part of eq. 5 by its number of VMs, from the table
     parts = []
     for user, part_of in enumerate(deviation):
         total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
@@ -95,9 +96,8 @@ def joint_model(
             if rows[a, user]
         ]
         model.add(total == sum(terms))
-        whole = np.floor(part_of * DEVIATION_SCALE * _DOWN).astype(np.int64).tolist()
-        part = model.new_int_var(0, max(whole), f"deviation_{user}")
-        model.add_element(total, whole, part)
+        part = model.new_int_var(0, int(part_of.max()), f"deviation_{user}")
+        model.add_element(total, part_of.tolist(), part)
         parts.append(part)
     # between which two breakpoints the sum of the parts lies
     ends = [*breakpoints[1:].tolist(), 2**55]
@@ -111,9 +111,7 @@ def joint_model(
         sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True))
     )
     # v there, and the skewness, as whole numbers rounded down
-    values = np.floor(
-        (breakpoints / DEVIATION_SCALE) ** (1.0 / alpha) * VALUE_SCALE * _DOWN
-    ).astype(np.int64)
+    values = np.floor((breakpoints / unit) ** (1.0 / alpha) * VALUE_SCALE * _DOWN).astype(np.int64)
     players = int(servers.sum())
     skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]
     columns = [*inside, *(entry for row in number for entry in row)]

@@ -61,7 +61,7 @@ def play(task: Task) -> Proof:
 
 
 def joint_optimum(task: Task) -> Proof:
-    """Of `joint-optimum` over the game's own plays: the least, by counts."""
+    """Of `joint-optimum` over the game's own plays: the least."""
     if task.options.get("over", "top") != "top":
         raise Claimed("only plays of the game are looked at again, not all combinations that fit")
     return _of_game(task)

@@ -1,53 +1,32 @@
-"""joint-optimum: most total utility over the same strategy sets; by CP-SAT, or by dynamic
-programming over total counts.
-"""
+"""joint-optimum: most total utility over the same strategy sets, by CP-SAT."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from random import Random
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ....instances.packing.game import Alpha, scale
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import validate_options
-from ....models.packing.joint import DEVIATION_SCALE, JointModel, joint_model
+from ....models.packing.joint import JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
-from ...routes import Routed
 from ..fixed_servers import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
-from .play import followed
-from .radicals import root
-from .states import MOST_STATES, GameProgress, OutOfTime, Space, States
+from .states import Space
 from .strategies import Eta, Game, Overload, Strategies, game_of, pre_combination, rejected
-from .worth import Multiset
 
 Over = Literal["top", "all"]
-Engine = Literal["cp-sat", "counts"]
+
+DEVIATION_SCALE = 2**40
+"""Parts of eq. 5 are rounded down to multiples of its inverse where they are not small integers."""
 
 MOST_LISTED = 20_000
 """Strategies of one class, when all combinations are allowed."""
-
-
-@dataclass(frozen=True)
-class JointLimits(Routed):
-    """The number that steers `joint_optimum`: total counts up to which a game that rounding leaves
-    open is worked out by counts.
-    """
-
-    few_states: int = 200_000
-    routes: frozenset[str] = frozenset({"counts"})
-
-
-LIMITS = JointLimits()
 
 
 @validate_options
@@ -62,14 +41,12 @@ def joint_optimum(
     eta: Eta = 5,
     overload: Overload | None = None,
     over: Over = "top",
-    engine: Engine = "cp-sat",
-    most_states: States = MOST_STATES,
-    limits: JointLimits = LIMITS,
 ) -> Outcome:
     """The least total disutility of all servers together over the plays of the game, with a bound.
 
     Total disutility is servers x v + the sum of skewness, the negative of the utilities of eq. 14
-    added up: what the servers would choose if they acted as one. The ratio of `FUGA`'s disutility
+    added up: what the servers would choose if they acted as one. CP-SAT finds it with v tabulated,
+    rounded down and refined until value and bound agree to 1e-7. The ratio of `FUGA`'s disutility
     to it is the price of anarchy of that play: both choose among the same plays, in which a server
     stays empty only where caps allow it nothing after the moves before it.
 
@@ -80,25 +57,20 @@ def joint_optimum(
     overload : combinations that use more than this share of some resource are rejected.
     over : "top", the strategy sets of the game; "all", every combination that fits and the empty
         one: another game, against which no price of anarchy is measured.
-    engine : "cp-sat", with v tabulated, rounded down and refined until value and bound agree to
-        1e-7, any of the optima; "counts", dynamic programming over total counts, exact, the
-        lexicographically smallest of the optima (in the order of moves), for few VM types.
     start : not used: an answer outside the strategy sets would not count.
-    most_states : states that engine "counts" may list in all.
-    limits : the number that steers it.
 
     Raises
     ------
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        An option out of range, or too many strategies or states.
+        An option out of range, or too many strategies.
 
     Examples
     --------
     >>> import cotenant
     >>> instance = cotenant.read("packing/paper-example")
-    >>> result = cotenant.solve(instance, "joint-optimum", engine="counts")
+    >>> result = cotenant.solve(instance, "joint-optimum")
     >>> print(result.status, round(result.objective, 3))
     optimal 1.446
     """
@@ -106,155 +78,7 @@ def joint_optimum(
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     if over == "all":
         game = _unrestricted(game, overload)
-    if engine == "counts":
-        return _by_counts(game, clock, most_states)
-    return _by_cp_sat(game, clock, limits)
-
-
-def least_disutility(
-    game: Game, clock: Clock | None = None, most_states: int = MOST_STATES
-) -> tuple[float, Integers]:
-    """The least servers x v + skewness over all plays, and the lexicographically smallest play (P,
-    s) that has it.
-
-    By backward dynamic programming over total counts; sums that floats do not tell apart are
-    compared exactly.
-
-    Raises
-    ------
-    InvalidOption
-        There are more states than allowed.
-    OutOfTime
-        The clock ran out.
-    """
-    from .kernels import least_totals
-
-    # the levels of total counts, player by player; at the last one all is known
-    watch = clock or Clock()
-    space, worths, players = Space.of(game), game.worths, game.players
-    levels = space.levels(watch, most_states)
-    marks, idle_marks = _marks(space)
-    value, end = players * worths.variance(levels[-1]), levels[-1]
-    mark = np.zeros(len(end), dtype=np.uint64)
-    chosen: list[Integers] = []
-    # backwards: each player's best move from every total count before it
-    progress = GameProgress(watch, sum(map(len, levels[:-1])))
-    for place in range(players - 1, -1, -1):
-        progress.begin(place, len(levels[place]))
-        c, moves, after = (
-            int(game.kind[place]),
-            space.moves(place),
-            (levels[place + 1], value, end, mark),
-        )
-        value, end, mark, choice, doubtful = least_totals(
-            levels[place],
-            *after,
-            moves.combination,
-            moves.steps,
-            moves.uneven,
-            marks[c],
-            math.sqrt(game.idle[c]),
-            idle_marks[c],
-            worths.stride,
-            worths.radix,
-            game.capped,
-            worths.digits,
-            worths.first,
-            worths.slack,
-            worths.floor,
-        )
-        # what floats and marks cannot decide is compared exactly
-        for at in doubtful.tolist():
-            key = int(levels[place][at])
-            a = _first_least(space, levels, chosen, place, key, after)
-            there = int(np.searchsorted(after[0], key + moves.steps[a]))
-            value[at], end[at], choice[at] = after[1][there] + moves.uneven[a], after[2][there], a
-            mark[at] = (int(after[3][there]) + int(marks[c][a])) % 2**64
-            if watch.expired:
-                raise OutOfTime
-        chosen.insert(0, choice)
-    # forwards along the moves chosen
-    result = followed(space, levels, chosen)
-    return _disutility(game, _by_class(game, result)), result
-
-
-def _first_least(
-    space: Space,
-    levels: list[Integers],
-    chosen: list[Integers],
-    place: int,
-    key: int,
-    after: tuple[npt.NDArray[np.generic], ...],
-) -> int:
-    """The first of the moves at a key that lead to the least total, by exact comparison of those
-    that floats leave open.
-    """
-    game, moves = space.game, space.moves(place)
-    worths = game.worths
-    keys, value, end = after[0], after[1], after[2]
-    possible = space.possible(place, np.array(worths.counts(key), dtype=np.int64))
-    there = np.searchsorted(keys, key + moves.steps[possible])
-    worth = value[there].astype(float) + moves.uneven[possible]
-    near = np.flatnonzero(worth <= worth.min() + worths.slack * worth.min() + worths.floor)
-    best, best_end, best_roots = -1, 0, Counter[Fraction]()
-    for a, stop in zip(possible[near].tolist(), there[near].tolist(), strict=True):
-        rest = followed(space, levels, chosen, place + 1, key + int(moves.steps[a]))
-        roots = _roots(game, rest, place + 1) + Counter([moves.squared[a]])
-        last = int(end[stop])
-        if best < 0 or worths.order(last, roots, best_end, best_roots, game.players) < 0:
-            best, best_end, best_roots = a, last, roots
-    return best
-
-
-def _roots(game: Game, choice: Integers, place: int = 0) -> Multiset:
-    """The squared skewnesses of the servers that move from a place on."""
-    squares = [
-        dict(zip(map(tuple, entry.combination.tolist()), entry.squared, strict=True))
-        for entry in game.strategies
-    ]
-    return Counter(
-        squares[c].get(tuple(row), game.idle[c])
-        for c, row in zip(game.kind[place:].tolist(), choice.tolist(), strict=True)
-    )
-
-
-def _marks(space: Space) -> tuple[list[npt.NDArray[np.uint64]], list[np.uint64]]:
-    """A 64-bit number for every move's skewness, and for that of idle servers: equal sums of
-    skewness have equal sums of them.
-
-    Skewnesses with rational ratios are multiples of one root and get the same multiples of one
-    random number; with more than 200 different ones each gets its own, and equal sums that are made
-    of others are left to the exact comparison. That unequal sums which floats do not tell apart
-    have equal marks is left to a chance of 2**-64.
-    """
-    squares = sorted(
-        {square for moves in space.by_class for square in moves.squared} | set(space.game.idle)
-    )
-    random, number = Random(0), {Fraction(0): 0}
-    classes: list[
-        list[tuple[Fraction, Fraction]]
-    ] = []  # (square, its root over the root of the first of its class)
-    for square in squares:
-        if not square:
-            continue
-        for members in classes if len(squares) <= 200 else []:
-            times = root(square / members[0][0], 2)
-            if times is not None:
-                members.append((square, times))
-                break
-        else:
-            classes.append([(square, Fraction(1))])
-    for members in classes:
-        own, common = (
-            random.getrandbits(64) | 1,
-            math.lcm(*(times.denominator for _, times in members)),
-        )
-        number |= {square: int(times * common) * own % 2**64 for square, times in members}
-    marks = [
-        np.array([number[square] for square in moves.squared], dtype=np.uint64)
-        for moves in space.by_class
-    ]
-    return marks, [np.uint64(number[square]) for square in space.game.idle]
+    return _by_cp_sat(game, clock)
 
 
 def _first_play(game: Game) -> Integers:
@@ -270,23 +94,7 @@ def _first_play(game: Game) -> Integers:
     return chosen
 
 
-def _by_counts(game: Game, clock: Clock, most_states: int) -> Outcome:
-    try:
-        value, choice = least_disutility(game, clock, most_states)
-    except (OutOfTime, KeyboardInterrupt) as reason:
-        stop = Stop.TIME_LIMIT if isinstance(reason, OutOfTime) else Stop.INTERRUPTED
-        return Outcome(
-            Placement(_first_play(game), game.kind),
-            None,
-            Status.FEASIBLE,
-            stop,
-            {"engine": "counts"},
-        )
-    certificate = {"engine": "counts", "choices": choice.tolist(), "order": game.player.tolist()}
-    return Outcome(Placement(choice, game.kind), value, Status.OPTIMAL, Stop.FINISHED, certificate)
-
-
-def _by_cp_sat(game: Game, clock: Clock, limits: JointLimits) -> Outcome:
+def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
     """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the
     value.
     """
@@ -322,15 +130,6 @@ def _by_cp_sat(game: Game, clock: Clock, limits: JointLimits) -> Outcome:
         if answer.stop is not Stop.FINISHED or clock.expired:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
-    left_open = stop is Stop.FINISHED and not (value <= lower or agree(value, lower, unit))
-    if left_open and "counts" in limits.routes:
-        # the roots of small sums are rounded too far: a small game is worked out by counts
-        try:
-            lower = max(lower, least_disutility(game, clock, limits.few_states)[0])
-        except (InvalidOption, OutOfTime):
-            pass
-        except KeyboardInterrupt:
-            stop = Stop.INTERRUPTED
     proved = value <= lower or agree(value, lower, unit)
     bound = value if proved and value - lower <= 0 else min(lower, value)
     certificate = {
@@ -369,13 +168,23 @@ def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
     ]
     order = list(dict.fromkeys(game.kind.tolist()))
     return joint_model(
-        tables, skews, servers, _deviations(game), game.alpha, points, hint, order, stuck
+        tables, skews, servers, *_deviations(game), game.alpha, points, hint, order, stuck
     )
 
 
-def _deviations(game: Game) -> list[Floats]:
-    """For each user, its part of eq. 5 by its number of VMs, from 0 to the most."""
-    return np.split(game.worths.deviation, game.worths.first[1:])
+def _deviations(game: Game) -> tuple[list[Integers], int]:
+    """For each user its part of eq. 5 by its number of VMs, from 0 to the most, in parts of the
+    integer that is returned too: exactly where alpha is an integer and they are small, so that the
+    root of a small sum is exact too, else rounded down.
+    """
+    worths, parts = game.worths, np.split(game.worths.deviation, game.worths.first[1:])
+    power = worths.alpha - 1
+    largest = sum(float(part.max()) for part in parts)
+    if power.denominator == 1 and largest * worths.scale**power.numerator < 2**45:
+        unit = int(worths.scale**power.numerator)
+        return [np.rint(part * unit).astype(np.int64) for part in parts], unit
+    unit = DEVIATION_SCALE
+    return [np.floor(part * unit * (1.0 - 1e-12)).astype(np.int64) for part in parts], unit
 
 
 def _by_class(game: Game, choice: Integers) -> list[Integers]:
@@ -410,10 +219,7 @@ def _disutility(game: Game, number: list[Integers]) -> float:
 def _deviation(game: Game, number: list[Integers]) -> int:
     """The sum of deviations of an answer as the model rounds it."""
     total = _totals(game, number)
-    return sum(
-        int(np.floor(part[n] * DEVIATION_SCALE * (1.0 - 1e-12)))
-        for part, n in zip(_deviations(game), total.tolist(), strict=True)
-    )
+    return sum(int(part[n]) for part, n in zip(_deviations(game)[0], total.tolist(), strict=True))
 
 
 def _first_points(game: Game, value: float) -> Integers:
@@ -421,7 +227,7 @@ def _first_points(game: Game, value: float) -> Integers:
     hand.
     """
     highest = 1.001 * value / game.players
-    steps = (np.linspace(0.0, 1.0, 48) * highest) ** game.alpha * DEVIATION_SCALE
+    steps = (np.linspace(0.0, 1.0, 48) * highest) ** game.alpha * _deviations(game)[1]
     return np.unique(np.minimum(np.floor(steps), 2**54).astype(np.int64))
 
 

@@ -33,7 +33,7 @@ def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOpti
         f"the game has {states} states (total counts after each move), and its play keeps {kept} "
         f"values at a time ({kept * size / 1e9:.2g} GB), more than most_states, {most_states}; use "
         "a smaller eta, fewer VM types or servers, more memory (most_states), FUGA-algorithm-1, or "
-        "joint-optimum with engine=cp-sat"
+        "joint-optimum"
     )
 
 

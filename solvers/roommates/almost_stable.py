@@ -145,15 +145,12 @@ class _Run(MatchingSearch):
             self.nodes = sum(search.nodes for search in self.searches)
 
     def _solve(self, proof: DeletionSearch) -> None:
-        """A dive, then deepening, with better matchings looked for in a share of the work, until
-        bound and value meet.
+        """Deepening, with better matchings looked for in a share of the work, until bound and value
+        meet.
         """
         from .kernels import EXHAUSTED, FOUND, PAUSED
         from .large_neighborhood import STEP, Improver
 
-        improver = Improver(proof, self)
-        for _ in improver.dive() if "dive" in self.routes else ():
-            self._look_at_the_clock("a first dive")
         attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
         limit = self.bound
         proof.start(limit, 0)
@@ -172,7 +169,7 @@ class _Run(MatchingSearch):
                 self.raise_bound(limit, "a better bound")
                 proof.start(limit, 0)
             if attempts is None and outcome == PAUSED and "neighborhoods" in self.routes:
-                improver.search = self.new_search()
+                improver = Improver(self.new_search(), self)
                 attempts = improver.attempts()
             while attempts is not None and owed <= 0 and self.value > self.bound:
                 self._look_at_the_clock(f"are {limit} enough?")

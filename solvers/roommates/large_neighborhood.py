@@ -1,6 +1,4 @@
-"""Better matchings while the proof goes on: a dive through deletions, and large-neighborhood search
-on the blocking pairs.
-"""
+"""Better matchings while the proof goes on: large-neighborhood search on the blocking pairs."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ STEP = 10_000_000
 """Work between two looks at the clock: some fifty milliseconds at most."""
 
 PATIENCE = 1_000_000
-"""Work spent on one neighborhood, or one level of a dive, before it is given up; with 20 n² more,
-as a node costs that.
+"""Work spent on one neighborhood, or one level of a descent, before it is given up; with 20 n²
+more, as a node costs that.
 """
 
 LARGEST_GROUP = 3
@@ -31,8 +29,8 @@ ROUND = 20
 class Improver:
     """Attempts to find fewer deletions than the best known.
 
-    `dive` and `attempts` yield after every bounded step: their user decides when to go on. `idle`
-    counts the rounds in a row that brought nothing.
+    `attempts` yields after every bounded step: its user decides when to go on. `idle` counts the
+    rounds in a row that brought nothing.
 
     Parameters
     ----------
@@ -83,19 +81,6 @@ class Improver:
         self.found = outcome == FOUND
         if not self.found:
             self.search.abandon()
-
-    def dive(self) -> Iterator[None]:
-        """From the lists given: delete pair after pair, and offer the matching it ends with."""
-        search = self.search
-        deleted: list[Pair] = []
-        every = np.arange(len(self._rank))
-        yield from self._descend(deleted, self._incumbent.value - 1, every, 1)
-        if search.value == 0:
-            yield from self._minimize(deleted)
-        # stuck or not, the parties paired up along themselves are a beginning for the neighborhoods
-        self._incumbent.offer_completed(search.partner)
-        search.restore(deleted)
-        search.reduce()
 
     def _descend(
         self, deleted: list[Pair], most: int, order: NDArray[np.int64], groups: int

@@ -21,11 +21,11 @@ from .ranks import Ranks, lists_of
 
 @dataclass(frozen=True)
 class RoommatesLimits(Routed):
-    """Which routes of the search for few blocking pairs run beside its proof: a first dive through
-    deletions, neighborhoods of the best matching, and, with ties, single tie-breakings.
+    """Which routes of the search for few blocking pairs run beside its proof:
+    neighborhoods of the best matching, and, with ties, single tie-breakings.
     """
 
-    routes: frozenset[str] = frozenset({"dive", "neighborhoods", "tie-breakings"})
+    routes: frozenset[str] = frozenset({"neighborhoods", "tie-breakings"})
 
 
 ROOMMATES_LIMITS = RoommatesLimits()

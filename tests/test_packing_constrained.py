@@ -27,11 +27,9 @@ from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
 from cotenant.solvers.packing.constrained import reduce_ruled
-from cotenant.solvers.packing.constrained_minimum import _anew
 from cotenant.solvers.packing.constrained_search import Filling
 from cotenant.solvers.packing.fitting import large, recolored
 from cotenant.solvers.packing.moves import MovesLimits, MovesSearch, fewest_moves, moves_bound
-from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
@@ -454,20 +452,6 @@ def test_the_cheapest_servers_at_prices_of_any_size_agree_with_enumeration(seed:
     assert (result.objective, result.bound) == (least, least)
     problem = reduce_ruled(made, costs=True)
     assert least is None or aggregate_bound(problem, Clock()).bound <= least
-
-
-@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.slow), 5])
-def test_servers_filled_anew_cost_less_and_keep_every_rule(seed: int) -> None:
-    made = cluster(nodes=24, vms=200, types=16, rng=np.random.default_rng(seed))
-    made = made.replace(cost=np.random.default_rng(seed).integers(2000, 5000, made.classes))
-    problem = reduce_ruled(made, costs=True)
-    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
-    search.offer(problem.now(), "what runs now")
-    before = search.value
-    _anew(search, 1.0)
-    assert search.best is not None
-    assert search.value < 0.9 * before
-    check(made, problem.placement(*search.best))
 
 
 def test_whether_packers_would_take_minutes_is_no_question_of_prices() -> None:

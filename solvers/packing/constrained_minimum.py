@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...instances.packing.instance import Integers
 from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
 from ..outcome import Status, raise_if_interrupted
@@ -34,9 +31,7 @@ def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
 
 
 def prove(search: PortfolioState) -> None:
-    """In turns, more time each: fillings at the aggregate program's servers, servers of the best
-    answer filled anew, and CP-SAT.
-    """
+    """In turns, more time each: fillings at the aggregate program's servers, and CP-SAT."""
     problem, effort = _ruled(search), 1.0
     kind = _servers(search)
     if len(kind) * problem.types <= search.limits.first_counts:
@@ -47,7 +42,6 @@ def prove(search: PortfolioState) -> None:
             missing = search.servers is None and "aggregate" in search.limits.routes
             if search.open and missing:
                 aggregate(search, effort)
-            _anew(search, effort)
         if search.open:
             _by_cp_sat(search, effort)
         effort *= 2
@@ -92,73 +86,6 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
         return False
     search.offer(filling.counts(), "fillings of the aggregate program's servers")
     return True
-
-
-def _anew(search: PortfolioState, effort: float) -> None:
-    """Of some servers of the best answer at a time, place the VMs anew where they cost less: on
-    these servers and a few that are free.
-    """
-    problem, limits, rng = _ruled(search), search.limits, search.rng
-    if search.best is None or "anew" not in search.limits.routes:
-        return
-    until = search.clock.seconds + (search.slice(0.3) or limits.anew_seconds * effort)
-    size, vain = float(limits.at_once), 0
-    while search.open and search.clock.seconds < until and vain < limits.in_vain * effort:
-        before, (_, kind) = search.value, search.best
-        chosen = rng.permutation(len(kind))[: int(size)]
-        rest = problem.limit - np.bincount(kind, minlength=len(problem.price))
-        free = np.repeat(np.arange(len(rest)), np.minimum(rest, 2))
-        free = rng.permutation(free[problem.price[free] < problem.price[kind[chosen]].sum()])
-        seconds = search.clock.time_slice(most=limits.anew_slice)
-        status = _cheaper(search, chosen, np.sort(free[: int(size)]), seconds)
-        size = max(size * (0.9 if status is Status.UNKNOWN else 1.05), 2.0)
-        vain = 0 if search.value < before else vain + 1
-
-
-def _cheaper(
-    search: PortfolioState, chosen: Integers, free: Integers, seconds: float | None
-) -> Status:
-    """Offer the answer in which the VMs of the chosen servers are on these and the free ones for
-    less; what CP-SAT says of it.
-    """
-    problem = _ruled(search)
-    assert search.best is not None
-    count, kind = search.best
-    here = np.flatnonzero(count[chosen].any(axis=0))
-    part = problem.part(here, count[np.ix_(chosen, here)].sum(axis=0))
-    servers = np.sort(np.append(kind[chosen], free))
-    built = assignment_model(part, servers, rules=part)
-    model = built.model
-    used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
-    paid = int(problem.price[kind[chosen]].sum())
-    cost = problem.price[servers].tolist()
-    model.add(sum(c * flag for c, flag in zip(cost, used, strict=True)) <= paid - 1)
-    others = np.delete(np.arange(len(kind)), chosen)
-
-    def within(group: Sequence[int], zone: int) -> Any:
-        there = others[problem.zone[kind[others]] == zone]
-        index = built.count[np.ix_(problem.zone[servers] == zone, np.isin(here, group))]
-        terms = [model.get_int_var_from_proto_index(j) for j in index[index >= 0].tolist()]
-        return sum(terms) + int(count[np.ix_(there, list(group))].sum())
-
-    for group, most in problem.zone_limits:
-        for zone in range(problem.zones):
-            model.add(within(group, zone) <= most)
-    for group, skew, counting in problem.spreads:
-        totals = [within(group, zone) for zone in counting]
-        fewest = model.new_int_var(0, int(problem.request[list(group)].sum()), "fewest")
-        for total in totals:
-            model.add(total >= fewest)
-            model.add(total <= fewest + skew)
-    answer = solve_cp_sat(model, time_limit=seconds)
-    raise_if_interrupted(answer.stop)
-    if answer.values is not None:
-        rows = np.zeros((len(servers), problem.types), dtype=np.int64)
-        rows[:, here] = built.counts(answer.values)
-        full = rows.any(axis=1)
-        counts = np.vstack([count[others], rows[full]]), np.append(kind[others], servers[full])
-        search.offer(counts, "some servers anew")
-    return answer.status
 
 
 def _by_cp_sat(search: PortfolioState, effort: float) -> None:

@@ -63,8 +63,7 @@ def min_servers(
     With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
     program (VMs by class of server, servers whole), closed by branch and bound whose multipliers
     are checked in whole numbers; fillings of its servers, in which guided ejections place what
-    does not fit; where costs differ, some servers of the best answer filled anew for less; CP-SAT
-    where servers times types are few.
+    does not fit; CP-SAT where servers times types are few.
 
     Parameters
     ----------

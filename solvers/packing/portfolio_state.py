@@ -43,10 +43,6 @@ class PortfolioLimits(Routed):
     first_counts, constrained_counts : with rules on where VMs may run, servers x types up to which
         CP-SAT comes before fillings, and up to which it comes at all, at effort 1.
     allowed_above : fillings are first searched for with this part of servers more than the bound.
-    at_once : servers of the best answer whose VMs are placed anew together at first, and as many
-        that are free.
-    in_vain : such choices without a cheaper answer after which others are tried, at effort 1.
-    anew_seconds, anew_slice : for all of them where time is not limited, at effort 1, and for one.
     """
 
     merged_types: int = 64
@@ -65,12 +61,8 @@ class PortfolioLimits(Routed):
     first_counts: int = 400
     constrained_counts: int = 30_000
     allowed_above: float = 0.02
-    at_once: int = 6
-    in_vain: int = 60
-    anew_seconds: float = 10.0
-    anew_slice: float = 1.0
     routes: frozenset[str] = frozenset({
-        "aggregate", "anew", "annealing", "bounds", "cp-sat", "dives", "enumeration", "fillings",
+        "aggregate", "annealing", "bounds", "cp-sat", "dives", "enumeration", "fillings",
         "random fits", "whole parts",
     })  # fmt: skip
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -138,14 +138,15 @@ def given(data: Data, owner: str, *, square: bool = False) -> Given[Data]:
     things: Any = data
     back: Callable[..., Any]
     if isinstance(things, pandas.DataFrame):
-        frame, back = things, lambda columns: things.drop(columns=matrix).assign(**columns)
+        frame = things
+        back = lambda columns: _with_columns(things.drop(columns=matrix), columns)  # noqa: E731
     elif isinstance(things, Mapping) and all(isinstance(row, Mapping) for row in things.values()):
         frame = pandas.DataFrame(list(things.values()), index=list(things))
         back = lambda columns: dict(zip(things, joined(things.values(), columns), strict=True))  # noqa: E731
     elif isinstance(things, list) and all(isinstance(row, Mapping) for row in things):
         frame, back = pandas.DataFrame(things), lambda columns: joined(things, columns)
     elif isinstance(things, np.ndarray) and (things.ndim == 2 or things.dtype.names):
-        frame, back = pandas.DataFrame(things), _array
+        frame, back = pandas.DataFrame(things), partial(_array, things)
     elif hasattr(things, "nodes") and hasattr(things, "edges"):
         frame, back = _of_graph(things)
     else:
@@ -168,8 +169,20 @@ def _records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _array(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """The first column as an array, -1 for a place that there is none of."""
+def _with_columns(frame: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    """A copy of a frame with some columns more, or in place of those of their names."""
+    found = frame.copy()
+    for name, values in columns.items():
+        found[name] = values
+    return found
+
+
+def _array(things: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
+    """The columns as an array where they replace those of an array, else the first of them, with -1
+    for None.
+    """
+    if things.ndim == 2 and list(columns) == list(range(things.shape[1])):
+        return np.array(list(columns.values())).T
     first = next(iter(columns.values()))
     return np.array([-1 if value is None else value for value in first])
 
@@ -205,7 +218,7 @@ def called(**names: str) -> Iterator[None]:
 
 def answered(
     question: Given[Data], instance: Instance[Any], method: str,
-    columns: Callable[[Any], Mapping[str, Sequence[Any]]], names: str,
+    columns: Callable[[Any], Mapping[str, Sequence[Any]]], names: str | Iterable[Any],
     time_limit: float | None, seed: int, verbose: bool,
 ) -> Answer[Data]:  # fmt: skip
     """Solve an instance, and hand the answer back in the container of the question.
@@ -214,7 +227,7 @@ def answered(
     ----------
     method, time_limit, seed : see `cotenant.solve`.
     columns : of a solution, the columns of the answer, with an entry for each row of the question.
-    names : of these columns, for when there is no solution.
+    names : of these columns, for when there is no solution; a text of words, or one by one.
     verbose : print a line whenever value or bound moves.
     """
     report = Moves() if verbose else None
@@ -222,7 +235,8 @@ def answered(
     if report is not None:
         report(result.seconds, result.objective, result.bound)
         print(result)
-    nothing = dict.fromkeys(names.split(), [None] * len(question.frame))
+    keys = names.split() if isinstance(names, str) else names
+    nothing = dict.fromkeys(keys, [None] * len(question.frame))
     found = nothing if result.solution is None else columns(result.solution)
     return Answer(question.back(found), result)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any, assert_type
 
@@ -157,6 +158,97 @@ def test_a_wrong_value_is_named_as_the_user_names_it() -> None:
         cotenant.fewest_servers({"web": {"cpu": 9}}, {"m5": {"cpu": 9, "gb": 4}})
     with refused(InvalidInstance):
         cotenant.share_cores([{"server": "s2", "parallel_fraction": 0.5}], {"s1": 4})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_of_two_lose_as_little_as_the_best_pairs_and_groups_of_all_lose_all(
+    seed: int,
+) -> None:
+    table = slowdowns(6, seed)
+    losses = (1 - 1 / table).assign(team=list("ababab"))
+    answer = cotenant.group_jobs(losses, seats=2)
+    assert answer.value == pytest.approx(least_loss(table.to_numpy()))
+    assert answer.data.loss.mean() == pytest.approx(answer.value)
+    assert list(answer.data) == ["team", "group", "loss"]
+    assert answer.data.group.value_counts().tolist() == [2, 2, 2]
+
+
+def test_jobs_are_placed_with_the_most_speed_that_enumeration_finds() -> None:
+    rng = np.random.default_rng(1)
+    speed, cores = rng.integers(1, 9, (4, 2)), np.array([[1, 1], [1, 0]])
+    answer = cotenant.place_jobs(speed, cores)  # a job runs on one core, a thread each
+    vms, types = [0, 0, 1], [0, 1, 0]
+    best = max(
+        sum(speed[job, kind] for job, kind in zip(jobs, types, strict=True))
+        for jobs in itertools.permutations(range(4), len(vms))
+    )
+    assert answer.value == answer.bound == best
+    assert sorted(answer.data) == [-1, 0, 0, 1]
+
+
+def test_a_fair_schedule_keeps_releases_and_leaves_the_index() -> None:
+    jobs = pd.DataFrame(
+        {"organization": list("aabb"), "release": [0, 0, 1, 5], "processing": [2, 3, 1, 1]},
+        index=["w", "x", "y", "z"],
+    )
+    found = cotenant.schedule_fairly(jobs, pd.DataFrame({"machines": [1, 1]}, index=list("ab")))
+    assert (found.data.start >= jobs.release).all()
+    assert (found.data.end - found.data.start).tolist() == jobs.processing.tolist()
+    assert list(found.data.index) == list("wxyz")
+    early = cotenant.schedule_fairly(jobs, {"a": 1, "b": 1}, horizon=3)
+    assert early.data.start.isna().tolist() == [False, False, False, True]
+
+
+def test_time_on_gpus_is_worth_the_throughput_of_each_job() -> None:
+    jobs = pd.DataFrame({"v100": [4.0, 2, 3], "k80": [1.0, 1, 0], "weight": 1, "team": "t"})
+    answer = cotenant.share_gpus(jobs, {"v100": 1, "k80": 1})
+    on = answer.data[["on v100", "on k80"]].to_numpy()
+    assert (on * jobs[["v100", "k80"]].to_numpy()).sum(axis=1) == pytest.approx(
+        answer.data.throughput.to_numpy()
+    )
+    assert (on.sum(axis=0) <= 1 + 1e-9).all()
+    assert (on.sum(axis=1) <= 1 + 1e-9).all()
+    assert answer.certified
+
+
+def test_slices_stand_where_the_demands_stood() -> None:
+    demands = pd.DataFrame({"nine": [4, 0], "ten": [4, 4], "team": ["a", "b"]}, index=["u", "v"])
+    answer = cotenant.share_slices(demands, share=2)
+    assert answer.data.to_dict("index") == {
+        "u": {"nine": 4, "ten": 0, "team": "a"},
+        "v": {"nine": 0, "ten": 4, "team": "b"},
+    }
+
+
+def test_vms_over_time_peak_as_low_as_their_load_allows() -> None:
+    vms = {name: {"cpu": 2, "start": at, "end": at + 3} for at, name in enumerate("abcdef")}
+    answer = cotenant.host_over_time(vms, {"cpu": 5})
+    assert answer.value == answer.bound == 2  # three run at once, two fit
+    assert {"cpu", "start", "end", "server"} == set(answer.data["a"])
+    with refused(InvalidInstance):
+        cotenant.host_over_time(vms, {"gb": 5})
+
+
+def test_the_far_tasks_of_a_server_are_none_where_there_is_room() -> None:
+    tasks = [{"class_share": 1, "service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}]
+    answer = cotenant.refuse_cores(tasks, blades=1, rows=1, columns=2, cores=4, rate=10)
+    assert (answer.value, answer.data[0]["local"]) == (pytest.approx(80), 1)
+
+
+def test_solve_and_compare_take_names_and_tables_have_every_column() -> None:
+    assert cotenant.solve("colocation/tiny", "optimal").status == "optimal"
+    rows = cotenant.compare("colocation/tiny", "GR")
+    assert len(rows.table) == 1
+    assert list(cotenant.solve("colocation/tiny", "GR").to_frame().beside) == [
+        "regression", "decisiontree",
+    ]  # fmt: skip
+    failed = cotenant.compare("colocation/tiny", fails)
+    assert set(rows.table) - {"gap_penalty", "difference_penalty"} == set(failed.table)
+    assert failed.table.penalty.isna().all()
+
+
+def fails(instance: cotenant.Colocation) -> None:
+    """A method without an answer."""
 
 
 if TYPE_CHECKING:

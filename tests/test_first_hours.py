@@ -43,7 +43,7 @@ HOST = frame("host,cpu\nh,8\n", index_col=0)
 IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.solve(TINY, "stable", timelimit=3),
     lambda: cotenant.solve(TINY),
-    lambda: cotenant.solve("colocation/tiny", "GR"),
+    lambda: cotenant.solve(7, "GR"),
     lambda: cotenant.solve(TINY, "stable", 3),
     lambda: cotenant.compare([TINY], ["GR"], seed=1),
     lambda: cotenant.compare(TINY, ["GR"]),

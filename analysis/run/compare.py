@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...instances.problem.base import Instance
+from ...instances.problem.files import read
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import require_settings
 from ...solvers.outcome import validate_time_limit
@@ -37,8 +38,8 @@ TIME_LIMIT = 5.0
 
 @validate_options
 def compare(
-    instances: Iterable[Instance],
-    methods: Sequence[str | Callable[..., Any]] | None = None,
+    instances: Iterable[Instance | str] | Instance | str,
+    methods: Sequence[str | Callable[..., Any]] | str | Callable[..., Any] | None = None,
     *,
     seeds: Iterable[int] = (0,),
     time_limit: float | None = TIME_LIMIT,
@@ -56,9 +57,10 @@ def compare(
 
     Parameters
     ----------
-    instances, methods, seeds : what to run; `methods` None for the whole catalogue of each problem.
-        A name that only some of the problems know is run where it is known. What is exact, or takes
-        no `rng`, runs once: no seed changes it.
+    instances, methods, seeds : what to run, one or several. Instances may be files or bundled ones
+        by name; `methods` None is the whole catalogue of each problem. A name that only some of the
+        problems know is run where it is known. What is exact, or takes no `rng`, runs once: no seed
+        changes it.
     time_limit : seconds for each run; None for no limit, with which an exact method may never end.
     options : given to every method that takes them (engine, ...), and to the metrics of all
         (alpha); an option that neither takes is an error.
@@ -117,7 +119,10 @@ def compare(
         `out`.
     """
     require_settings(compare, RunSettings, settings)
-    instances, seeds = list(instances), list(seeds)
+    listed = [instances] if isinstance(instances, Instance | str) else instances
+    instances = [read(one) if isinstance(one, str) else one for one in listed]
+    methods = [methods] if isinstance(methods, str) or callable(methods) else methods
+    seeds = list(seeds)
     validate_lists(instances, methods, seeds)
     validate_time_limit(time_limit)
     how = RunSettings(jobs, executor, **settings)

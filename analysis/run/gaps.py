@@ -100,17 +100,30 @@ class Comparison:
         for row in self.runs:
             if row.get("tolerance") is not None:  # an equilibrium's error is no gap
                 aims.pop(row.get("objective_name"), None)
-        missing = {f"{kind}_{aim}": math.nan for kind in ("gap", "difference") for aim in aims}
+        problems = dict.fromkeys(row["problem"] for row in self.runs)
+        measured = [one.name for each in problems for one in analysis_of(each).metric_table]
+        measured += [f"{kind}_{aim}" for kind in ("gap", "difference") for aim in aims]
+        missing = dict.fromkeys(measured, math.nan)
         flat = []
         for row in with_gaps(self.runs):
             words = {name: row.get(name) for name in texts.split()}
             found: dict[str, Any] = {name: row.get(name) for name in ("objective", "bound", "gap")}
-            found |= {**row["metrics"], **missing, **row["gaps"], **row["differences"]}
+            found |= {**missing, **row["metrics"], **row["gaps"], **row["differences"]}
             found["seconds"] = row.get("seconds")
             numbers = {name: math.nan if it is None else it for name, it in found.items()}
             broken = ", ".join(row.get("broken", {})) or None
             flat.append({**words, **numbers, "error": row.get("error"), "broken": broken})
-        return pandas.DataFrame(flat)
+        first = [
+            *texts.split(),
+            "objective",
+            "bound",
+            "gap",
+            *missing,
+            "seconds",
+            "error",
+            "broken",
+        ]
+        return pandas.DataFrame(flat, columns=None if flat else first)
 
     def summary(self) -> list[Line]:
         """One row per problem, instance, method and predicted share: means over the seeds with an

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from ...instances.problem.reading import is_version, parse_json, read_text
 from ...instances.problem.registry import problem_named
 from ...instances.problem.text import html_facts
 from ...solvers.outcome import AGREE, Outcome, Status, Stop, gap, gap_absolute
+
+if TYPE_CHECKING:
+    import pandas
 
 Trace = tuple[tuple[float, float | None, float | None], ...]
 
@@ -114,6 +117,19 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             return None
         rows = tuple(map(tuple, named["rows"][:most]))
         return AnswerTable(named["sentence"], tuple(named["columns"]), rows, named["total"])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The answer with the names of its instance, a row for each part of it; no rows without."""
+        import pandas
+
+        if self.solution is not None and self.given is not None:
+            return self.solution.to_frame(self.given)
+        table = self.described()
+        return (
+            pandas.DataFrame()
+            if table is None
+            else pandas.DataFrame(table.rows, columns=table.columns)
+        )
 
     @property
     def solution(self) -> Answer | None:

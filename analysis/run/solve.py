@@ -10,6 +10,7 @@ import numpy as np
 
 from ...instances.problem.base import Answer, Instance, Solution
 from ...instances.problem.errors import InvalidOption
+from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepted, accepts
 from ...instances.problem.registry import check
@@ -22,7 +23,7 @@ from .starts import Starts
 
 @validate_options
 def solve(
-    instance: Instance[Answer],
+    instance: Instance[Answer] | str,
     method: str | Callable[..., Any],
     *,
     seed: Annotated[int, AtLeast(0)] = 0,
@@ -36,7 +37,7 @@ def solve(
 
     Parameters
     ----------
-    instance : as `cotenant.read` returns it.
+    instance : as `cotenant.read` returns it, or what that reads: a file, or a bundled instance.
     method : a name of the catalogue, or a function `f(instance, *, rng, time_limit, **options)`
         that returns a Solution or an Outcome.
     seed : of the random generator handed to the method.
@@ -62,13 +63,14 @@ def solve(
     Examples
     --------
     >>> import cotenant
-    >>> result = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
+    >>> result = cotenant.solve("colocation/tiny", "optimal")
     >>> result.status.value, round(result.objective, 4), result.gap
     ('optimal', 0.0425, 0.0)
     """
-    question = Question.of(instance, method, options)
+    given: Instance[Any] = read(instance) if isinstance(instance, str) else instance
+    question = Question.of(given, method, options)
     if start is not None:
-        check(instance, start)
+        check(given, start)
         if not accepts(question.function, "start"):
             raise InvalidOption(f"method {question.name!r} does not take a start")
     elif question.entry is not None and question.entry.starts:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..instances.problem.frames import places
+from ..instances.problem.frames import names, places
 from ..instances.problem.option_types import validate_options
 from .answer import PATIENCE, Answer, Data, answered, called, given
 from .tables import numbers, optional, required, shared
@@ -147,13 +147,13 @@ def fewest_servers(
     from ..instances.packing import Packing, Placement
 
     asked, classes = given(vms, "vms"), given(hosts, "hosts").frame
-    names = shared(
+    amounts = shared(
         asked.frame, classes, ("vms", "hosts"), ("count", "cost"), resources, "resources"
     )
     many = optional(asked.frame, "count")
     with called(demand="vms", request="vms.count", capacity="hosts", cost="hosts.cost"):
         instance = Packing.from_frame(
-            asked.frame[names], capacity=classes[names], request=many or 1,
+            asked.frame[amounts], capacity=classes[amounts], request=many or 1,
             servers=optional(classes, "count", np.inf), cost=optional(classes, "cost"),
             apart=[places(pair, asked.labels, "apart") for pair in apart] or None,
         )  # fmt: skip
@@ -407,8 +407,8 @@ def refuse_cores(
     )  # fmt: skip
 
     def shares(flow: Flow) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = flow.to_frame(instance).drop(columns="class").to_dict("list")
-        return found
+        table = flow.to_frame(instance).drop(columns="class")
+        return {str(name): table[name].tolist() for name in table}
 
     return answered(asked, instance, objective, shares, "tasks/s", time_limit, seed, verbose)
 
@@ -500,12 +500,12 @@ def share_slices(
     asked = given(demands, "demands")
     wanted = asked.frame.select_dtypes("number")
     with called(demand="demands"):
-        instance = Quanta(wanted.to_numpy(), share, names=tuple(map(str, asked.labels)))
+        instance = Quanta(wanted.to_numpy(), share, names=names(asked.labels))
 
-    def columns(answer: Slices) -> dict[str, list[Any]]:
-        return dict(zip(wanted, answer.slices.T.tolist(), strict=True))
+    def columns(answer: Slices) -> dict[Any, list[Any]]:
+        return dict(zip(wanted.columns, answer.slices.T.tolist(), strict=True))
 
-    return answered(asked, instance, objective, columns, wanted, time_limit, seed, verbose)
+    return answered(asked, instance, objective, columns, wanted.columns, time_limit, seed, verbose)
 
 
 @validate_options
@@ -539,12 +539,12 @@ def host_over_time(
     asked, capacity = given(vms, "vms"), numbers(host, "capacity", "host")
     size = [required(asked.frame, name, "vms") for name in capacity.index]
     demand, kind = np.unique(np.column_stack(size), axis=0, return_inverse=True)
-    times = [required(asked.frame, name, "vms").to_numpy() for name in ("start", "end")]
-    names = [tuple(map(str, each)) for each in (capacity.index, asked.labels)]
+    start, end = (required(asked.frame, name, "vms").to_numpy() for name in ("start", "end"))
     with called(capacity="host", start="vms.start", end="vms.end"):
         instance = Lifetimes(
-            demand, capacity.to_numpy(), kind.ravel(), *times, resources=names[0], names=names[1]
-        )
+            demand, capacity.to_numpy(), kind.ravel(), start, end,
+            resources=names(list(capacity.index)), names=names(asked.labels),
+        )  # fmt: skip
 
     def columns(hosts: Hosts) -> dict[str, list[Any]]:
         return {"server": hosts.host.tolist()}

@@ -119,19 +119,19 @@ def compare(
         `out`.
     """
     require_settings(compare, RunSettings, settings)
-    listed = [instances] if isinstance(instances, Instance | str) else instances
-    instances = [read(one) if isinstance(one, str) else one for one in listed]
+    named = [instances] if isinstance(instances, Instance | str) else instances
+    listed = [read(one) if isinstance(one, str) else one for one in named]
     methods = [methods] if isinstance(methods, str) or callable(methods) else methods
     seeds = list(seeds)
-    validate_lists(instances, methods, seeds)
+    validate_lists(listed, methods, seeds)
     validate_time_limit(time_limit)
     how = RunSettings(jobs, executor, **settings)
-    validate_predict(predict, instances)
+    validate_predict(predict, listed)
     measures = Measures(tuple(how.metrics), tuple(how.rules))
-    measures.require_good([instance.problem for instance in instances])
+    measures.require_good([instance.problem for instance in listed])
     grid = Grid(options or {}, time_limit, predict)
-    mapped = frontier if isinstance(frontier, Sequence) else instances if frontier else ()
-    cells = grid.cells(instances, methods, seeds, frontier=mapped)
+    mapped = frontier if isinstance(frontier, Sequence) else listed if frontier else ()
+    cells = grid.cells(listed, methods, seeds, frontier=mapped)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):

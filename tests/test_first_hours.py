@@ -46,7 +46,7 @@ IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.solve(7, "GR"),
     lambda: cotenant.solve(TINY, "stable", 3),
     lambda: cotenant.compare([TINY], ["GR"], seed=1),
-    lambda: cotenant.compare(TINY, ["GR"]),
+    lambda: cotenant.compare(7, ["GR"]),
     lambda: Colocation(penalty=[[0, 1], [1, 0]], counts=[1, 1]),
     lambda: Colocation(penalty=[[0, 1], [1, 0]]),
     lambda: Colocation.from_frame(frame("job,a,b\na,0,.1\nb,.2,0\n")),

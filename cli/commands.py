@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
@@ -29,10 +29,13 @@ from . import (
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
 from .completion import prepare
+from .help import Generators, Readers, Sections, examples_of
 from .usage import option_hint, usage_lines
 
 app = typer.Typer(
     name="cotenant",
+    cls=Sections,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Exact optimization models for sharing a datacentre, beside the policies that "
     "clusters use.",
     no_args_is_help=True,
@@ -91,7 +94,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "profiles": measuring.profiles,
     "run": running.run,
 }
-"""The commands in the order of the help."""
+"""The commands, which `help.SECTIONS` puts in order."""
 
 
 def advise() -> dict[str, Callable[..., None]]:
@@ -151,12 +154,13 @@ class _Group(TyperGroup):
 def _commands_of(group: str) -> Any:
     inner = typer.Typer(rich_markup_mode=None)
     for name, command in GROUPS[group][1]().items():
-        inner.command(name)(command)
+        inner.command(name, epilog=examples_of(f"{group} {name}"))(command)
     return typer.main.get_group(inner).commands
 
 
+LISTING: dict[str, type[TyperCommand]] = {"generate": Generators, "convert": Readers}
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, epilog=examples_of(name), cls=LISTING.get(name))(command)
 for group, (words, _) in GROUPS.items():
     app.add_typer(typer.Typer(cls=_Group, help=words, no_args_is_help=True), name=group)
 

@@ -333,9 +333,9 @@ def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None
     done = run("--help", COLUMNS="80")
     names = "solve compare check methods show generate convert fetch schema reproduce warm".split()
     assert all(name in done.stdout for name in names)
-    for words in (["--help"], ["advise", "--help"], ["new", "--help"]):
-        listed = run(*words, COLUMNS="80").stdout.partition("Commands:")[2]
-        lines = listed.strip().splitlines()
+    for words in (["--help"], ["advise", "-h"], ["new", "--help"]):
+        listed = run(*words, COLUMNS="80").stdout.partition("exit.\n\n")[2]
+        lines = [line for line in listed.splitlines() if line.startswith("  ")]
         assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 
@@ -413,3 +413,24 @@ def test_matchings_lists_the_stable_pairings_of_an_instance_and_refuses_other_pr
 def test_compare_says_which_methods_are_left_out_unless_they_are_chosen() -> None:
     assert "left out: fewest-moves" in run("compare", "packing/tiny").stderr
     assert "left out" not in run("compare", "packing/tiny", "-m", "FFD").stderr
+
+
+def test_every_command_has_examples_whose_options_it_takes() -> None:
+    import typer
+
+    from cotenant.cli import commands
+    from cotenant.cli.help import EXAMPLES, SECTIONS
+
+    root = typer.main.get_command(commands.app)
+    assert sorted(root.commands) == sorted(" ".join(SECTIONS.values()).split())
+    known = {}
+    for name, command in root.commands.items():
+        inner = getattr(command, "commands", None)
+        known |= {name: command} if inner is None else {f"{name} {k}": c for k, c in inner.items()}
+    assert set(EXAMPLES) == set(known)
+    for name, command in known.items():
+        for line in EXAMPLES[name].splitlines():
+            words = line.removeprefix(name).split()
+            taken = {option for each in command.params for option in each.opts}
+            assert {word for word in words if word.startswith("-")} <= taken, line
+            assert line.startswith(name)

@@ -113,17 +113,9 @@ class Comparison:
             numbers = {name: math.nan if it is None else it for name, it in found.items()}
             broken = ", ".join(row.get("broken", {})) or None
             flat.append({**words, **numbers, "error": row.get("error"), "broken": broken})
-        first = [
-            *texts.split(),
-            "objective",
-            "bound",
-            "gap",
-            *missing,
-            "seconds",
-            "error",
-            "broken",
-        ]
-        return pandas.DataFrame(flat, columns=None if flat else first)
+        numbers_of = ("objective", "bound", "gap", *missing, "seconds")
+        columns = None if flat else [*texts.split(), *numbers_of, "error", "broken"]
+        return pandas.DataFrame(flat, columns=columns)
 
     def summary(self) -> list[Line]:
         """One row per problem, instance, method and predicted share: means over the seeds with an

@@ -125,11 +125,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
         if self.solution is not None and self.given is not None:
             return self.solution.to_frame(self.given)
         table = self.described()
-        return (
-            pandas.DataFrame()
-            if table is None
-            else pandas.DataFrame(table.rows, columns=table.columns)
-        )
+        return pandas.DataFrame(table and table.rows, columns=table and table.columns)
 
     @property
     def solution(self) -> Answer | None:

@@ -423,7 +423,7 @@ def test_every_command_has_examples_whose_options_it_takes() -> None:
 
     root = typer.main.get_command(commands.app)
     assert sorted(root.commands) == sorted(" ".join(SECTIONS.values()).split())
-    known = {}
+    known: dict[str, Any] = {}
     for name, command in root.commands.items():
         inner = getattr(command, "commands", None)
         known |= {name: command} if inner is None else {f"{name} {k}": c for k, c in inner.items()}

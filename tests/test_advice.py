@@ -17,17 +17,7 @@ from typing import Any
 
 import pytest
 from support.advice_cases import claims
-from support.advice_states import (
-    HOST,
-    apart,
-    budget,
-    listed,
-    near,
-    node,
-    pod,
-    spread,
-    state,
-)
+from support.advice_states import HOST, apart, budget, listed, near, node, pod, spread, state
 from support.advice_words import lines_of
 from support.measured import DATA
 from support.messages import approved, refused
@@ -47,11 +37,7 @@ from cotenant.cluster.state.constraints import Expression, satisfies
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import NOT_COMPARED, ClusterState, Pod
 from cotenant.cluster.state.usage import readable
-from cotenant.instances.problem.errors import (
-    InfeasibleSolution,
-    InvalidOption,
-    UnknownName,
-)
+from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption, UnknownName
 
 SAMPLE = DATA / "clusters" / "k8s"
 needs_sample = pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
@@ -90,12 +76,12 @@ def test_the_sample_in_words() -> None:
 
 def test_two_half_empty_nodes_become_one() -> None:
     advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "2")))
-    assert (
-        advice.nodes.value,
-        advice.nodes.bound,
-        len(advice.targets),
-        advice.moves.bound,
-    ) == (1, 1, 1, 1)
+    assert (advice.nodes.value, advice.nodes.bound, len(advice.targets), advice.moves.bound) == (
+        1,
+        1,
+        1,
+        1,
+    )
     assert advice.proved
     assert advice.waste == 0.5
 
@@ -147,11 +133,7 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     ]
     advice = advise(state(*nodes, *pods))
     # as long as the three nodes stand, no zone may have two
-    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (
-        3,
-        1,
-        3,
-    )
+    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (3, 1, 3)
     approved(advice.dropped[0])
     approved(" ".join(" ".join(lines_of(advice, details=True)).split()))
 
@@ -182,11 +164,7 @@ def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
         pod("c-1", "n2", schedulerName="x"),
     )
     advice = advise(far)
-    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (
-        2,
-        1,
-        2,
-    )
+    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (2, 1, 2)
     assert advise(far, released=["scheduler"]).nodes.value == 1
     with refused(InvalidOption):
         advise(far, released=["spread"])

@@ -15,14 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import (
-    budget,
-    listed,
-    node,
-    pod,
-    spread,
-    state,
-)
+from support.advice_states import budget, listed, node, pod, spread, state
 from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run

@@ -213,9 +213,7 @@ class Assembly:
             kept_cost=sum(costs.of_node[n] for n in self.kept),
         )  # fmt: skip
 
-    def _amounts(
-        self,
-    ) -> tuple[list[str], list[list[int]], list[list[int]], npt.NDArray[np.bool_]]:
+    def _amounts(self) -> tuple[list[str], list[list[int]], list[list[int]], npt.NDArray[np.bool_]]:
         """Names of resources; demand (types, resources); capacity (resources, nodes and the one
         where pods wait); where each type may be (types, nodes and that one).
         """

@@ -22,15 +22,8 @@ from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .costs import node_costs
-from .optimum import Say, SolveBudget, cost_needed, run, with_waiting, workers_in_use
-from .pending import (
-    admitted,
-    arrivals_in_order,
-    can_arrive,
-    standing_still,
-    vouched,
-    why_refused,
-)
+from .optimum import Say, SolveBudget, cost_needed, nowhere, run, with_waiting, workers_in_use
+from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched, why_refused
 from .plan import SECONDS
 from .to_packing import translate
 
@@ -260,14 +253,6 @@ class _Market:
         free = with_waiting(relaxed, waiting, waiting + 1)
         total = work.find("a bound on the cost", 1, cost_needed, free).bound
         return least, relaxed.costs.money(max(0, -((waiting - total) // (waiting + 1))))
-
-
-def nowhere(plan: Translation) -> int:
-    """The pods of a plan that no node may take."""
-    instance, last = plan.instance, plan.instance.classes - 1
-    large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
-    taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
-    return sum(len(pods) for pods, some in zip(plan.pods, taken, strict=False) if not some)
 
 
 def as_resources(instance: Packing) -> Packing | None:

@@ -10,17 +10,15 @@ from ..judge.scheduler_filters import Scheduler
 from ..state.node_types import NodeType
 from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question
-from .buy import buy, nowhere
+from .buy import buy
 from .optimum import (
     Say,
+    Search,
     SolveBudget,
     as_it_is,
     cost_needed,
-    fewest,
-    fewest_moves,
     least_cost,
     moves_needed,
-    plans_of,
     with_waiting,
 )
 from .pending import most_that_fit, vouched, why_refused
@@ -102,19 +100,15 @@ def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answ
     relaxed = translate(question, for_bound=True)
     lower = work.find("a bound on what fits after moves", 6, cost_needed, relaxed).bound
     wait = least = relaxed.costs.split(lower)[0]
-    plans = plans_of(question)
+    search = Search(question, work)
     for attempt in range(2):
         if attempt:  # not so many: how many then?
             words = "the most that fit after moves"
-            most = [work.find(words, 3, least_cost, plan, as_it_is(plan)) for plan in plans]
+            most = [work.find(words, 3, least_cost, one, as_it_is(one)) for one in search.plans]
             numbers = [one.plan.costs.split(one.value)[0] for one in most if one.value is not None]
             wait = min(numbers, default=pods)
-        fixed = [with_waiting(plan, max(wait, nowhere(plan))) for plan in plans]
-        share = 3 if attempt else 1.3  # the first settles most
-        best = fewest(
-            work.find("the fewest moves", share, fewest_moves, plan, None) for plan in fixed
-        )
-        if best is not None:
+        search.search(3 if attempt else 1.3, wait)  # the first settles most
+        if (best := search.best) is not None:
             break
     else:
         return None, pods - least

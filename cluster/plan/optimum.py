@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -248,6 +249,14 @@ def fewest(answers: Iterable[Found]) -> Found | None:
     return replace(best, bound=min(one.bound for one in possible))
 
 
+def nowhere(plan: Translation) -> int:
+    """The pods of a plan that no node may take."""
+    instance, last = plan.instance, plan.instance.classes - 1
+    large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
+    taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
+    return sum(len(pods) for pods, some in zip(plan.pods, taken, strict=False) if not some)
+
+
 def all_placed(plan: Translation) -> Translation | None:
     """A translation in which no pending pod may wait; None where one then has nowhere to be."""
     try:
@@ -257,11 +266,12 @@ def all_placed(plan: Translation) -> Translation | None:
 
 
 class Search:
-    """The fewest moves after which no pod waits, and what is proved of them.
+    """The fewest moves after which no pod waits, or no more than can be, and what is proved of
+    them.
 
     Parameters
     ----------
-    question : whose `least` is "moves".
+    question : whose `least` is "moves", or "waiting".
     name : of the case, where there are several.
 
     Attributes
@@ -300,12 +310,22 @@ class Search:
         low = self.work.find(words, parts, moves_needed, placed, None, quick)
         self.bound = self.pinned = None if low.infeasible else low.bound
 
-    def search(self, parts: float) -> None:
-        """The fewest moves while the pinned pods stay. Raises InvalidInstance as `relax` does."""
-        plans = plans_of(self.question)
+    @cached_property
+    def plans(self) -> list[Translation]:
+        """The translations for plans. Raises InvalidInstance as `relax` does."""
+        return plans_of(self.question)
+
+    def search(self, parts: float, waiting: int = 0) -> None:
+        """The fewest moves while the pinned pods stay, and so many pods wait, with "waiting" also
+        those that no node may take. Raises InvalidInstance as `relax` does.
+        """
+        plans = self.plans
         self.pinned_pods, self.unplaced = plans[0].pinned, plans[0].unplaced
         self.tightened = any(plan.tightened for plan in plans)
-        placed = [one for one in map(all_placed, plans) if one is not None]
+        if self.question.least == "waiting":
+            placed = [with_waiting(plan, max(waiting, nowhere(plan))) for plan in plans]
+        else:
+            placed = [one for one in map(all_placed, plans) if one is not None]
         words = f"the fewest moves{f' in {self.name}' * bool(self.name)}"
         self.tries = [self.work.find(words, parts, fewest_moves, one, None) for one in placed]
         self.best = fewest(self.tries)

@@ -20,21 +20,8 @@ from typing import Any
 from ...instances.problem.errors import InvalidFile
 from ...instances.problem.quantities import amount, measured
 from ...instances.problem.tables import LARGEST
-from .completeness import (
-    cut_list,
-    first_of,
-    kept_in_place,
-    listed,
-    require_one_cluster,
-)
-from .constraints import (
-    OWNER,
-    Expression,
-    NodeTerm,
-    Toleration,
-    read_constraints,
-    selector_of,
-)
+from .completeness import cut_list, first_of, kept_in_place, listed, require_one_cluster
+from .constraints import OWNER, Expression, NodeTerm, Toleration, read_constraints, selector_of
 from .fields import Fields, name_of
 from .gpu_shares import with_shares
 from .selectors import admits

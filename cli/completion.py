@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 from typer import Context
-
-from ..instances.problem.option_types import RESERVED_PARAMETERS
 
 VARIABLE = "_COTENANT_COMPLETE"
 """What the shell's script sets when it asks what could come next."""
@@ -71,16 +71,43 @@ def formats(incomplete: str) -> list[str]:
 
 
 def options(ctx: Context, incomplete: str) -> list[str]:
-    """Options of the method given before that begin so, with the sign that their value follows."""
-    from inspect import signature
+    """Options that begin so, with the sign that their value follows: of the method, the generator,
+    the format or the experiments given before.
+    """
+    from ..instances.problem.options import described
 
+    functions = _functions(ctx, _problem(ctx))
+    return _beginning([f"{each.name}=" for each in described(functions)], incomplete)
+
+
+def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], ...]:
+    """What the options of a command line are of."""
     from .. import catalog
+    from ..cluster.plan.formats import known_formats
+    from ..instances.problem.registry import problem_named, resolve
 
-    problem, name = _problem(ctx), ctx.params.get("method")
-    method = next((e for e in catalog.METHODS if (e.problem, e.name) == (problem, name)), None)
-    taken = signature(method.resolve()).parameters.values() if method else ()
-    names = [f"{each.name}=" for each in taken if each.kind is each.KEYWORD_ONLY]
-    return _beginning([each for each in names if each[:-1] not in RESERVED_PARAMETERS], incomplete)
+    given = ctx.params
+    if ctx.command.name == "reproduce":
+        from ..papers.registry import experiments_named
+
+        return tuple(each.function for each in experiments_named(given["experiments"] or ["all"]))
+    if ctx.command.name == "generate" and problem is not None:
+        kinds = problem_named(problem).generators
+        chosen = given["kind"] or next(iter(kinds))
+        return tuple(resolve(path) for kind, path in kinds.items() if kind == chosen)
+    if ctx.command.name == "convert":
+        return tuple(resolve(p) for form, p in known_formats().items() if form == given["form"])
+    names = given.get("method") or []
+    named = [names] if isinstance(names, str) else names
+    rows = (each for each in catalog.METHODS if each.problem == problem and each.name in named)
+    return tuple(each.resolve() for each in rows)
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Experiments and papers that begin so."""
+    from ..papers.registry import EXPERIMENTS, TITLES
+
+    return _beginning([*TITLES, *(each.name for each in EXPERIMENTS), "all"], incomplete)
 
 
 def _problem(ctx: Context) -> str | None:

@@ -17,7 +17,7 @@ from ..analysis.report.console import (
     say,
 )
 from .arguments import As, Json, Options
-from .completion import formats, kinds, problems
+from .completion import formats, kinds, options, problems
 
 
 def show(
@@ -62,13 +62,14 @@ def generate(
             "-o",
             "--option",
             metavar="KEY=VALUE",
-            help="An option of the generator. A wrong name lists them.",
+            help="An option of the generator.",
+            autocompletion=options,
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Which generator; the problem's first when not given. A wrong name lists them.",
+            help="Which generator; the problem's first when not given.",
             autocompletion=kinds,
         ),
     ] = None,

@@ -41,7 +41,12 @@ def methods(
     from dataclasses import asdict
 
     from .. import catalog
-    from ..analysis.report.tables import method_tables, methods_in_words, methods_table
+    from ..analysis.report.tables import (
+        method_tables,
+        methods_in_words,
+        methods_page,
+        methods_table,
+    )
     from ..instances.problem import UnknownName
     from ..instances.problem.documents import to_json_value
     from ..instances.problem.options import described
@@ -61,6 +66,10 @@ def methods(
     if as_json:
         shown = [{"summary": m.summary, "options": described(m.resolve())} for m in found]
         print_json([to_json_value(asdict(m) | s) for m, s in zip(found, shown, strict=True)])
+    elif name is None and form is Form.TABLE:
+        print_tables([methods_page(found)], form)
+        say("cotenant methods PROBLEM says what each does, --format wide all of it")
+        return
     elif one:
         print_tables([table for m in found for table in method_tables(m)], form, width=width)
     else:

@@ -18,6 +18,7 @@ from ..analysis.report.console import (
 )
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
+from .completion import experiments as known_experiments
 from .reporting import say_reused
 
 
@@ -26,7 +27,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             help="Experiments or papers by name (such as cooper), or all. Without a name, they "
-            "are listed."
+            "are listed.",
+            autocompletion=known_experiments,
         ),
     ] = None,
     listed: Annotated[

@@ -223,11 +223,17 @@ def test_generate_convert_show_and_schema_work_on_files(tmp_path: Path) -> None:
     approved(json.loads(run("schema", "colocation").stdout)["title"])
     assert "colocation/tiny" in run("show").stdout
     assert "SMR" in run("methods", "colocation").stdout
+    page = run("methods", COLUMNS="100").stdout
+    assert len(page.splitlines()) <= 40
+    assert "SMR" in page
+    approved(run("methods", "zzz").stderr)
     one = run("methods", "stable").stdout  # of any problem; its options with what they mean
     approved(one)
     assert "SMR" not in one
     both = json.loads(run("methods", "optimal", "--json").stdout)
-    assert [entry["problem"] for entry in both] == ["colocation", "admission", "groups"]
+    assert [entry["problem"] for entry in both] == [
+        "colocation", "admission", "groups", "elastic",
+    ]  # fmt: skip
     (stable,) = json.loads(run("methods", "colocation", "stable", "--json").stdout)
     mode = {option["name"]: option for option in stable["options"]}["alpha_mode"]
     assert (mode["default"], mode["choices"][0]) == ("penalty-points", "penalty-points")

@@ -39,7 +39,12 @@ def completed(*words: str) -> list[str]:
         (("solve", "colocation/tiny", "-m", "fis"), []),
         (("solve", "colocation/tiny", "-m", "fair", "-o", "eng"), ["engine="]),
         (("generate", "colocation", "--kind", "pop"), ["population"]),
+        (("generate", "groups", "--kind", "table", "-o", "noi"), ["noise="]),
         (("convert", "x.csv", "--from", "penalty"), ["penalty-csv"]),
+        pytest.param(
+            ("convert", "x", "--from", "sacct", "-o", "wai"), ["waiting="], marks=pytest.mark.slow
+        ),
+        (("reproduce", "coop"), ["cooper"]),
         pytest.param(("methods", "coloc"), ["colocation"], marks=pytest.mark.slow),
         pytest.param(("generate", "nu"), ["numa"], marks=pytest.mark.slow),
         (("solve", "colocation/tiny", "--time"), ["--time-limit"]),

@@ -185,6 +185,20 @@ def methods_table(methods: Sequence[Any]) -> Table:
     return Table("methods", "", columns, tuple(rows))
 
 
+def methods_page(methods: Sequence[Any]) -> Table:
+    """The names of all methods on a page: a row a problem, what proves and what does not."""
+    rows = []
+    for problem in dict.fromkeys(m.problem for m in methods):
+        exact: list[str] = []
+        others: list[str] = []
+        for m in methods:
+            if m.problem == problem:
+                (exact if m.kind in ("exact", "equilibrium") else others).append(m.name)
+        rows.append((problem, ", ".join(exact), ", ".join(others)))
+    columns = (Column("problem", bold=True, wrap=False), Column("proved"), Column("policies"))
+    return Table("methods", "methods", columns, tuple(rows))
+
+
 def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
     """The same for a narrow terminal: a table per problem, each method's facts as one text."""
     for problem in dict.fromkeys(m.problem for m in methods):

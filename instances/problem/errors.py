@@ -134,8 +134,10 @@ def install(extra: str) -> str:
 _LONGEST = 100
 """Letters of a name that are looked at: a file may give one of millions."""
 
-_NEAR, _MOST_NAMED = 0.6, 4
-"""Likeness (of difflib, 0 to 1) from which a name may be meant, and how many are named."""
+_NEAR, _MOST_NAMED, _ALL_NAMED = 0.6, 4, 24
+"""Likeness (of difflib, 0 to 1) from which a name may be meant, how many such names are said, and
+how many known ones where none is.
+"""
 
 
 def suggest(name: str, known: Iterable[str], listing: str = "", also: Iterable[str] = ()) -> str:
@@ -157,4 +159,7 @@ def suggest(name: str, known: Iterable[str], listing: str = "", also: Iterable[s
         return "did you mean " + " or ".join(near) + "?"
     if listing:
         return f"`{listing}` lists all"
+    if len(names) > _ALL_NAMED:
+        nearest = sorted(dict.fromkeys(names), key=lambda entry: -alike[entry])[:5]
+        return f"the nearest of {len(names)} are {', '.join(nearest)}"
     return "known: " + (", ".join(names) if names else "none")

@@ -43,7 +43,7 @@ def problems(incomplete: str) -> list[str]:
     """Problems that begin so."""
     from ..instances.problem.lookup import PROBLEM_NAMES
 
-    return _beginning(list(PROBLEM_NAMES), incomplete)
+    return beginning(list(PROBLEM_NAMES), incomplete)
 
 
 def methods(ctx: Context, incomplete: str) -> list[str]:
@@ -52,7 +52,7 @@ def methods(ctx: Context, incomplete: str) -> list[str]:
 
     problem = _problem(ctx)
     known = [entry.name for entry in catalog.METHODS if problem in (None, entry.problem)]
-    return _beginning(known, incomplete)
+    return beginning(known, incomplete)
 
 
 def kinds(ctx: Context, incomplete: str) -> list[str]:
@@ -60,24 +60,24 @@ def kinds(ctx: Context, incomplete: str) -> list[str]:
     from ..instances.problem import problem_named
 
     problem = _problem(ctx)
-    return _beginning(list(problem_named(problem).generators) if problem else [], incomplete)
+    return beginning(list(problem_named(problem).generators) if problem else [], incomplete)
 
 
 def formats(incomplete: str) -> list[str]:
     """Formats of files that begin so."""
     from ..cluster.plan.formats import known_formats
 
-    return _beginning([*known_formats(), "csv", "game", "json"], incomplete)
+    return beginning([*known_formats(), "csv", "game", "json"], incomplete)
 
 
 def options(ctx: Context, incomplete: str) -> list[str]:
-    """Options that begin so, with the sign that their value follows: of the method, the generator,
-    the format or the experiments given before.
+    """Options that begin so, with the sign that their value follows: of the method, the generator
+    or the format given before.
     """
     from ..instances.problem.options import described
 
     functions = _functions(ctx, _problem(ctx))
-    return _beginning([f"{each.name}=" for each in described(functions)], incomplete)
+    return beginning([f"{each.name}=" for each in described(functions)], incomplete)
 
 
 def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], ...]:
@@ -87,10 +87,6 @@ def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], .
     from ..instances.problem.registry import problem_named, resolve
 
     given = ctx.params
-    if ctx.command.name == "reproduce":
-        from ..papers.registry import experiments_named
-
-        return tuple(each.function for each in experiments_named(given["experiments"] or ["all"]))
     if ctx.command.name == "generate" and problem is not None:
         kinds = problem_named(problem).generators
         chosen = given["kind"] or next(iter(kinds))
@@ -101,13 +97,6 @@ def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], .
     named = [names] if isinstance(names, str) else names
     rows = (each for each in catalog.METHODS if each.problem == problem and each.name in named)
     return tuple(each.resolve() for each in rows)
-
-
-def experiments(incomplete: str) -> list[str]:
-    """Experiments and papers that begin so."""
-    from ..papers.registry import EXPERIMENTS, TITLES
-
-    return _beginning([*TITLES, *(each.name for each in EXPERIMENTS), "all"], incomplete)
 
 
 def _problem(ctx: Context) -> str | None:
@@ -133,8 +122,9 @@ def instances(incomplete: str) -> list[str]:
     from ..instances.problem import bundled
 
     found = [f"{path}/" if os.path.isdir(path) else path for path in glob(f"{escape(incomplete)}*")]
-    return _beginning(list(bundled()), incomplete) + sorted(found)
+    return beginning(list(bundled()), incomplete) + sorted(found)
 
 
-def _beginning(words: list[str], incomplete: str) -> list[str]:
+def beginning(words: list[str], incomplete: str) -> list[str]:
+    """The words that begin so, each once."""
     return list(dict.fromkeys(word for word in words if word.startswith(incomplete)))

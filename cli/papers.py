@@ -18,8 +18,15 @@ from ..analysis.report.console import (
 )
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
-from .completion import experiments as known_experiments
+from .completion import beginning
 from .reporting import say_reused
+
+
+def _known(incomplete: str) -> list[str]:
+    """Experiments and papers that begin so, for completion."""
+    from ..papers.registry import EXPERIMENTS, TITLES
+
+    return beginning([*TITLES, *(each.name for each in EXPERIMENTS), "all"], incomplete)
 
 
 def reproduce(
@@ -28,7 +35,7 @@ def reproduce(
         typer.Argument(
             help="Experiments or papers by name (such as cooper), or all. Without a name, they "
             "are listed.",
-            autocompletion=known_experiments,
+            autocompletion=_known,
         ),
     ] = None,
     listed: Annotated[

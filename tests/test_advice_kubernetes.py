@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.advice_further import claim, csi_node, uses, volume
 from support.advice_states import HOST, ZONE, listed, node, pod, state
 from support.advice_words import lines_of, most_after
 from support.messages import refused
@@ -75,27 +76,6 @@ def test_a_manifest_with_limits_alone_is_placed_by_them(tmp_path: Path) -> None:
 
 
 # volumes
-
-
-def claim(name: str, volume: str = "", **spec: Any) -> dict[str, Any]:
-    spec |= {"accessModes": ["ReadWriteOnce"], **({"volumeName": volume} if volume else {})}
-    kind = "PersistentVolumeClaim"
-    return {"kind": kind, "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
-
-
-def volume(name: str, **source: Any) -> dict[str, Any]:
-    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": source}
-
-
-def csi_node(name: str, driver: str, count: int, plugins: str = "") -> dict[str, Any]:
-    notes = {"storage.alpha.kubernetes.io/migrated-plugins": plugins}
-    drivers = [{"name": driver, "allocatable": {"count": count}}]
-    return {"kind": "CSINode", "metadata": {"name": name, "annotations": notes},
-            "spec": {"drivers": drivers}}  # fmt: skip
-
-
-def uses(*claims: str) -> dict[str, Any]:
-    return {"volumes": [{"name": c, "persistentVolumeClaim": {"claimName": c}} for c in claims]}
 
 
 IN_TREE = [

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.advice_further import claim, uses, volume
 from support.advice_states import budget, listed, node, pod, spread, state
 from support.advice_words import lines_of
 from support.messages import approved, refused
@@ -70,14 +71,6 @@ def test_roles_of_pods() -> None:
     ]  # fmt: skip
 
 
-def claim_of(name: str, volume: str, mode: str = "ReadWriteOnce") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"volumeName": volume, "accessModes": [mode]},
-    }  # fmt: skip
-
-
 def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
     return state(node("n"), pod("p-1", "n", **spec), *others).pods[0]
 
@@ -98,22 +91,13 @@ def test_further_things_that_are_not_modelled_are_named(
     assert read_pod(**spec).unsupported_constraints == ((kind, words),)
 
 
-def volume(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    about = {"name": name, "labels": labels or {}}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": about, "spec": spec}
-
-
-def claiming(claim: str) -> list[dict[str, Any]]:
-    return [{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
-
-
 def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
     disk = volume("pv", gcePersistentDisk={"pdName": "x"})
-    read = read_pod(disk, claim_of("c", "pv"), volumes=claiming("c"))
+    read = read_pod(disk, claim("c", "pv"), **uses("c"))
     approved(str(read.unsupported_constraints))
-    going = claim_of("c", "pv")
+    going = claim("c", "pv")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    read = read_pod(volume("pv"), going, volumes=claiming("c"))
+    read = read_pod(volume("pv"), going, **uses("c"))
     approved(str(read.unsupported_constraints))
 
 

@@ -15,6 +15,32 @@ HOST, ZONE, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "rac
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
+def claim(name: str, volume: str = "", mode: str = "ReadWriteOnce", **spec: Any) -> Item:
+    """A claim, bound to a volume where one is named."""
+    spec |= {"accessModes": [mode], **({"volumeName": volume} if volume else {})}
+    about = {"name": name, "namespace": "shop"}
+    return {"kind": "PersistentVolumeClaim", "metadata": about, "spec": spec}
+
+
+def volume(name: str, labels: Item | None = None, **spec: Any) -> Item:
+    """A volume, with what it is as fields."""
+    about = {"name": name, "labels": labels or {}}
+    return {"kind": "PersistentVolume", "metadata": about, "spec": spec}
+
+
+def csi_node(name: str, driver: str, count: int, plugins: str = "") -> Item:
+    """How many volumes of a driver a node may have, and the plugins that migrate to it."""
+    notes = {"storage.alpha.kubernetes.io/migrated-plugins": plugins}
+    drivers = [{"name": driver, "allocatable": {"count": count}}]
+    return {"kind": "CSINode", "metadata": {"name": name, "annotations": notes},
+            "spec": {"drivers": drivers}}  # fmt: skip
+
+
+def uses(*claims: str) -> Item:
+    """The volumes of a pod that uses some claims."""
+    return {"volumes": [{"name": c, "persistentVolumeClaim": {"claimName": c}} for c in claims]}
+
+
 def further(rng: np.random.Generator, content: Item) -> None:
     """Draw some subjects, and put them into a List whose pods are not placed yet."""
     draw = _Draw(rng, content)
@@ -108,32 +134,19 @@ class _Draw:
                 pod["spec"]["volumes"].append({"name": "own", "ephemeral": {}})
         if self.maybe(0.8):
             self.items += [
-                {
-                    "kind": "CSINode",
-                    "metadata": {"name": node["metadata"]["name"]},
-                    "spec": {
-                        "drivers": [
-                            {"name": "disks.example", "allocatable": {"count": self.one(1, 2)}}
-                        ]
-                    },
-                }
+                csi_node(node["metadata"]["name"], "disks.example", self.one(1, 2))
                 for node in self.nodes
                 if self.maybe(0.8)
             ]
 
     def _claim(self, name: str, driver: str) -> None:
-        about: Item = {"name": name, "namespace": "shop"}
-        if self.maybe(0.05):
-            about["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        modes = [self.one("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")]
+        going = self.maybe(0.05)
+        mode = self.one("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")
+        bound = claim(name, f"pv-{name}", mode)
+        if going:
+            bound["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         if self.maybe(0.95):
-            self.items.append(
-                {
-                    "kind": "PersistentVolumeClaim",
-                    "metadata": about,
-                    "spec": {"volumeName": f"pv-{name}", "accessModes": modes},
-                }
-            )
+            self.items.append(bound)
         spec: Item = self.one(
             {"csi": {"driver": driver}}, {"csi": {"driver": driver}}, {"local": {}}
         )
@@ -144,13 +157,7 @@ class _Draw:
             key = self.one(ZONE, "failure-domain.beta.kubernetes.io/zone")
             labels[key] = self.one("z0", "z1", "z0__z1")
         if self.maybe(0.95):
-            self.items.append(
-                {
-                    "kind": "PersistentVolume",
-                    "metadata": {"name": f"pv-{name}", "labels": labels},
-                    "spec": spec,
-                }
-            )
+            self.items.append(volume(f"pv-{name}", labels, **spec))
 
     def ports(self) -> None:
         for pod in self.some(self.pods, 0.6):

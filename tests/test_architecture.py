@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_298, 11_482),
     "papers": (6_692, 4_931),
     "cli": (4_124, 3_132),
-    "tests": (61_634, 49_111),
+    "tests": (61_605, 49_084),
     "benchmarks": (10_332, 8_093),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

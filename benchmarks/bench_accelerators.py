@@ -110,7 +110,7 @@ def types_only(rows: Rows, instance: Accelerators, repeats: int) -> None:
 def proofs(rows: Rows, instance: Accelerators) -> None:
     """Making and judging a proof."""
     for method in METHODS:
-        outcome = cotenant.solve(instance, method).outcome
+        outcome = cotenant.solve(instance, method)
         made = timed(partial(proved, instance, method, outcome))
         proof: Proved = made.value
         text = json.dumps(proof.document).encode()

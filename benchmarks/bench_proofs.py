@@ -185,7 +185,7 @@ def main() -> None:
             solved = time.perf_counter()
             try:
                 clock = Clock(arguments.limit)
-                task = Task.of(content, instance, name, {}, result.outcome, clock)
+                task = Task.of(content, instance, name, {}, result, clock)
                 proof: Proof = resolve(method.proof_producer)(task)
             except Claimed as why:
                 rows.add(

@@ -61,7 +61,7 @@ def main() -> int:
             for seed in range(given.draws):
                 instance = drawn(kind, users, quanta, seed)
                 solved = timed(partial(cotenant.solve, instance, "horizon"))
-                made = timed(partial(proved, instance, "horizon", solved.value.outcome))
+                made = timed(partial(proved, instance, "horizon", solved.value))
                 text = json.dumps(made.value.document).encode()
                 judged = timed(partial(verify, made.value.content, text))
                 prices = {

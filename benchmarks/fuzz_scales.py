@@ -432,10 +432,9 @@ def _checks(
         return
     size = max(abs(value), 1e-3 * scale)
     for step in (0.01, -0.01) if result.status == "optimal" else (0.01,):
-        moved = replace(result.outcome, bound=value + sign * step * size)
-        forgery = replace(result, outcome=moved, stored=None)
+        forgery = replace(result, bound=value + sign * step * size, stored=None)
         forged = recheck(instance, forgery, time_limit=0)
-        yield f"{name}: a moved bound is seen", bool(forged.broken), (seen, moved.bound)
+        yield f"{name}: a moved bound is seen", bool(forged.broken), (seen, forgery.bound)
     yield from _worse(name, instance, method, result, past, rng)
 
 
@@ -455,13 +454,11 @@ def _worse(
         value = answer.metrics.get(result.objective_name)
         if value is None or not past(result.objective, value):
             continue
-        outcome = replace(
-            result.outcome, solution=answer.solution, bound=value, status=Status.OPTIMAL,
-            certificate=certificate,
-        )  # fmt: skip
         forged = replace(
-            result, outcome=outcome, objective=value, metrics=answer.metrics, stored=None
-        )
+            result, solution=answer.solution, bound=value, status=Status.OPTIMAL,
+            certificate=certificate,
+            objective=value, metrics=answer.metrics, stored=None,
+        )  # fmt: skip
         found = recheck(instance, forged)
         held = bool(found.broken or found.claimed)
         yield f"{name}: a worse answer is not borne out", held, (result.objective, value)

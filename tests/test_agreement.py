@@ -95,13 +95,10 @@ def test_a_stored_claim_about_a_tiny_value_is_seen_through() -> None:
     assert isinstance(market, Market)
     honest = claimed(market, shared)
     assert recheck(market, honest).broken == ()
-    forged = replace(honest, outcome=replace(honest.outcome, bound=1.01 * shared))
+    forged = replace(honest, bound=1.01 * shared)
     assert any("claimed optimal" in claim for claim in recheck(market, forged).broken)
     assert any(
-        "contradicts" in claim
-        for claim in recheck(
-            market, replace(forged, outcome=replace(forged.outcome, bound=0.0))
-        ).broken
+        "contradicts" in claim for claim in recheck(market, replace(forged, bound=0.0)).broken
     )
     assert any(
         "objective is" in claim

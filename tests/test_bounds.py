@@ -308,7 +308,7 @@ def test_an_equilibrium_that_is_far_off_is_none(tmp_path: Path, table: Path) -> 
     result = cotenant.solve(market, "fisher")
     allocation: Any = result.solution
     dear = allocation.replace(price=allocation.price * [1.2, 0.8])
-    result = replace(result, outcome=replace(result.outcome, solution=dear))
+    result = replace(result, solution=dear)
     out = tmp_path / "proof.json"
     assert prove_file(market, locate("market/tiny"), result, out, 20).file
     with refused(NotAdded):

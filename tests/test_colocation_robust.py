@@ -313,8 +313,8 @@ def test_check_sees_a_changed_claim(options: dict[str, Any]) -> None:
     found = cotenant.solve(instance, "stable", alpha=0.05, **options)
     assert not recheck(instance, found).broken
     for claim in ({"uncertainty": "none"}, {"intervals": "intervals that hold together with 50 %"}):
-        changed = replace(found.outcome, certificate={**found.certificate, **claim})
-        assert recheck(instance, replace(found, outcome=changed)).broken
+        changed = replace(found, certificate={**found.certificate, **claim})
+        assert recheck(instance, changed).broken
     assert recheck(instance, replace(found, objective_name="blocking_pairs")).broken
 
 

@@ -281,8 +281,8 @@ def unsourced(method: catalog.Method, instance: Instance, folder: Path) -> Itera
     if not method.bound_source or made.refused:
         yield f"bound {result.bound} without a source: {made.says}"
     elif method.kind == "equilibrium":
-        if result.outcome.tolerance is None or result.bound != 0:
-            yield f"bound {result.bound} to within {result.outcome.tolerance}"
+        if result.tolerance is None or result.bound != 0:
+            yield f"bound {result.bound} to within {result.tolerance}"
     elif not method.proof_producer:
         assert made.proof_status == "claimed"
         assert method.bound_source in made.says
@@ -393,10 +393,10 @@ def test_a_bound_that_a_policy_claims_is_seen(method: catalog.Method) -> None:
         return
     result = cotenant.solve(suited(method), method.name)
     assert result.objective is not None
-    claims = [replace(result.outcome, bound=result.objective - sign(method)),
-              replace(result.outcome, status=Status.OPTIMAL)]  # fmt: skip
+    claims = [replace(result, bound=result.objective - sign(method)),
+              replace(result, status=Status.OPTIMAL)]  # fmt: skip
     for claim in claims:
-        assert recheck(suited(method), replace(result, outcome=claim)).broken
+        assert recheck(suited(method), claim).broken
 
 
 COUNTED: dict[str, dict[str, Any]] = {

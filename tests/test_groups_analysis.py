@@ -110,7 +110,7 @@ def test_prices_of_jobs_are_named_and_the_bound_is_proved_again_without_them() -
     assert result.certificate["prices"] == [0.27, 0.1, 0.28]
     for prices in ([0.37, 0.2, 0.38], [0.1 + 2e-14, 0, 0], [3e9, 0, 0]):
         changed = dict(result.certificate) | {"prices": prices}
-        forged = replace(result, outcome=replace(result.outcome, certificate=changed))
+        forged = replace(result, certificate=changed)
         verdict = recheck(TINY, forged)
         assert "certificate.prices" in verdict.not_looked_at
     none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])

@@ -341,7 +341,7 @@ ODD: Document = {
 
 def flow() -> Proved:
     """By the multipliers of its linear programs alone."""
-    task = task_of(ODD, solve(task_of(ODD).instance, "fair").outcome, method="fair")
+    task = task_of(ODD, solve(task_of(ODD).instance, "fair"), method="fair")
     slack = colocation_fair(task.case({}, [], []))[0].value
     steps = [producers._flow(task, None), producers._flow(task, float(slack))]
     return Proved(content_of(ODD), checked_proof(task, *steps), "odd")

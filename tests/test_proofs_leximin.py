@@ -217,7 +217,7 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
     market, rng = market_of(seed), np.random.default_rng(seed)
-    outcome = cotenant.solve(market, "leximin").outcome
+    outcome = cotenant.solve(market, "leximin")
     proof = leximin.leximin(task_of(market, outcome, Clock(1e-9), "leximin"))
     [level] = proof.levels
     best = max(own for _, own in every(seed))

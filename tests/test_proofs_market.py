@@ -276,7 +276,7 @@ def test_an_interrupt_keeps_what_is_proved_by_then(
     method: str, options: Document, times: int
 ) -> None:
     market = drawn(3)
-    outcome = cotenant.solve(market, method, **options).outcome
+    outcome = cotenant.solve(market, method, **options)
     task = task_of(market, outcome, Interrupted(times), method, **options)
     proof = resolve(catalog.find("market", method).proof_producer)(task)
     assert task.clock.times < 0  # type: ignore[attr-defined]

@@ -13,7 +13,6 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.market import Allocation
 from cotenant.instances.numa import Flow, Simulation
 from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
-from cotenant.solvers.outcome import Outcome
 
 
 def test_an_instance_that_is_read_by_its_problem_has_its_class(tmp_path: Path) -> None:
@@ -26,7 +25,7 @@ def test_a_result_has_the_answer_of_its_instance(tmp_path: Path) -> None:
     jobs = cotenant.read("colocation/tiny", "colocation")
     result = assert_type(cotenant.solve(jobs, "GR"), Result[Pairing])
     assert_type(result.solution, Pairing | None)
-    assert_type(result.outcome, Outcome[Pairing])
+    assert_type(result.solution, Pairing | None)
     assert result.solution is not None
     assert isinstance(result.solution, Pairing)
     cotenant.check(jobs, result.solution)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +124,10 @@ def test_what_value_and_bound_prove_is_optimal_whatever_the_method_says(
             for level in proved.certificate.get("levels", [])
         ]
         certificate = {**proved.certificate, **({"levels": levels} if levels else {})}
-        return replace(proved.outcome, status=Status.FEASIBLE, certificate=certificate)
+        return Outcome(
+            proved.solution, proved.bound, Status.FEASIBLE, proved.stop, certificate,
+            tolerance=proved.tolerance,
+        )  # fmt: skip
 
     seen = run(Question(instance, modest, method, proved.objective_name, proved.options))
     assert (seen.status, seen.certificate) == (Status.OPTIMAL, proved.certificate)

@@ -161,8 +161,8 @@ def test_a_tampered_certificate_is_found(name: str) -> None:
     result = cotenant.solve(instance, "REF")
     assert recheck(instance, result).broken == ()
     for wrong in ([value + 1 for value in result.certificate[name]], "x"):
-        changed = replace(result.outcome, certificate={**result.certificate, name: wrong})
-        (claim,) = recheck(instance, replace(result, outcome=changed)).broken
+        changed = replace(result, certificate={**result.certificate, name: wrong})
+        (claim,) = recheck(instance, changed).broken
         assert name in claim
 
 

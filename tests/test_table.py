@@ -51,9 +51,9 @@ def test_a_zero_has_no_sign() -> None:
         assert figure(-0.0, Metric("m", "M", digits=digits)) == text
     assert figure(-1e-9, Metric("m", "M", digits=4, unit="W")) == "0.0000 W"
     done = cotenant.solve(cotenant.read("market/tiny"), "PRD")
-    signless = replace(done.outcome, certificate={"unspent": -0.0, "list": [-0.0, -1.5]})
+    signless = replace(done, certificate={"unspent": -0.0, "list": [-0.0, -1.5]})
     metrics = analysis_of("market").metric_table
-    *_, last = result_tables(replace(done, outcome=signless), metrics, None)
+    *_, last = result_tables(signless, metrics, None)
     facts = dict(last.rows)
     assert facts["certificate: unspent"][1] == "0.0"
     assert facts["certificate: list"][1] == "[0.0, -1.5]"

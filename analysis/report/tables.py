@@ -48,8 +48,8 @@ def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
     levels = list(result.certificate.get("levels", []))
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
-    if result.outcome.tolerance is not None and result.status is Status.OPTIMAL:
-        sentence = f"an equilibrium within {result.outcome.tolerance:g}"
+    if result.tolerance is not None and result.status is Status.OPTIMAL:
+        sentence = f"an equilibrium within {result.tolerance:g}"
     rows: list[tuple[Any, ...]] = [
         ("status", f"{status}: {sentence}"),
         ("stopped", f"{result.stop.value}: {result.stop.sentence}"),

@@ -154,7 +154,7 @@ def prove_file(
     clock, content = Clock(time_limit), read_bytes(path)
     replayed = REPLAYED.format(what=method.replayed) if method.replayed else ""
     try:
-        task = Task.of(content, instance, method.name, result.options, result.outcome, clock)
+        task = Task.of(content, instance, method.name, result.options, result, clock)
         task = replace(task, patience=patience)
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
@@ -228,7 +228,7 @@ def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
     """For each level of a result, whether a proof leaves nothing of its claims on trust."""
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
-    exact, within = analysis_of(proof.problem).exact, result.outcome.tolerance
+    exact, within = analysis_of(proof.problem).exact, result.tolerance
     proved = [
         _covered(level, claim, within, exact=level.objective in exact)
         for level, claim in zip(proof.levels, claims, strict=False)

@@ -201,7 +201,10 @@ def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
     """What a method returned, as an outcome. Raises InvalidOption, naming the user's function, when
     that is no answer to the instance, nor an Outcome that is whole.
     """
-    outcome = answer if isinstance(answer, Outcome) else Outcome(answer, None, Status.FEASIBLE)
+    if type(answer) is Outcome:
+        outcome: Outcome[Any] = answer
+    else:
+        outcome = Outcome(answer, None, Status.FEASIBLE)
     kinds = problem_named(instance.problem).solutions
     wanted = f"a {' or '.join(kind.__name__ for kind in kinds)}, or an Outcome that holds one"
     solution, bound = outcome.solution, outcome.bound

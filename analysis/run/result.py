@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,21 +35,17 @@ from ...solvers.outcome import AGREE, Outcome, Status, Stop, gap, gap_absolute
 if TYPE_CHECKING:
     import pandas
 
-Trace = tuple[tuple[float, float | None, float | None], ...]
-
-
 _CLAIMED = {"proof_status": "claimed"}
 
 
-@dataclass(frozen=True, repr=False)
-class Result(Generic[Answer], metaclass=SignatureErrors):
-    """An answer and everything that is needed to judge, store and repeat it; the `solution` of a
-    `Result[Pairing]` is a Pairing.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Result(Outcome[Answer], metaclass=SignatureErrors):
+    """The outcome of a method and everything that is needed to judge, store and repeat it; the
+    `solution` of a `Result[Pairing]` is a Pairing.
 
     Attributes
     ----------
     problem, instance, method : names.
-    outcome : solution, bound, status, stop, certificate, trace.
     objective_name : the metric the method optimizes; None when it optimizes none of ours.
     objective : its value, recomputed from the solution; None without a solution.
     metrics : every metric of the problem, recomputed from the solution.
@@ -70,7 +66,6 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
     problem: str
     instance: str
     method: str
-    outcome: Outcome[Answer]
     objective_name: str | None
     objective: float | None
     metrics: Mapping[str, float]
@@ -128,46 +123,16 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
         return pandas.DataFrame(table and table.rows, columns=table and table.columns)
 
     @property
-    def solution(self) -> Answer | None:
-        """The answer, or None."""
-        return self.outcome.solution
-
-    @property
-    def bound(self) -> float | None:
-        """A proved bound on the objective, or None."""
-        return self.outcome.bound
-
-    @property
-    def status(self) -> Status:
-        """How good the answer is."""
-        return self.outcome.status
-
-    @property
-    def stop(self) -> Stop:
-        """Why the method stopped."""
-        return self.outcome.stop
-
-    @property
-    def certificate(self) -> Mapping[str, Any]:
-        """What lets a reader check the claim."""
-        return self.outcome.certificate
-
-    @property
-    def trace(self) -> Trace:
-        """(seconds, objective, bound) as they improved."""
-        return self.outcome.trace
-
-    @property
     def gap(self) -> float | None:
         """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None
         without a bound and where nothing is a fraction of 0: `gap_absolute` tells then.
         """
-        return gap(self.objective, self.bound, self.outcome.tolerance, self.scale)
+        return gap(self.objective, self.bound, self.tolerance, self.scale)
 
     @property
     def gap_absolute(self) -> float | None:
         """|objective - bound|, 0 when they agree, None without a bound."""
-        return gap_absolute(self.objective, self.bound, self.outcome.tolerance, self.scale)
+        return gap_absolute(self.objective, self.bound, self.tolerance, self.scale)
 
     def summary(self) -> dict[str, Any]:
         """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
@@ -184,7 +149,7 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
             "bound": self.bound,
             "gap": self.gap,
             "gap_absolute": self.gap_absolute,
-            "tolerance": self.outcome.tolerance,
+            "tolerance": self.tolerance,
             "scale": self.scale,
             "levels": self.certificate.get("levels", []),
             "proof": dict(self.proof),
@@ -196,16 +161,15 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
 
     def document(self) -> dict[str, Any]:
         """The whole result as JSON values; `from_document` is the inverse."""
-        outcome = self.outcome
         named = self.described(KEPT)
         return {
             "cotenant": FORMAT,
             "result": self.summary(),
-            "answer": None if outcome.solution is None else type(outcome.solution).__name__,
-            "solution": None if outcome.solution is None else outcome.solution.document(),
+            "answer": None if self.solution is None else type(self.solution).__name__,
+            "solution": None if self.solution is None else self.solution.document(),
             **({} if named is None else {"named": to_json_value(named)}),
-            "certificate": to_json_value(dict(outcome.certificate)),
-            "trace": [list(entry) for entry in outcome.trace],
+            "certificate": to_json_value(dict(self.certificate)),
+            "trace": [list(entry) for entry in self.trace],
         }
 
     @classmethod
@@ -225,39 +189,15 @@ class Result(Generic[Answer], metaclass=SignatureErrors):
     def _rebuilt(cls, content: Mapping[str, Any]) -> Result:
         _validate(content)
         row, solution = content["result"], content["solution"]
-        kind = (
-            None
-            if solution is None
-            else problem_named(row["problem"]).solution_named(content.get("answer"))
-        )
-        outcome: Outcome[Any] = Outcome(
-            solution=None if kind is None else kind.from_document(solution),
-            bound=row["bound"],
-            status=Status(row["status"]),
-            stop=Stop(row["stop"]),
-            certificate=content["certificate"],
-            trace=tuple((entry[0], entry[1], entry[2]) for entry in content["trace"]),
-            tolerance=row["tolerance"],
-        )
-        names = (
-            "problem",
-            "instance",
-            "method",
-            "objective_name",
-            "objective",
-            "metrics",
-            "seconds",
-            "seed",
-            "options",
-            "versions",
-        )
-        given = {
-            "fingerprint": row["fingerprint"],
-            "scale": row["scale"],
-            "proof": row["proof"],
-            "stored": content,
-        }
-        return cls(outcome=outcome, **given, **{name: row[name] for name in names})
+        if solution is not None:
+            kind = problem_named(row["problem"]).solution_named(content.get("answer"))
+            solution = kind.from_document(solution)
+        apart = {"solution", "certificate", "trace", "stored", "given"}  # not of the summary
+        known = {each.name: row[each.name] for each in fields(cls) if each.name not in apart}
+        known |= {"status": Status(row["status"]), "stop": Stop(row["stop"])}
+        trace = tuple((entry[0], entry[1], entry[2]) for entry in content["trace"])
+        more = {"certificate": content["certificate"], "trace": trace, "stored": content}
+        return cls(solution=solution, **known | more)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as JSON, whole or not at all."""

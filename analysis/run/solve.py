@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -130,10 +130,10 @@ def run(
             # many methods note nothing on the way
             outcome = replace(outcome, trace=(*outcome.trace, (seconds, *end)))
         result = Result(
+            **{each.name: getattr(outcome, each.name) for each in fields(Outcome)},
             problem=instance.problem,
             instance=instance.name,
             method=question.name,
-            outcome=outcome,
             objective_name=name,
             objective=objective,
             metrics=measured,
@@ -146,5 +146,5 @@ def run(
             given=instance,
         )
         if late.interrupted:
-            result = replace(result, outcome=replace(result.outcome, stop=Stop.INTERRUPTED))
+            result = replace(result, stop=Stop.INTERRUPTED)
     return result

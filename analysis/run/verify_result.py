@@ -250,14 +250,14 @@ class _Judge:
         name, stated = result.objective_name, "unmeasured" not in certificate
         self.broken += self._contradictions(
             name, self.measured.get(name or ""), bound, status, result.scale,
-            result.outcome.tolerance, stated=stated,
+            result.tolerance, stated=stated,
         )  # fmt: skip
 
     def _tolerance(self) -> None:
         """Only an equilibrium counts within a tolerance, that of its certificate; its error's bound
         is 0, or there is none.
         """
-        bound, stated = self.result.bound, self.result.outcome.tolerance
+        bound, stated = self.result.bound, self.result.tolerance
         error = self.kind == "equilibrium" and bound is not None
         right = self.result.certificate.get("tolerance") if error else None
         if self.kind is not None and stated != right:  # None: a user's function

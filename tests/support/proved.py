@@ -124,7 +124,7 @@ def proved(
     """
     task = task_of(given, **options)
     instance, limit = task.instance, None if isinstance(given, Instance) else 20.0
-    outcome = outcome or solve(instance, method, time_limit=limit, **options).outcome
+    outcome = outcome or solve(instance, method, time_limit=limit, **options)
     task = task_of(given, outcome, Clock(limit and 2 * limit), method, **options)
     producer = resolve(catalog.find(instance.problem, method).proof_producer)
     proof = Proved(content_of(given), producer(task), instance.name)

@@ -30,7 +30,7 @@ class GroupsDocument(document_of(Groups)):  # type: ignore[misc]
 
     def content(self) -> dict[str, Any]:
         """The fields by name, those of the table as arrays."""
-        found = super().content()
+        found: dict[str, Any] = super().content()
         if found.pop("table"):
             for place, group in enumerate(self.table):
                 if len(group.penalty) != len(group.members):

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_608, 27_656),
-    "analysis": (21_169, 14_527),
+    "analysis": (21_121, 14_486),
     "instances": (21_962, 14_760),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_298, 11_482),
     "papers": (6_692, 4_931),
     "cli": (4_124, 3_132),
-    "tests": (61_603, 49_082),
+    "tests": (61_591, 49_072),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

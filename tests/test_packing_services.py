@@ -291,6 +291,12 @@ def _within(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
     return all(few.count(name) <= many.count(name) for name in few)
 
 
+def test_a_service_without_values_is_refused_by_the_name_of_the_first() -> None:
+    for given in ((), ((0,), (1,)), ((0,), (1,), 0)):
+        with refused(InvalidOption):
+            Service(*given)
+
+
 def folder(
     where: Path, *, table: str = "", rates: str = "90,N/A", latencies: str = "100,80"
 ) -> Path:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import repeated, set_field
-from ..problem.option_types import AtLeast
+from ..problem.option_types import AtLeast, validate_options
 from .placement_constraints import given_rules
 
 Integers = npt.NDArray[np.int64]
@@ -20,6 +20,7 @@ LARGEST_RATE = 2**53
 """No rate may reach it: sums of rates are exact."""
 
 
+@validate_options
 @dataclass(frozen=True)
 class Service:
     """A rate that VMs of some types give together, in any mix.
@@ -67,19 +68,19 @@ def set_services(instance: Any) -> None:
         raise InvalidInstance("services", repr(given), "a list of Service")
     for place, entry in enumerate(given):
         name, keys = f"services[{place}]", [field.name for field in fields(Service)]
-        if isinstance(entry, Mapping) and set(keys[:3]) <= set(entry) <= set(keys):
-            entry = Service(**entry)
-        if not isinstance(entry, Service) or not isinstance(entry.name, str):
+        content = vars(entry) if isinstance(entry, Service) else entry
+        content = {"name": "", **content} if isinstance(content, Mapping) else {}
+        if set(content) != set(keys) or not isinstance(content["name"], str):
             raise InvalidInstance(name, repr(entry), f"a Service of {', '.join(keys)}")
-        types = _whole(f"{name}.types", entry.types, 0, instance.types, "a VM type")
-        rates = _whole(f"{name}.rates", entry.rates, 1, LARGEST_RATE, "a rate")
-        [rate] = _whole(f"{name}.rate", [entry.rate], 1, LARGEST_RATE, "a rate")
+        types = _whole(f"{name}.types", content["types"], 0, instance.types, "a VM type")
+        rates = _whole(f"{name}.rates", content["rates"], 1, LARGEST_RATE, "a rate")
+        [rate] = _whole(f"{name}.rate", [content["rate"]], 1, LARGEST_RATE, "a rate")
         if not types or len(rates) != len(types):
             raise InvalidInstance(
                 f"{name}.rates", f"of length {len(rates)}", f"one per VM type, {len(types)}",
                 "Give a service VM types, and each of them a rate",
             )  # fmt: skip
-        found.append(Service(types, rates, rate, entry.name))
+        found.append(Service(types, rates, rate, content["name"]))
     set_field(instance, "services", tuple(found))
     if not found:
         return

@@ -41,13 +41,6 @@ class Seconds(StrEnum):
     WALL = "wall"
 
 
-class Runner(StrEnum):
-    """Who starts and meters the commands."""
-
-    OWN = "own"
-    BENCHEXEC = "benchexec"
-
-
 class Voids(StrEnum):
     """What pairs that failed twice mean."""
 
@@ -80,7 +73,6 @@ def _seconds(text: str) -> float:
     confidence="P",
     rare=None,
     other_machine=None,
-    runner=None,
 )
 def measure(
     file: Annotated[
@@ -100,9 +92,6 @@ def measure(
         bool,
         typer.Option("--other-machine", help="Begin a matrix of another machine in the same file."),
     ] = False,
-    runner: Annotated[
-        Runner, typer.Option(help="Program that starts the commands and measures them.")
-    ] = Runner.OWN,
     rare: SettingsFile = None,
     as_json: Json = False,
     **settings: Any,
@@ -123,7 +112,6 @@ def measure(
             store,
             cpus=cpus,
             other_machine=other_machine,
-            runner=runner.value,
             progress=lambda status: show(_status_words(status)),
             **asdict(read_settings(RareSettings, rare)),
             **settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from support import sweep_methods as bad
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.run import lock
@@ -82,6 +84,24 @@ def test_lock_whose_file_its_holder_just_took_away_is_taken_anew(
     with locked(out, wait=60.0):
         assert gone[0].exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_that_is_required_and_cannot_be_held_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    (tmp_path / "link.lock").symlink_to(tmp_path / "mine")
+    for out in ("missing/rows", "link"):
+        with refused(InvalidFile), locked(tmp_path / out, "--store", required=True):
+            pytest.fail("begun without a lock")
+    monkeypatch.setattr(lock.fcntl, "flock", refuses)
+    with locked(tmp_path / "rows"):
+        pass
+    with refused(InvalidFile), locked(tmp_path / "rows", "--store", required=True):
+        pytest.fail("begun without a lock")
+    assert not (tmp_path / "mine").exists()
 
 
 def test_what_is_no_file_needs_no_lock(tmp_path: Path) -> None:

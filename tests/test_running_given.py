@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import stat
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -231,13 +230,13 @@ def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> Non
 def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: Path) -> None:
     store = tmp_path / "lab.db"
     code = (
-        "import time; from cotenant.cluster.measure.store import locked\n"
+        "import time; from cotenant.analysis.run.lock import locked\n"
         f"with locked({str(store)!r}): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        with refused(InvalidFile):
+        with pytest.raises(InvalidFile, match=f"process {holder.pid}"):
             measured(store)
         holder.kill()
     assert measured(store).stop == "reached"  # the system gave the lock of the dead one away
@@ -248,7 +247,7 @@ def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: 
     [
         ("half_width", 0.0), ("half_width", float("nan")), ("budget", 0.0), ("pairs", 0.0),
         ("pairs", 1.5), ("pressure", 2.0), ("confidence", 1.0), ("alpha", -0.1), ("time", "user"),
-        ("runner", "other"), ("halfwidth", 0.1),
+        ("halfwidth", 0.1),
     ],
 )  # fmt: skip
 def test_an_option_out_of_range_is_refused(tmp_path: Path, option: str, value: object) -> None:
@@ -281,19 +280,6 @@ def test_a_full_disk_ends_it_with_every_row_kept(
         assert rows.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         lonely = "SELECT COUNT(*) FROM visit WHERE id NOT IN (SELECT visit FROM run)"
         assert rows.execute(lonely).fetchone() == (0,)
-
-
-def test_benchexec_is_refused_clearly_when_missing_or_not_permitted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with refused(InvalidOption):
-        command.benchexec()
-    program = tmp_path / "runexec"
-    program.write_text("#!/bin/sh\necho 'cannot use cgroups' >&2\nexit 1\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    with refused(InvalidOption):
-        command.benchexec()
 
 
 def test_other_systems_and_a_missing_psutil_are_told(

@@ -123,30 +123,6 @@ def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: 
         approved(error)
 
 
-@pytest.mark.parametrize(
-    ("said", "wall", "error"),
-    [
-        ("returnvalue=0\\nwalltime=1.5s\\ncputime=0.75s", 1.5, ""),
-        ("returnvalue=3\\nwalltime=1.5s\\ncputime=0.75s", None, "exit 3"),
-        ("exitsignal=9\\nwalltime=1.5s\\ncputime=0.75s", None, "signal 9"),
-        ("terminationreason=memory\\nwalltime=1s", None, "BenchExec ended it: memory"),
-        ("nothing", None, "BenchExec told no times: nothing"),
-    ],
-)
-def test_benchexecs_own_measurement_takes_the_place_of_ours(
-    tmp_path: Path, said: str, wall: float | None, error: str
-) -> None:
-    meter = tmp_path / "runexec"
-    meter.write_text(f"#!/bin/sh\necho \"$@\" > asked\nprintf '{said}\\n'\n")
-    meter.chmod(0o755)
-    with Computer(seats(), meter=[str(meter)]) as metered:
-        (member,) = visited(metered, shell("true", tmp_path)).members
-    assert member.error == error
-    assert [run.wall for run in member.runs] == ([] if wall is None else [pytest.approx(wall)])
-    assert all(run.cpu == 0.75 for run in member.runs)
-    assert (tmp_path / "asked").read_text() == f"--cores {seats().parts[0][0]} -- sh -c true\n"
-
-
 def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path: Path) -> None:
     """A pipe waits for a reader, without end."""
     os.mkfifo(tmp_path / "pipe")

@@ -20,10 +20,11 @@ from support.fake_machine import SimulatedMachine
 from support.messages import approved, refused
 from support.terminal import run
 
+from cotenant.analysis.run.lock import locked
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import profiles
-from cotenant.cluster.measure.store import locked, opened
+from cotenant.cluster.measure.store import opened
 from cotenant.cluster.run.job_advice import job_advice
 from cotenant.cluster.run.queue import QueuedJob, read_queue
 from cotenant.cluster.run.queue_store import PlacedGroup, QueueStore
@@ -116,7 +117,7 @@ def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Pat
     unknown = GOOD.replace('type = "0"', 'type = "2"')
     approved(refusal(unknown, store))
     with locked(store):
-        assert "another program has it open" in refusal(GOOD, store)
+        assert f"process {os.getpid()}" in refusal(GOOD, store)
 
 
 NAMES = ["plain", "a 'b' $(touch owned)", "x;y#z"]

@@ -21,26 +21,30 @@ except ImportError:  # not on Windows
 
 @contextmanager
 def locked(
-    out: str | os.PathLike[str] | None, option: str = "--out", wait: float = 0.0
+    out: str | os.PathLike[str] | None,
+    option: str = "--out",
+    wait: float = 0.0,
+    *,
+    required: bool = False,
 ) -> Iterator[None]:
     """Hold the lock of a file meanwhile: OUT.lock beside it, which names the process.
 
     The operating system takes the lock from a process that dies. Where it keeps none (Windows, some
     network folders) or OUT.lock cannot be made, and for what is no file (a pipe, /dev/null),
-    nothing is held. `option` is what names the file on the command line, for the message; `wait` is
-    how many seconds others may hold it.
+    nothing is held, unless a lock is `required`. `option` is what names the file on the command
+    line, for the message; `wait` is how many seconds others may hold it.
 
     Raises
     ------
     InvalidFile
-        Another process is writing the file.
+        Another process is writing the file; or a lock is required, and none can be held.
     """
-    if out is None or (os.path.exists(out) and not os.path.isfile(out)):
+    if out is None or (os.path.exists(out) and not os.path.isfile(out) and not required):
         yield
         return
     lock = f"{os.fspath(out)}.lock"
     until = time.monotonic() + wait
-    while (stream := _opened(lock)) is not None and not _taken(stream, lock):
+    while (stream := _opened(lock)) is not None and not _taken(stream, lock, required):
         holder = os.read(stream, 1000).decode(errors="replace") or "another process"
         os.close(stream)
         if time.monotonic() >= until:
@@ -49,6 +53,11 @@ def locked(
                 f"{option}"
             )
         time.sleep(0.05)
+    if stream is None and required:
+        raise InvalidFile(
+            f"{lock} cannot be made, without which two commands could write {os.fspath(out)}; give "
+            f"{option} a file in a folder that exists and is writable"
+        )
     try:
         if stream is not None:
             command = command_line([Path(sys.argv[0] or "python").name, *sys.argv[1:]])[:500]
@@ -72,15 +81,22 @@ def _opened(lock: str) -> int | None:
     return None
 
 
-def _taken(stream: int, lock: str) -> bool:
+def _taken(stream: int, lock: str, required: bool) -> bool:
     """Whether nobody else holds the lock, and its file is still there: whoever held it may have
-    taken it away just then.
+    taken it away just then. Raises InvalidFile where one is required that the system does not keep.
     """
-    if fcntl is not None:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+    try:
+        if fcntl is None:
+            raise OSError("no file locks")
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if required:
+            os.close(stream)
+            raise InvalidFile(
+                f"{lock} cannot be locked ({error.strerror or error}); choose a file on a disk of "
+                "this computer"
+            ) from None
+        return fcntl is not None or os.path.exists(lock)
     return os.path.exists(lock) and os.path.samestat(os.fstat(stream), os.stat(lock))

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from ...solvers.engines.interpreter import isolated
 from .jobs import Job
 from .measurement import JobRuns, Measurement, MeasurementRequest, Run
 from .supervisor import SEAT
-from .topology import SYSFS, Seats, cpu_text
+from .topology import SYSFS, Seats
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
@@ -67,17 +66,15 @@ class Computer:
     ----------
     seats : where jobs are pinned.
     token : of the store.
-    meter : the words before each command by which BenchExec measures it; see `benchexec`.
 
     Attributes
     ----------
     supervisor : the words that start it.
     """
 
-    def __init__(self, seats: Seats, token: str = "", meter: Sequence[str] = ()) -> None:
+    def __init__(self, seats: Seats, token: str = "") -> None:
         self.seats = seats
         self._token = token or secrets.token_hex(16)
-        self._meter = tuple(meter)
         self.supervisor = isolated(_SUPERVISOR)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors = tempfile.TemporaryFile()
@@ -157,15 +154,13 @@ class Computer:
     ) -> dict[str, Any]:
         if job is None:
             return {"argv": None, "cpus": list(cpus)}
-        meter = [*self._meter, "--cores", cpu_text(cpus), "--"] if self._meter else []
         return {
-            "argv": [*meter, *job.command],
+            "argv": list(job.command),
             "cpus": list(cpus),
             "directory": str(job.directory),
             "environment": {**job.variables, TOKEN: self._token},
             "timeout": limit,
             "keep_errors": keep_errors,
-            "meter": bool(meter),
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -228,27 +223,6 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
             )
         members.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
     return tuple(members)
-
-
-def benchexec() -> tuple[str, ...]:
-    """The words before a command by which BenchExec runs and measures it here; raises InvalidOption
-    where it is missing or not permitted what it needs.
-    """
-    program = shutil.which("runexec")
-    if program is None:
-        raise InvalidOption(
-            "runner is benchexec, but there is no program runexec; python -m pip install benchexec"
-        )
-    why = ""
-    for mode in ("--container", "--no-container"):
-        words = (program, mode, "--quiet", "--output", "/dev/null")
-        tried = subprocess.run([*words, "--", "true"], capture_output=True, text=True, check=False)
-        if tried.returncode == 0 and "walltime=" in tried.stdout:
-            return words
-        why = (tried.stderr.strip() or tried.stdout.strip() or "no reason told").splitlines()[-1]
-    raise InvalidOption(
-        f"runner is benchexec, which is not permitted to measure here ({why}); leave --runner out"
-    )
 
 
 def _frequency(cpu: int) -> float | None:

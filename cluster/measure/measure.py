@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from ...analysis.run.lock import locked
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import require_settings
-from .command import Computer, benchexec, kill_leftovers, require_linux
+from .command import Computer, kill_leftovers, require_linux
 from .jobs import Job
 from .machine import fingerprint, machine_facts
 from .measurement import Machine
 from .profiler import MeasurementStatus, Profiler, Summary
 from .settings import Settings
-from .store import locked, opened
+from .store import opened
 from .topology import choose_seats, read_topology, require_pinning
 
 
@@ -33,7 +34,6 @@ def measure(
     *,
     cpus: str | None = None,
     other_machine: bool = False,
-    runner: Literal["own", "benchexec"] = "own",
     machine: Machine | None = None,
     progress: Callable[[MeasurementStatus], None] | None = None,
     **settings: Any,
@@ -46,7 +46,6 @@ def measure(
     store : file of the rows; an existing one is gone on with.
     cpus : that the two seats are made of; see `topology.choose_seats`.
     other_machine : whether a store of another machine may get a second matrix.
-    runner : who starts and meters the commands.
     machine : runs the visits, and has `facts`; this computer when not given.
     progress : called before each visit.
     settings : half_width, budget, pairs, time, pressure, confidence, alpha, control and seed; see
@@ -74,14 +73,12 @@ def measure(
             seats = choose_seats(read_topology(), cpus)
             require_pinning(seats)
             facts = machine_facts(seats)
-            meter = benchexec() if runner == "benchexec" else ()
-            facts |= {"runner": runner} if meter else {}
         else:
             facts = dict(getattr(machine, "facts", {"machine": type(machine).__name__}))
-        stack.enter_context(locked(store))
+        stack.enter_context(locked(store, "--store", required=True))
         rows = stack.enter_context(opened(store, new=True))
         place = rows.machine(fingerprint(facts), facts, other=other_machine)
         if machine is None:
             kill_leftovers(rows.token)
-            machine = stack.enter_context(Computer(seats, rows.token, meter))
+            machine = stack.enter_context(Computer(seats, rows.token))
         return Profiler(jobs, rows, place, machine, wanted, progress).run()

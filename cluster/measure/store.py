@@ -434,28 +434,6 @@ def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store
         connection.close()
 
 
-@contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a store for one command that adds to it: by a transaction of LAB.db.lock, which ends
-    with the process. Others may read the store meanwhile.
-
-    Raises
-    ------
-    InvalidFile
-        Another process holds it, or no file can be made in its folder.
-    """
-    where = os.fspath(path)
-    if os.path.exists(where):
-        require_regular(where)
-    name = f"file:{quote(os.path.abspath(where))}.lock"
-    with sqlite_errors_as_invalid_file(where):
-        connection = sqlite3.connect(name, uri=True, isolation_level=None, timeout=0)
-    with closing(connection):
-        with sqlite_errors_as_invalid_file(where):
-            connection.execute("BEGIN EXCLUSIVE")
-        yield
-
-
 def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
     """Know the file as ours, or make it so when it is empty."""
     empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0

@@ -74,8 +74,7 @@ class _Member:
         """Begin a run. Nothing is waited for: what is in the way of a start, or an error of it, is
         seen as that of a run is, by its time limit or its end.
         """
-        keep = self.given.get("keep_errors") or self.given.get("meter")
-        self.errors = tempfile.TemporaryFile() if keep else None
+        self.errors = tempfile.TemporaryFile() if self.given.get("keep_errors") else None
         why, reason = os.pipe()  # closed by exec, or brings the reason why there was none
         self.why = os.fdopen(why, "rb")
         supervisor = os.getpid()
@@ -107,8 +106,6 @@ class _Member:
             errors = nowhere if self.errors is None else self.errors.fileno()
             for number, target in enumerate((nowhere, nowhere, errors)):
                 os.dup2(target, number)
-            if self.given.get("meter"):
-                os.dup2(errors, 1)
             step = "cannot be started"
             os.chdir(self.given["directory"])
             if self.given.get("output"):
@@ -147,8 +144,6 @@ class _Member:
             self.errors.seek(max(0, size - LAST_WORDS))
             words = self.errors.read().decode(errors="replace").strip()
             self.errors.close()
-        if self.given.get("meter") and code == 0:
-            code, words = self._metered(words, run), ""
         if code and not self.error:
             how = f"signal {-code}" if code < 0 else f"exit {code}"
             last = words.splitlines()[-1:] or [""]
@@ -157,23 +152,6 @@ class _Member:
             self.error = f"left {left_behind} processes running; a job has to wait for its own"
         if not self.error:
             self.runs.append(run)
-
-    def _metered(self, words: str, run: Plain) -> int:
-        """The exit code, after BenchExec's own measurement took the place of ours."""
-        values = dict(line.partition("=")[::2] for line in words.splitlines())
-        if "terminationreason" in values:
-            self.error = f"BenchExec ended it: {values['terminationreason']}"
-            return 1
-        try:
-            run["cpu"] = float(values["cputime"].rstrip("s"))
-            run["end"] = run["begin"] + float(values["walltime"].rstrip("s"))
-        except (KeyError, ValueError):
-            self.error = f"BenchExec told no times: {words[-200:]}"
-            return 1
-        for kind, sign in (("returnvalue", 1), ("exitsignal", -1)):
-            if kind in values:
-                run["exit"] = sign * int(values[kind])
-        return int(run["exit"])
 
 
 def _output(path: str) -> int:

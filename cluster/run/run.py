@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...analysis.colocation.batches import Policy
+from ...analysis.run.lock import locked
 from ...analysis.run.question import outcome_of
 from ...catalog import find
 from ...instances.colocation.instance import Colocation
@@ -31,7 +32,7 @@ from ...solvers.outcome import Status
 from ..measure.command import kill_leftovers, require_linux
 from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
-from ..measure.store import kind_of, locked, opened
+from ..measure.store import kind_of, opened
 from .coordinator import Coordinator
 from .dispatcher import Dispatcher, local_seats
 from .first_come import gain_over_first_come
@@ -153,7 +154,7 @@ def run(
     require_measured(store)
     with ExitStack() as stack:
         # 1. The store, and what it says of the jobs.
-        stack.enter_context(locked(store))
+        stack.enter_context(locked(store, "--store", required=True))
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from support.advice_cases import claims
-from support.advice_states import HOST, apart, budget, listed, near, node, pod, spread, state
+from support.advice_states import HOST, apart, budget, listed, node, pod, spread, state
 from support.advice_words import lines_of
 from support.measured import DATA
 from support.messages import approved, refused
@@ -138,51 +138,9 @@ def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> Non
     approved(" ".join(" ".join(lines_of(advice, details=True)).split()))
 
 
-def test_what_is_not_modelled_stays_and_is_free_in_the_bound() -> None:
-    read = state(
-        node("n1"),
-        node("n2"),
-        pod("a-1", "n1", affinity=near("b")),
-        pod("b-1", "n1", labels={"app": "b"}),
-        pod("c-1", "n2"),
-    )
-    advice = advise(read)
-    assert {read.pods[n].name for n in advice.pinned} == {"a-1", "b-1"}
-    assert moves_of(advice) == {"c-1": "n1"}
-    daemon = pod("d-1", "n2", affinity=near("c"), owner="DaemonSet")
-    friend = pod("c-1", "n2", labels={"app": "c"})
-    assert moves_of(advise(state(node("n1"), node("n2"), daemon, friend, pod("a-1", "n1")))) == {
-        "a-1": "n2"
-    }
-    daemon["metadata"].update(ownerReferences=[], deletionTimestamp="2026-01-01T00:00:00Z")
-    read = state(node("n1"), node("n2"), daemon, friend, pod("s-1", "n1", owner=""))
-    assert moves_of(advise(read)) == {"c-1": "n1"}
-    far = state(
-        node("n1"),
-        node("n2"),
-        pod("a-1", "n1", schedulerName="x"),
-        pod("c-1", "n2", schedulerName="x"),
-    )
-    advice = advise(far)
-    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (2, 1, 2)
-    assert advise(far, released=["scheduler"]).nodes.value == 1
+def test_kind_of_constraint_that_cannot_be_released_is_refused() -> None:
     with refused(InvalidOption):
-        advise(far, released=["spread"])
-
-
-def test_a_cluster_that_breaks_its_own_rules_is_reported_and_not_refused() -> None:
-    # more is asked of n1 than it has; two pods that are to be apart are together
-    over = state(node("n1", "2"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "1"))
-    advice = advise(over)
-    approved(advice.broken)
-    assert (advice.nodes.value, moves_of(advice)) == (1, {"a-1": "n2"})
-    near_each_other = [
-        pod(f"a-{n}", "n1", labels={"app": "a"}, affinity=apart("a")) for n in (1, 2)
-    ]
-    advice = advise(state(node("n1"), node("n2"), *near_each_other, pod("b-1", "n2")))
-    assert advice.nodes.value == 1  # left alone; mending needs both nodes
-    approved(advice.broken)
-    approved(" ".join(lines_of(advice, details=True)))
+        advise(state(node("n1"), pod("a-1", "n1")), released=["spread"])
 
 
 # the order

@@ -5,7 +5,7 @@ numbers with what is proved of them, a witness, and why no more can be done.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ from ...analysis.frontier import PricePoint
 from ...instances.problem.errors import InvalidOption
 from ..judge.order import Ordered
 from ..judge.scheduler_filters import Move
-from ..state.state import ClusterState, Role, change_nodes
+from ..state.state import ClusterState, Role
+from .costs import unpriced
 
 RELEASED = ("volumes", "budget", "scheduler", "resource claims", "owner")
 """Kinds of reasons that a user may vouch for, so that they pin no pod."""
@@ -71,8 +72,7 @@ class Question:
     def __post_init__(self) -> None:
         require_kinds(self.released)
         if self.least != "cost":
-            state = change_nodes(self.state, lambda node: replace(node, price=None))
-            object.__setattr__(self, "state", state)
+            object.__setattr__(self, "state", unpriced(self.state))
 
 
 @dataclass(frozen=True)

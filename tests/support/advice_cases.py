@@ -120,11 +120,8 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
         seen = (loss.name, len(loss.arrivals), most, loss.fits.bound)
         # a pod may come after one whose spread counts it: no rule of the end
         rules = any(pod.spread or pod.pod_affinity for pod in state.pods)
-        yield (
-            "pods that a loss leaves places for",
-            (rules or seen[1] <= most) and most <= seen[3],
-            seen,
-        )
+        held = (rules or seen[1] <= most) and most <= seen[3]
+        yield "pods that a loss leaves places for", held, seen
         if loss.bought and not rules:
             [(name, spare)] = loss.bought.items()
             [like] = [node for node in state.nodes if node.name == name]
@@ -184,11 +181,8 @@ def _against_placements(state: ClusterState, advice: Answer) -> Iterator[Claim]:
     narrow = left.tightened  # the plan keeps more than is asked for
     best = best_placement(state, set(left.pinned), reached=True)
     if not left.violated_rules:
-        yield (
-            "fewest nodes, fewest moves",
-            found == best or (narrow and found > best),
-            (found, best),
-        )
+        held = found == best or (narrow and found > best)
+        yield "fewest nodes, fewest moves", held, (found, best)
         return
     yield "no worse than leaving what is broken", found <= best or narrow, (found, best)
     try:
@@ -257,11 +251,8 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
             summed = advise(given, disruption=price)
             total, bound = summed.total.value, summed.total.bound
             least = paid + min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
-            yield (
-                "the least sum of money and moves",
-                bool(summed.order.stuck) or total == least == bound,
-                (total, least, bound),
-            )
+            held = bool(summed.order.stuck) or total == least == bound
+            yield "the least sum of money and moves", held, (total, least, bound)
         if not _counts_others(given) and not any(pod.pod_affinity for pod in given.pods):
             better = found[:2] < min(every)[:2]
             yield f"no better than any placement ({what})", not better, (found, best)
@@ -309,11 +300,8 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         if not left.violated_rules and not left.tightened and not vague:
             plans = joint_placements(state, set(left.pinned), set(), reached=True)
             best = min((one[2] for one in plans if one[0] <= len(advice.waiting)), default=99)
-            yield (
-                "no more moves than the best while the pinned stay",
-                moves[0] <= best,
-                (moves, best),
-            )
+            held = moves[0] <= best
+            yield "no more moves than the best while the pinned stay", held, (moves, best)
     types = _types(rng)
     if not any(pod.schedulable for pod in state.pods):
         return
@@ -418,15 +406,9 @@ def _second_route(state: ClusterState, advice: Answer) -> Iterator[Claim]:
     """The bound and the moves by another model of the same instances."""
     relaxed = translate(Question(state), for_bound=True)
     servers = fewest_servers(relaxed.instance)
-    yield (
-        "bound by another model",
-        advice.nodes.bound == servers - relaxed.control_plane_in_use,
-        servers,
-    )
+    held = advice.nodes.bound == servers - relaxed.control_plane_in_use
+    yield "bound by another model", held, servers
     if advice.moves.bound is not None:
         moves = fewest_moves(relaxed.instance, advice.nodes.value + relaxed.control_plane_in_use)
-        yield (
-            "fewest moves by another model",
-            advice.moves.bound == moves[0],
-            (advice.moves.bound, moves[0]),
-        )
+        held = advice.moves.bound == moves[0]
+        yield "fewest moves by another model", held, (advice.moves.bound, moves[0])

@@ -128,11 +128,8 @@ def _admitted(
     advice = found.plan
     if advice is not None:
         low = advice.moves.bound
-        yield (
-            "no moves fewer admit a gang",
-            fewest is None or low <= fewest,
-            (topology, low, fewest),
-        )
+        held = fewest is None or low <= fewest
+        yield "no moves fewer admit a gang", held, (topology, low, fewest)
     for value, bound in found.domains.items() if topology else ():
         own = content if not topology else _only(content, topology, value)
         there = _placements(own, topology, set(), reached=False) or []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,14 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
     approved(done.stderr)
     for given in ("zone", f"{label}=z"):
         approved(run("advise", "drain", "state/shop", "--pool", given).stderr)
+
+
+def test_drain_looks_at_no_prices() -> None:
+    read = state(node("n0"), node("n1"), pod("x-1", "n0"))
+    priced = replace(read, nodes=(replace(read.nodes[0], price=Fraction(1)), read.nodes[1]))
+    found = drain(priced, "n0")
+    assert found.status
+    assert found.plan.cost is None
 
 
 # what is kept free, and what pins cost

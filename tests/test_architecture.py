@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (16_226, 11_429),
     "papers": (6_692, 4_931),
     "cli": (4_112, 3_124),
-    "tests": (61_580, 49_060),
+    "tests": (61_526, 49_007),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

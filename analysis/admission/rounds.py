@@ -104,7 +104,7 @@ def run_rounds(
     2.0
     """
     validate_time_limit(time_limit)
-    function = _function(method)
+    function = method if callable(method) else find("admission", method).resolve()
     if not instance.cores.any():
         raise NoSolution("there is no core on any VM: no job can ever run")
     house = {"rng": rng, "time_limit": time_limit}
@@ -150,12 +150,6 @@ def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignmen
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     machine[jobs], cores[jobs] = found.machine, found.cores
     return Assignment(machine, cores)
-
-
-def _function(method: str | Method) -> Method:
-    if callable(method):
-        return method
-    return find("admission", method).resolve()
 
 
 __all__ = ["Rounds", "run_rounds", "timed"]

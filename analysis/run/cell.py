@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ...instances.problem.base import Instance
 from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import CotenantError, InvalidOption
@@ -106,7 +108,10 @@ def run_cell(cell: Cell) -> Row:
     try:
         if cell.kind == "frontier":
             return _as_read(_run_frontier(cell))
-        instance = cell.instance if cell.predict is None else _predicted(cell)
+        instance = cell.instance
+        if cell.predict is not None:
+            rng = np.random.default_rng(cell.seed)
+            instance = predictor(instance.problem)(instance, cell.predict, rng)
         result = solve(
             instance, cell.method, seed=cell.seed, time_limit=cell.time_limit, **cell.options
         )
@@ -253,15 +258,6 @@ def predictor(problem: str) -> Callable[..., Instance]:
     if found is None:
         raise InvalidOption(f"there is no predictor for {problem}; leave predict out")
     return found
-
-
-def _predicted(cell: Cell) -> Instance:
-    """The instance as the predictor sees it."""
-    import numpy as np
-
-    return predictor(cell.instance.problem)(
-        cell.instance, cell.predict, np.random.default_rng(cell.seed)
-    )
 
 
 def _judged(cell: Cell, result: Result) -> Row:

@@ -133,7 +133,10 @@ class Grid:
             for cell in self._runs(instance, method, entry, seeds)
         ]
         if self.predict is not None:
-            cells = self._with_true_bounds(cells)
+            # each exact method on the true penalties too: its bound judges predictions
+            exact = {(one.problem, one.name) for one in catalog.METHODS if one.kind == "exact"}
+            judges = [cell for cell in cells if (cell.instance.problem, cell.name) in exact]
+            cells = [replace(cell, seed=0, predict=None) for cell in judges] + cells
         if frontier:
             cells += self._frontiers(frontier)
         if unknown := set(self.options) - {name for cell in cells for name in cell.options}:
@@ -180,15 +183,6 @@ class Grid:
             Cell(instance, method, seed, self.time_limit, own, self.predict)
             for seed in (seeds[:1] if once else seeds)
         ]
-
-    def _with_true_bounds(self, cells: list[Cell]) -> list[Cell]:
-        """Run each exact method on the true penalties too: its bound judges predictions."""
-        truth = []
-        for cell in cells:
-            kinds = {method.name: method.kind for method in catalog.methods(cell.instance.problem)}
-            if kinds.get(cell.name) == "exact":
-                truth.append(replace(cell, seed=0, predict=None))
-        return truth + cells
 
     def _frontiers(self, instances: Sequence[Instance]) -> list[Cell]:
         """One cell for each instance of a problem that has frontiers."""

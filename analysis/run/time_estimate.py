@@ -32,7 +32,10 @@ def outlook(cells: Sequence[Cell], rows: Sequence[Row], processes: int | None) -
     """The outlook when these rows are there; `processes` is None for a cluster."""
     done = {row["key"] for row in rows}
     left = [cell for cell in cells if cell.key not in done]
-    taken = _seconds_of(rows)
+    taken: dict[tuple[str, str], float] = {}  # the longest run of each method so far
+    for row in rows:
+        key = (row["problem"], row["method"])
+        taken[key] = max(taken.get(key, 0.0), row.get("seconds") or 0.0)
     limits = [_most(cell, taken) for cell in left]
     known = [limit for limit in limits if limit is not None]
     at_once = processes or 1
@@ -52,12 +55,3 @@ def _most(cell: Cell, taken: dict[tuple[str, str], float]) -> float | None:
         if entry.kind == "heuristic":
             return taken.get((cell.instance.problem, cell.name), 0.0)
     return None if cell.time_limit is None else cell.time_limit * cell.parts
-
-
-def _seconds_of(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """The longest run of each method so far."""
-    found: dict[tuple[str, str], float] = {}
-    for row in rows:
-        key = (row["problem"], row["method"])
-        found[key] = max(found.get(key, 0.0), row.get("seconds") or 0.0)
-    return found

@@ -57,13 +57,6 @@ def hard_limit(time_limit: float | None) -> float | None:
     return None if time_limit is None else HARD_FACTOR * time_limit + HARD_EXTRA
 
 
-def limit_of(cell: Cell, given: float | None) -> float | None:
-    """The hard limit of a cell: the one given, else the rule's; a proof takes as long again."""
-    if given is not None or cell.time_limit is None:
-        return given
-    return hard_limit(cell.time_limit * cell.parts)
-
-
 def overran_text(limit: float, time_limit: float | None) -> str:
     """Why a run was stopped, in words."""
     if time_limit is None or limit <= time_limit:
@@ -339,7 +332,9 @@ class OnExecutor:
                 mark = fingerprint(cell.instance) + cell.instance.name
                 if mark not in instances:
                     instances[mark] = pickle.dumps(cell.instance)
-                limit = limit_of(cell, self._limit)
+                limit = self._limit
+                if limit is None and cell.time_limit is not None:  # a proof takes as long again
+                    limit = hard_limit(cell.time_limit * cell.parts)
                 call = pickle.dumps((version, self._token, frame, limit, cell.time_limit))
                 future = executor.submit(run_there, call, instances[mark], self._jobs)
                 self._going[future] = cell

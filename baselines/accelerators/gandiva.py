@@ -53,7 +53,8 @@ def gandiva(
     workers = instance.workers[kinds[:, 0]]
     part = instance.devices / (len(pairs) * workers[:, None])
     part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
-    row, device = np.nonzero(_able(instance, kinds))
+    # where a pair, or a job alone, may run
+    row, device = np.nonzero(~np.isnan(pair_rates(instance, kinds)).any(axis=0))
     first, second = kinds[row].T
     return within_limits(instance, first, second, device, number[row] * part[row, device])
 
@@ -82,11 +83,6 @@ def _drawn(instance: Accelerators, jobs: Integers, rng: np.random.Generator) -> 
         pairs = np.sort(own.reshape(-1, 2), axis=1)
         found.append(np.where(pairs[:, :1] < 0, pairs[:, ::-1], pairs))
     return np.concatenate(found)
-
-
-def _able(instance: Accelerators, pairs: Integers) -> Booleans:
-    """(m, D) whether a pair, or a job alone, may run on devices of each kind."""
-    return np.asarray(~np.isnan(pair_rates(instance, pairs)).any(axis=0))
 
 
 def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:

@@ -215,7 +215,8 @@ def set_fields(instance: Any) -> dict[str, int]:
         elif axes is not None and value is not None:
             if field.index is not None:
                 most = lengths[field.index.axis] - 1
-                place = with_article(counted[field.index.axis])
+                noun = counted[field.index.axis]
+                place = f"a{'n' * (noun[0] in 'aeio')} {noun}"
                 field = replace(field, limits=(Range(field.index.least, most, what=place),))
             if axes.where:
                 check_range(field, value, getattr(instance, axes.where))
@@ -379,11 +380,6 @@ def _expected(field: FieldType, limits: Range) -> str:
     kind = int if field.hint is int else float
     words = OptionType(((kind, limits),)).values
     return f"{words}, or infinity (null)" if limits.infinite else words
-
-
-def with_article(noun: str) -> str:
-    """A noun with "a" or "an" before it."""
-    return f"a{'n' * (noun[0] in 'aeio')} {noun}"
 
 
 def set_array(

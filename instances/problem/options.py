@@ -21,8 +21,9 @@ Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 def option_names(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[str]:
     """The options that a method, generator or reader, or any of several, takes, in order."""
-    names = (name for function in _several(takers) for name in _keywords(function))
-    return list(dict.fromkeys(name for name in names if name not in reserved))
+    given = (inspect.signature(function).parameters.values() for function in _several(takers))
+    keywords = (each for some in given for each in some if each.kind is each.KEYWORD_ONLY)
+    return list(dict.fromkeys(each.name for each in keywords if each.name not in reserved))
 
 
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
@@ -116,11 +117,6 @@ def parse_options(
 
 def _several(takers: Takers) -> tuple[Callable[..., Any], ...]:
     return takers if isinstance(takers, tuple) else (takers,)
-
-
-def _keywords(function: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
-    return [entry.name for entry in parameters if entry.kind is entry.KEYWORD_ONLY]
 
 
 @dataclass(frozen=True)

@@ -550,11 +550,11 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_608, 27_656),
-    "analysis": (21_137, 14_502),
-    "instances": (21_963, 14_761),
+    "analysis": (21_110, 14_487),
+    "instances": (21_955, 14_758),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
-    "baselines": (4_287, 2_308),
+    "baselines": (4_283, 2_306),
     "ask": (886, 420),
     "cluster": (16_226, 11_429),
     "papers": (6_692, 4_931),

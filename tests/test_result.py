@@ -65,7 +65,7 @@ def test_an_interrupted_start_begins_no_method() -> None:
 
 
 def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(interrupt_at: Any) -> None:
-    interrupt_at("cotenant.analysis.run.question.check")
+    interrupt_at("cotenant.instances.problem.registry.Problem.require")
     with pytest.raises(InfeasibleSolution):
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from ...catalog import Method, find
 from ...instances.problem.base import Answer, Instance, Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
 from ...instances.problem.options import accepted, check_options
-from ...instances.problem.registry import check, problem_named, resolve, scale
+from ...instances.problem.registry import problem_named, resolve
 from ...solvers.outcome import Outcome, Status, Stop, agree
 from ..registry import Analysis, analysis_of
 
@@ -95,11 +95,12 @@ class Question(Generic[Answer]):
 
     def unit(self, name: str | None) -> float:
         """What agreement in a metric is relative to: `instances.problem.scale`."""
-        return 1.0 if name is None else scale(self.instance, name, **self.options)
+        problem = self.analysis.problem
+        return 1.0 if name is None else problem.unit(self.instance, name, self.options)
 
     def measure(self, solution: Solution, **only: Any) -> Metrics:
         """Every metric of a solution that passes `check`; raises InfeasibleSolution."""
-        check(self.instance, solution)
+        self.analysis.problem.require(self.instance, solution)
         given = accepted(self.metrics, self.options)
         return self.metrics(self.instance, solution, **given, **only)
 
@@ -143,7 +144,8 @@ class Question(Generic[Answer]):
             said = f"{self.name} returned an answer that is not feasible: {error}"
             raise InfeasibleSolution(said) from error
         except KeyboardInterrupt:  # the method is done: its answer is kept
-            check(self.instance, outcome.solution)  # quick, and nothing is handed on without it
+            # quick, and nothing is handed on without it
+            self.analysis.problem.require(self.instance, outcome.solution)
         why = "interrupted before the answer was measured; `cotenant check` measures it"
         status = Status.FEASIBLE if outcome.status is Status.OPTIMAL else outcome.status
         certificate = {**outcome.certificate, "unmeasured": why}

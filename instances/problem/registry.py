@@ -73,6 +73,22 @@ class Problem:
             raise UnknownName(f"{self.name} answer", name, known)
         return self.solutions[0] if name is None else known[name]
 
+    def require(self, instance: Instance, solution: Any) -> None:
+        """Raise InfeasibleSolution unless a solution is of its types and feasible: `check`."""
+        if not isinstance(solution, self.solutions):
+            wanted = " or ".join(kind.__name__ for kind in self.solutions)
+            offers = getattr(type(solution), "offers", "")
+            raise InfeasibleSolution(
+                f"a {wanted} answers a {self.name} instance; got {type(solution).__name__}"
+                f"{offers and f'; {offers}'}"
+            )
+        self.check(instance, solution)
+
+    def unit(self, instance: Instance, objective: str, options: Mapping[str, Any]) -> float:
+        """What agreement in an objective is relative to: `scale`."""
+        size = 1.0 if self.scale is None else float(self.scale(instance, objective, **options))
+        return size if 0 < size < inf else 1.0
+
 
 @validate_options
 def problem_named(name: str) -> Problem:
@@ -88,15 +104,7 @@ def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
     """Raise InfeasibleSolution, naming the first broken rule, where, and by how much, unless our
     own code finds `solution` feasible for `instance`.
     """
-    problem = problem_named(instance.problem)
-    if not isinstance(solution, problem.solutions):
-        wanted = " or ".join(kind.__name__ for kind in problem.solutions)
-        offers = getattr(type(solution), "offers", "")
-        raise InfeasibleSolution(
-            f"a {wanted} answers a {problem.name} instance; got {type(solution).__name__}"
-            f"{offers and f'; {offers}'}"
-        )
-    problem.check(instance, solution)
+    problem_named(instance.problem).require(instance, solution)
 
 
 def feasible(instance: Instance, solution: Any) -> bool:
@@ -122,6 +130,4 @@ def scale(instance: Instance, objective: str, /, **options: Any) -> float:
     ----------
     options : of the method or the metrics; those that change what the objective is are looked at.
     """
-    own = problem_named(instance.problem).scale
-    size = 1.0 if own is None else float(own(instance, objective, **options))
-    return size if 0 < size < inf else 1.0
+    return problem_named(instance.problem).unit(instance, objective, options)

@@ -550,8 +550,8 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_608, 27_656),
-    "analysis": (21_110, 14_487),
-    "instances": (21_955, 14_758),
+    "analysis": (21_112, 14_488),
+    "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
     "baselines": (4_283, 2_306),

@@ -28,7 +28,7 @@ from ..measure.store import Store, StoredMeasurement
 from .action_recommender import format_counts
 from .dispatcher import Ended, Machines
 from .first_come import gain_over_first_come
-from .placement import Decision, Placer
+from .placement import Decision, losses, place
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
 from .settings import RunSettings
@@ -88,7 +88,7 @@ class Coordinator:
         self.settings, self._session = settings, session
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
-        self._placer = Placer(predictor, policy, settings.alpha)
+        self._policy = policy
         self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
         self._status = QueueStatus(machines=len(machines.all()))
         self._names = predictor.instance().names
@@ -160,7 +160,10 @@ class Coordinator:
         waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
         placed = self._reserved[: len(free)]
         room = len(free) - len(placed)
-        decision = self._placer.place(self.jobs.queue, room, self.random()) if room else None
+        whole = self.predictor.instance()
+        decision = place(
+            whole, self._policy, self.jobs.queue, room, self.random(), alpha=self.settings.alpha
+        )
         notes: list[str] = []
         left: list[tuple[int, ...]] = []
         if decision is not None:
@@ -169,7 +172,7 @@ class Coordinator:
                 together, left = self._broken(decision, together, notes)
             spare = len(free) - len(placed) - len(together)
             placed = [*placed, *self._references(together, spare, begin)]
-        predicted = [self._placer.losses(self.jobs.kinds(numbers)) for numbers in placed]
+        predicted = [losses(whole, self.jobs.kinds(numbers)) for numbers in placed]
         groups = [
             PlacedGroup(
                 uuid.uuid4().hex, self._epoch, machine, numbers, tuple(one[0] for one in lost)

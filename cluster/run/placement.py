@@ -8,7 +8,6 @@ import numpy as np
 
 from ...analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
 from ...instances.colocation.instance import Colocation, Pairing
-from ..measure.predictor import Predictor
 from .action_recommender import ActionRecommender, Types
 
 
@@ -21,31 +20,27 @@ class Decision:
     agents: ActionRecommender
 
 
-class Placer:
-    """Decides epochs.
+def place(
+    instance: Colocation,
+    policy: Policy,
+    queue: Waiting,
+    free: int,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+) -> Decision | None:
+    """Take the oldest jobs off the queue, and have the policy pair them on the free machines; None
+    when nothing waits.
 
     Parameters
     ----------
-    predictor : of the penalties.
-    policy : pairs a batch.
     alpha : the least gain for which an agent moves.
     """
-
-    def __init__(self, predictor: Predictor, policy: Policy, alpha: float) -> None:
-        self._predictor, self._policy, self._alpha = predictor, policy, alpha
-
-    def losses(self, types: Types) -> list[tuple[float, float, float]]:
-        """What is predicted of each job of a group; see `losses`."""
-        return losses(self._predictor.instance(), types)
-
-    def place(self, queue: Waiting, free: int, rng: np.random.Generator) -> Decision | None:
-        """Take the oldest jobs off the queue, and place them; None when nothing waits."""
-        placed = pair_oldest(self._predictor.instance(), self._policy, queue, free, rng)
-        if placed is None:
-            return None
-        problem, pairing, batch = placed
-        agents = ActionRecommender(problem, pairing, self._alpha)
-        return Decision(batch, groups_of(pairing), agents)
+    placed = pair_oldest(instance, policy, queue, free, rng)
+    if placed is None:
+        return None
+    problem, pairing, batch = placed
+    return Decision(batch, groups_of(pairing), ActionRecommender(problem, pairing, alpha))
 
 
 def losses(instance: Colocation, types: Types) -> list[tuple[float, float, float]]:

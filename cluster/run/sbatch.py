@@ -14,7 +14,7 @@ from ...instances.problem.text import sanitize_for_terminal
 from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import opened
-from .placement import Placer
+from .placement import losses, place
 from .queue import QueuedJob, read_queue
 from .queue_store import Entry
 from .run import DEFAULT_SETTINGS, policy_of, require_known, require_measured, settings_of
@@ -49,7 +49,7 @@ def sbatch_script(
     with opened(store) as rows:
         profile = profile_of(rows)
     require_known(jobs, profile.names)
-    placer = Placer(Predictor(profile, wanted.voids), policy, wanted.alpha)
+    whole = Predictor(profile, wanted.voids).instance()
     waiting = WaitingQueue(profile.names)
     waiting.arrive(
         Entry(number, job.name, job.job.name, job.rerun, number, 0, "waiting", "")
@@ -60,10 +60,10 @@ def sbatch_script(
     while free := -(-waiting.queue.waiting // 2):
         epoch += 1
         draws = np.random.default_rng([wanted.seed, epoch])
-        decision = placer.place(waiting.queue, free, draws)
+        decision = place(whole, policy, waiting.queue, free, draws, alpha=wanted.alpha)
         assert decision is not None  # a job waits and a node is free
         for numbers in waiting.take(decision.batch, decision.groups):
-            lost = [one[0] for one in placer.losses(waiting.kinds(numbers))]
+            lost = [one[0] for one in losses(whole, waiting.kinds(numbers))]
             lines += _submission([jobs[number] for number in numbers], lost)
     return "\n".join(lines) + "\n"
 

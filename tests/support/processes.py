@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from cotenant.cluster.measure import sleeper
 from cotenant.cluster.measure.jobs import Job
+from support import sleeper
 
 PATIENCE = 120.0  # seconds that a loaded machine may take for what is done at once
 

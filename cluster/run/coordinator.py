@@ -247,17 +247,17 @@ class Coordinator:
     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         """The groups that stay, and agents that leave to be together next; the rest queue again."""
         gone = decision.agents.leaving([self.jobs.kinds(numbers) for numbers in placed])
-        together = [tuple(placed[place][seat] for place, seat in agents) for agents in gone]
+        together = [tuple(placed[group][seat] for group, seat in agents) for agents in gone]
         leave = {number for numbers in together for number in numbers}
-        broken = {place for agents in gone for place, _ in agents}
-        for place in broken:
-            self.jobs.put_back(number for number in placed[place] if number not in leave)
+        broken = {group for agents in gone for group, _ in agents}
+        for group in broken:
+            self.jobs.put_back(number for number in placed[group] if number not in leave)
         if together:
             groups = format_counts(
                 self._names, [tuple(sorted(self.jobs.kinds(one))) for one in together]
             )
             notes.append(f"left their co-runners to be together next: {groups}")
-        return [one for place, one in enumerate(placed) if place not in broken], together
+        return [one for group, one in enumerate(placed) if group not in broken], together
 
     def _references(
         self, groups: list[tuple[int, ...]], spare: int, now: float

@@ -63,6 +63,8 @@ class Analysis:
     rounds : f(instance, solution, most, **options) -> the AnswerTable of an answer in whole rounds,
         or None where the options ask for none.
     reports : what its agents report and could misreport, a `manipulation.Reports`.
+    parts : f(instance) -> what it asks for, in words, and f(indices) -> the instance that asks for
+        these alone, None where that always has an answer; for `run.conflict`.
     """
 
     problem: Problem
@@ -77,6 +79,7 @@ class Analysis:
     predicted = Offered[Callable[..., Instance] | None]("prediction:predicted_instance")
     rounds = Offered[Callable[..., AnswerTable | None] | None]("rounds:rounds_table")
     reports = Offered[Any]("metrics:REPORTS", "strategy:REPORTS")
+    parts = Offered[Function | None]("parts:parts")
 
     @property
     def whole(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from ..analysis.run.conflict import Conflict, conflict
 from ..analysis.run.proving import Proved, prove
 from ..analysis.run.result import Result
 from ..analysis.run.solve import solve
@@ -71,6 +72,12 @@ class Answer(Generic[Data]):
         proof is made when this is first looked at.
         """
         return self.proof().proof_status == "certified"
+
+    @cached_property
+    def conflict(self) -> Conflict:
+        """Of an infeasible question: what cannot hold together, in the names of the data."""
+        assert self.result.given is not None
+        return conflict(self.result.given, self.result)
 
     def proof(self, folder: str | None = None, *, time_limit: float | None = None) -> Proved:
         """The verdict on a proof of the answer, made now; see `cotenant.prove`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -103,7 +104,7 @@ class Readers(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-def _with_options(functions: dict[str, str]) -> list[tuple[str, str]]:
+def _with_options(functions: Mapping[str, str]) -> list[tuple[str, str]]:
     """Names of functions, each with its options in a line."""
     from ..instances.problem.options import described
     from ..instances.problem.registry import resolve

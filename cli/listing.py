@@ -74,8 +74,8 @@ def methods(
         print_tables([table for m in found for table in method_tables(m)], form, width=width)
     else:
         narrow = form is Form.TABLE and console().width < NARROW
-        shown = methods_in_words(found) if narrow else [methods_table(found)]
-        print_tables(shown, form, width=width)
+        tables = methods_in_words(found) if narrow else [methods_table(found)]
+        print_tables(tables, form, width=width)
     if not as_json and (words := proof_words(found)):
         if form in (Form.TABLE, Form.WIDE):
             console().print(words, highlight=False)

@@ -31,6 +31,9 @@ from .arguments import (
 from .codes import NO_ANSWER, leave_interrupted
 from .functions import broken_of, failing_in, given_method, given_rules
 
+CONFLICT_SECONDS = 10.0
+"""How long it is looked for what makes an instance infeasible, without a time limit."""
+
 
 def solve(
     file: InstanceFile,
@@ -55,6 +58,7 @@ def solve(
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
+    from ..analysis.run.conflict import conflict
     from ..analysis.run.solve import solve as run
     from ..instances.problem import read
     from ..instances.problem.answer_table import SHOWN
@@ -104,6 +108,8 @@ def solve(
             else "the best answer so far is kept"
         )
     if result.solution is None or broken:
-        if result.status.value == "infeasible" and instance.source:
-            say(f"the instance: {instance.source}")
+        if result.status.value == "infeasible":
+            say(f"{conflict(instance, result, time_limit=time_limit or CONFLICT_SECONDS)}")
+            if instance.source:
+                say(f"the instance: {instance.source}")
         raise typer.Exit(NO_ANSWER)

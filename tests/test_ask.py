@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from support.messages import refused
+from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidInstance
@@ -233,6 +233,34 @@ def test_the_far_tasks_of_a_server_are_none_where_there_is_room() -> None:
     tasks = [{"class_share": 1, "service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}]
     answer = cotenant.refuse_cores(tasks, blades=1, rows=1, columns=2, cores=4, rate=10)
     assert (answer.value, answer.data[0]["local"]) == (pytest.approx(80), 1)
+
+
+def test_infeasible_vms_name_a_least_set_of_requests_servers_and_rules() -> None:
+    vms = {name: {"cpu": 1, "count": many} for name, many in (("web", 3), ("db", 2), ("job", 1))}
+    one = {"m5": {"cpu": 14, "count": 1}}
+    answer = cotenant.fewest_servers(vms, one, apart=[("web", "db"), ("web", "job")])
+    assert answer.status == "infeasible"
+    assert answer.data["web"] == {"cpu": 1, "count": 3, "server": None, "host": None}
+    assert answer.conflict.minimal
+    approved(str(answer.conflict))
+    small = cotenant.fewest_servers(vms, {"m5": {"cpu": 1, "count": 2}})
+    approved(str(small.conflict))
+
+
+def test_infeasible_pairs_name_the_jobs_whose_partners_are_too_few() -> None:
+    table = slowdowns(6)
+    for job in ("job-0", "job-1"):
+        table.loc[job, [other for other in table if other != "job-2"]] = math.inf
+    approved(str(cotenant.pair_jobs(table).conflict))
+    assert cotenant.pair_jobs(slowdowns(4)).conflict.parts == ()
+
+
+def test_an_infeasible_deadline_is_named() -> None:
+    jobs = {
+        "gan": {"v100": 1, "steps": 99, "deadline": 9},
+        "lm": {"v100": 1, "steps": 1, "deadline": 99},
+    }
+    approved(str(cotenant.share_gpus(jobs, {"v100": 1}, objective="min-cost").conflict))
 
 
 def test_solve_and_compare_take_names_and_tables_have_every_column() -> None:

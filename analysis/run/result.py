@@ -120,7 +120,8 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
         if self.solution is not None and self.given is not None:
             return self.solution.to_frame(self.given)
         table = self.described()
-        return pandas.DataFrame(table and table.rows, columns=table and table.columns)
+        rows, columns = (table.rows, list(table.columns)) if table is not None else ((), None)
+        return pandas.DataFrame(rows, columns=columns)
 
     @property
     def gap(self) -> float | None:

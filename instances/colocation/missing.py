@@ -99,7 +99,7 @@ def penalties_of_frame(
             cure = "It is the run time beside the other over the run time alone"
             raise InvalidInstance(field, f"{values[x, y]:g}", "a slowdown, above 0", cure)
         with np.errstate(over="ignore"):  # what comes of it is no penalty: refused
-            values = computed_penalty(1 - 1 / values)
+            values = np.where(np.isposinf(values), np.inf, computed_penalty(1 - 1 / values))
     elif look_like_slowdowns(known):
         seen = f"numbers from {known.min():g} to {known.max():g}"
         cure = "Of slowdowns, give slowdown=True; divide percentages by 100"

@@ -1,0 +1,25 @@
+"""What an instance of accelerators asks for, part by part: the deadlines of its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...instances.accelerators.instance import Accelerators
+
+
+def parts(instance: Accelerators) -> tuple[list[str], Callable[[list[int]], Accelerators]]:
+    """Each part in words, and the instance with some of them: a job without its part has no
+    deadline.
+    """
+    deadline = np.full(instance.types, np.inf) if instance.deadline is None else instance.deadline
+    bound = np.flatnonzero(np.isfinite(deadline) & (instance.count > 0))
+    labels = [f"{instance.names[kind]} within {deadline[kind]:g} s" for kind in bound.tolist()]
+
+    def keep(kept: list[int]) -> Accelerators:
+        left = np.full(instance.types, np.inf)
+        left[bound[kept]] = deadline[bound[kept]]
+        return instance.replace(deadline=left)
+
+    return labels, keep

@@ -1,0 +1,32 @@
+"""What a colocation asks for, part by part: with whom each type of job may share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...instances.colocation.instance import Colocation
+
+
+def parts(instance: Colocation) -> tuple[list[str], Callable[[list[int]], Colocation]]:
+    """Each part in words, and the instance with some of them: a type without its part may share
+    with every other that has none, at no penalty.
+    """
+    present = instance.present
+    allowed = instance.allowed[np.ix_(present, present)]
+    ruled = present[~(allowed | np.eye(len(present), dtype=bool)).all(axis=1)]
+    labels = []
+    for kind in ruled.tolist():
+        others = [instance.names[each] for each in present if instance.allowed[kind, each]]
+        beside = f"beside {', '.join(others)} only" if others else "beside nobody"
+        labels.append(f"{instance.names[kind]} runs {beside}")
+
+    def keep(kept: list[int]) -> Colocation:
+        bound = np.zeros(instance.types, dtype=bool)
+        bound[ruled[kept]] = True
+        open_now = ~instance.allowed & ~(bound[:, None] | bound[None, :])
+        penalty = np.where(open_now & ~np.eye(instance.types, dtype=bool), 0.0, instance.penalty)
+        return instance.without_intervals(penalty=penalty)
+
+    return labels, keep

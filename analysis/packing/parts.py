@@ -19,10 +19,11 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
     classes = instance.class_names or [str(number) for number in range(instance.classes)]
     found: list[tuple[str, str, Any]] = []
     for kind in np.flatnonzero(instance.requested > 0).tolist():
-        found.append((f"{instance.requested[kind]:.0f} VMs of {names[kind]!r}", "request", kind))
+        words = f"{_counted(instance.requested[kind], 'VM')} of {names[kind]!r}"
+        found.append((words, "request", kind))
     if instance.placed is None:  # what runs now needs its servers
         for kind in np.flatnonzero(np.isfinite(instance.server_count)).tolist():
-            words = f"{instance.server_count[kind]:.0f} servers of class {classes[kind]}"
+            words = f"{_counted(instance.server_count[kind], 'server')} of class {classes[kind]}"
             found.append((words, "servers", kind))
     for place, (one, two) in enumerate(() if instance.apart is None else instance.apart.tolist()):
         found.append((f"{names[one]!r} and {names[two]!r} apart", "apart", place))
@@ -56,3 +57,7 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
         return instance.replace(**changes)
 
     return [part[0] for part in found], keep
+
+
+def _counted(number: float, what: str) -> str:
+    return f"{number:.0f} {what}{'s' * (number != 1)}"

@@ -60,4 +60,4 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
 
 
 def _counted(number: float, what: str) -> str:
-    return f"{number:.0f} {what}{'s' * (number != 1)}"
+    return f"{number:.0f} {what}{'s' * int(number != 1)}"

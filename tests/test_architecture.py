@@ -494,6 +494,7 @@ LACKING = {
     "reports": {"numa", "lifetimes", "elastic"},
     "predicted": {*PROBLEM_NAMES} - {"colocation"},
     "rounds": {*PROBLEM_NAMES} - {"accelerators"},
+    "parts": {*PROBLEM_NAMES} - {"colocation", "packing", "accelerators"},
 }
 """What `Analysis` offers of some problems only, and the problems that lack it."""
 

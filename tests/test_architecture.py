@@ -551,16 +551,16 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_608, 27_656),
-    "analysis": (21_112, 14_488),
+    "analysis": (21_322, 14_613),
     "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
     "baselines": (4_283, 2_306),
-    "ask": (886, 420),
+    "ask": (893, 425),
     "cluster": (16_142, 11_381),
     "papers": (6_692, 4_931),
-    "cli": (4_112, 3_124),
-    "tests": (61_608, 49_059),
+    "cli": (4_119, 3_129),
+    "tests": (61_637, 49_082),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

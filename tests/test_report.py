@@ -590,7 +590,7 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
         .startswith("method,answered,proved")
     )
     text = (tmp_path / "t" / "colocation-mean-gaps.tex").read_text()
-    assert text.startswith("% \\usepackage{booktabs}\n\\begin{table}")
+    assert text.startswith("% \\usepackage{booktabs,array,graphicx}\n\\begin{table}")
 
 
 def test_a_wheel_carries_every_part_of_the_page() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from .instances.problem.base import Instance
 from .instances.problem.errors import UnknownName
 from .instances.problem.option_types import validate_options
+from .instances.problem.options import first_sentence
 from .instances.problem.registry import problem_named, resolve
 
 ANY = "any"
@@ -115,8 +116,7 @@ class Method:
     @property
     def summary(self) -> str:
         """The first sentence of its docstring."""
-        first = (self.resolve().__doc__ or "").strip().partition("\n\n")[0]
-        return " ".join(first.split())
+        return first_sentence(self.resolve())
 
 
 _COOPER = "Cooper (HPCA 2017)"

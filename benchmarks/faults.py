@@ -297,10 +297,10 @@ FAULTS = r"""
 - each if known is None else min(known, each)
 + each
 
-@ solvers/colocation/stable.py: that some number of pairs is too few proves two more
+@ solvers/colocation/stable_routes.py: that some number of pairs is too few proves two more
 ? colocation_bounds::test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
-- self.raise_bound(most + 1, f"
-+ self.raise_bound(most + 2, f"
+- search.raise_bound(most + 1, f"
++ search.raise_bound(most + 2, f"
 
 @ solvers/packing/bounds.py: a volume that is whole servers is rounded up to one more
 ? packing_minimum::test_volume_bound_of_servers_filled_exactly_is_their_number

@@ -23,8 +23,9 @@ from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
-from cotenant.solvers.colocation.stable import _Search
 from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_routes import decided, zero_over_types
+from cotenant.solvers.colocation.stable_state import StableSearch
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
@@ -126,15 +127,15 @@ def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
     search = searching()
     search.bound = 1
     engines(call_in_subprocess=lambda *_, **__: Outcome(None, None, answer, stop))
-    assert search._decide(2, 60.0) == (answer is Status.INFEASIBLE)
+    assert decided(search, 2, 60.0) == (answer is Status.INFEASIBLE)
     assert search.bound == bound
 
 
-def searching() -> _Search:
+def searching() -> StableSearch:
     """A search with 9 blocking pairs in hand, whose programs run in processes of their own."""
     instance = Colocation(np.random.default_rng(3).random((6, 6)), np.ones(6, dtype=int))
     given = (Blocking(), "highs", Clock(60.0), np.random.default_rng(0), feasible_pairing(instance))
-    search = _Search(instance, *given, StableLimits(child_pairs=0, child_types=0))
+    search = StableSearch(instance, *given, StableLimits(child_pairs=0, child_types=0))
     search.value = 9
     return search
 
@@ -173,7 +174,7 @@ def test_only_a_no_proves_that_zero_is_impossible(
 ) -> None:
     search = searching()
     engines(call_in_subprocess=lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED))
-    search._zero_over_types()
+    zero_over_types(search)
     assert search.bound == bound
 
 

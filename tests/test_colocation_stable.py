@@ -23,8 +23,9 @@ from cotenant.instances.colocation.generators import (
 )
 from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation.exchanges import Exchanges
-from cotenant.solvers.colocation.stable import KILL_GRACE, stable
+from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_state import KILL_GRACE
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (

@@ -4,6 +4,7 @@ holds.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from support.messages import refused
 
 import cotenant
+from cotenant.analysis.report.tables import method_tables
 from cotenant.catalog import find
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.generators import population as agents
@@ -21,6 +23,7 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.packing.generators import caprara_toth, cluster
 from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import UnknownName
+from cotenant.instances.problem.options import first_sentence
 from cotenant.instances.problem.registry import check
 from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair import FairLimits
@@ -89,3 +92,17 @@ def test_portfolio_without_its_routes_answers_feasibly_and_bounds_what_all_route
 def test_route_of_another_portfolio_is_refused() -> None:
     with refused(UnknownName):
         StableLimits(routes=frozenset({"annealing"}))
+
+
+@pytest.mark.parametrize(("problem", "name"), [("colocation", "stable"), ("packing", "min-cost")])
+def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
+    problem: str, name: str
+) -> None:
+    method = find(problem, name)
+    _, _, *listed = method_tables(method)
+    routes = sys.modules[method.resolve().__module__].ROUTES
+    assert len(listed) == len(routes) > 1
+    for shown, functions in zip(listed, routes.values(), strict=True):
+        words = [[step + 1, first_sentence(route)] for step, route in enumerate(functions)]
+        assert [list(row) for row in shown.rows] == words
+        assert all(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any, cast
 from ...instances.problem.answer_table import AnswerTable
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import Option, accepted, described, option_names
+from ...instances.problem.options import Option, accepted, described, first_sentence, option_names
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of
@@ -230,6 +231,12 @@ def method_tables(method: Any) -> Iterator[Table]:
     }
     yield facts_table(facts, f"{method.problem}: {method.name}")
     yield options_table(method.resolve(), method.name)
+    module = sys.modules[method.resolve().__module__]
+    for where, routes in getattr(module, "ROUTES", {}).items():
+        title = f"routes of {method.name}, in order, for {where}"
+        rows = [(k + 1, first_sentence(route)) for k, route in enumerate(routes)]
+        columns = Column("step", wrap=False), Column("route")
+        yield Table(slug(title), title, columns, tuple(rows))
 
 
 def options_table(function: Callable[..., Any], name: str) -> Table:

@@ -221,6 +221,7 @@ def _outcome(search: PortfolioState) -> Outcome:
 
 
 def _simple_bounds(search: PortfolioState) -> None:
+    """Bounds by volume, by large items and by items that exclude each other."""
     bound = best_bound(search.problem)
     search.raise_bound(bound.value, bound.by)
 
@@ -411,3 +412,10 @@ _RULED_PARTS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("", _greedy),
     ("", constrained_minimum.prove),
 )
+
+ROUTES = {
+    "requests without rules": [part for _, part in _PARTS],
+    "very many VMs of few types": [part for _, part in _COLUMNS_FIRST],
+    "rules on where VMs may run": [part for _, part in _RULED_PARTS],
+}
+"""The routes of `min_servers` and `min_cost`, in the order in which they run."""

@@ -1,0 +1,329 @@
+"""The routes of `stable`, each from the state of the search to a better one, in the order in which
+they run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.colocation import Colocation
+from ...models.colocation import order_terms
+from ..outcome import Outcome, Status, Stop, raise_if_interrupted
+from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking
+from .exchanges import Exchanges
+from .robust import robust_alpha
+from .stable_state import StableSearch
+from .to_roommates import forgiving, without_blocking
+
+STEPS = (2, 4, 5, 8, 12, None)
+"""Steps a type of the order encodings, one after the other; None for all."""
+
+
+def deletions(search: StableSearch) -> None:
+    """Search over deletions from a stable partition; with ties for a moment, which mostly is
+    enough.
+    """
+    search.by_deletions(search.clock.left if search.lists.strict else search.probe_seconds)
+
+
+def zero_of_different(search: StableSearch) -> None:
+    """Where it is open whether zero is possible: the program over the few pairs that could
+    be in an answer says it, and the least penalty.
+    """
+    if search.bound or not search.open or "zero" not in search.limits.routes:
+        return
+    possible, found = without_blocking(search.instance, search.lists), None
+    if possible is not None:
+        seconds = search.clock.time_slice(2) or search.limits.zero_seconds
+        found = _find_stable_of(search, possible, seconds)
+    if possible is None or (found is not None and found.status is Status.INFEASIBLE):
+        why = "a program over the pairs that no first proposals rule out shows it"
+        search.raise_bound(1, "zero is impossible", f"zero is impossible: {why}")
+    elif found is not None and search.value == 0:
+        search.penalty_bound = found.bound
+        search.certificate["second_level"] = (
+            "least penalty among the pairings without blocking pairs"
+        )
+
+
+def deletions_again(search: StableSearch) -> None:
+    """Where something is open: search over tie-breakings and deletions for longer."""
+    if search.open:
+        search.by_deletions(_share_of_ties(search))
+
+
+def cheapest_of_different(search: StableSearch) -> None:
+    """Where time is left: the least penalty among all stable matchings when there are any, else
+    among those that forgive the same pairs, or all with as few blocking pairs where agents are few.
+    """
+    if search.clock.expired or search.penalty_bound is not None:
+        return
+    left, answer = search.clock.left, search.answer
+    if left is not None and left < search.limits.forgiven_pair * search.instance.agents**2:
+        search.stop = Stop.TIME_LIMIT
+        return
+    counted = search.counted
+    possible = forgiving(search.instance, search.lists, search.best, counted.alpha, counted.mode)
+    left = search.second_level_time
+    if search.value == 0 and search.large(possible):
+        zero = answer.found.value == 0
+        if left is not None and zero and answer.found.tie_breaking is not None:
+            _find_stable_of(search, answer.one_tie_breaking(search.instance), left / 3)
+            left = search.second_level_time
+    cheapest = _find_stable_of(search, possible, left)
+    if search.value == 0:
+        search.penalty_bound = None if cheapest is None else cheapest.bound
+    elif search.proved and search.instance.agents <= search.limits.exact_penalty:
+        _cheapest_exact(search, search.value, search.second_level_time)
+    same = "whose blocking pairs are among the same" if search.value else "without blocking pairs"
+    search.certificate.setdefault("second_level", f"least penalty among the pairings {same}")
+
+
+def zero_over_types(search: StableSearch) -> None:
+    """Where types are few, or their pairs after the first phase: is zero possible, and at what
+    least penalty? A no proves that one blocking pair is needed.
+    """
+    possibly = search.counted.uncertainty == "possible"
+    if (_clear(search) or possibly) and "zero" in search.limits.routes:
+        _zero_over_types(search)
+
+
+def cheapest_with_one(search: StableSearch) -> None:
+    """Where zero is impossible and one blocking pair is a linear program: the least penalty with
+    one.
+    """
+    if search.open and search.bound == 1 and _by_rows(search, 1) and _clear(search):
+        seconds = search.clock.time_slice(2) or search.limits.decision_seconds
+        _cheapest_exact(search, 1, seconds)
+
+
+def probe_agents(search: StableSearch) -> None:
+    """Where types are many: search over deletions for a moment, agents of one type tied, which
+    mostly finds zero at once where there is one.
+    """
+    if _by_agents(search) and search.open:
+        search.by_deletions(search.probe_seconds)
+
+
+def exchange(search: StableSearch) -> None:
+    """Exchange partners between pairs, until time is up or exchanges have long brought nothing."""
+    if not search.open or "exchanges" not in search.limits.routes:
+        return
+    counted, limits = search.counted, search.limits
+    exchanges = Exchanges(search.instance, counted.alpha, counted.mode, counted.uncertainty)
+    until = search.clock.seconds + (search.clock.time_slice(10) or limits.exchange_seconds)
+    most = max(limits.idle_exchanges, search.instance.agents // 8)
+    idle = 0
+    for found in exchanges.search(search.best, search.rng, search.bound):
+        search.offer(found, "exchanges between pairs")
+        idle = idle + 1 if found is None else 0
+        if idle > most or search.clock.seconds > until:
+            return
+
+
+def robust_start(search: StableSearch) -> None:
+    """Where possible gains count, in points: the pairing of the least alpha at which no pair
+    possibly blocks.
+    """
+    possibly = search.counted.uncertainty == "possible"
+    if not possibly or search.closed or "robust" not in search.limits.routes:
+        return
+    if search.clock.expired or search.counted.mode != "penalty-points":
+        return
+    least = robust_alpha(
+        search.instance, time_limit=search.clock.time_slice(3), engine=search.engine,
+        start=search.best,
+    )  # fmt: skip
+    search.offer(least.pairing, "stable for every matrix at a larger alpha")
+    search.certificate["robust_alpha"] = {
+        "alpha": least.alpha, "below": least.below, "status": least.status.value
+    }  # fmt: skip
+    raise_if_interrupted(least.stop)
+
+
+def decide_few(search: StableSearch) -> None:
+    """Decide for a moment whether few blocking pairs are enough."""
+    seconds = search.clock.time_slice(4) or search.limits.decision_seconds
+    decide(search, seconds, search.limits.few_blocking)
+
+
+def search_agents(search: StableSearch) -> None:
+    """Where types are many: search over tie-breakings and deletions for longer."""
+    if _by_agents(search) and search.open:
+        search.by_deletions(_share_of_ties(search))
+
+
+def count_in_steps(search: StableSearch) -> None:
+    """Raise the bound by the order encoding, with more steps each time its bound is reached."""
+    if "order" not in search.limits.routes:
+        return
+
+    def note(_: float, __: float | None, bound: float | None, text: str) -> None:
+        if bound is not None and bound > search.bound:
+            search.clock.note(float(search.value), min(np.ceil(bound - 1e-6), search.value), text)
+
+    terms = {steps: order_terms(search.instance, steps=steps) for steps in STEPS}
+    few = sum(many <= search.limits.first_terms for many in terms.values())
+    whole = terms[None] <= search.limits.exact_terms
+    for steps in (None,) if whole else STEPS[max(few - 1, 0) :]:
+        if not search.open or terms[steps] > MOST_TERMS:
+            return
+        left = search.clock.time_slice() or search.limits.steps_seconds
+        # no start: CP-SAT holds on to one, and finds no core for minutes
+        found = search.ask(fewest_blocking, left, note, encoding="order", steps=steps)
+        if found is None:
+            return
+        if found.bound is not None:
+            kind = "all steps" if steps is None else f"{steps} steps a type"
+            proof = f"bound of the order encoding over types, with {kind}"
+            search.raise_bound(int(found.bound), f"order encoding with {kind}", proof)
+        search.accept_outcome(found, "order encoding")
+        if found.stop is not Stop.FINISHED:
+            return
+
+
+def decide(search: StableSearch, seconds: float | None = None, upto: int | None = None) -> None:
+    """Decide whether so many blocking pairs are enough: more and more, until one number cannot be
+    decided in time.
+
+    Parameters
+    ----------
+    seconds : for each number.
+    upto : the largest number that is asked.
+    """
+    while search.open and "decisions" in search.limits.routes:
+        most = min(2 * search.bound, (search.bound + search.value) // 2)
+        if upto is not None and most > upto:
+            return
+        if not decided(search, most, search.clock.time_slice(1, seconds)):
+            return
+
+
+def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
+    """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
+    say.
+    """
+    found = search.ask(at_most_blocking, seconds, most=most, penalty=False)
+    if found is None:
+        return False
+    search.accept_outcome(found, f"a pairing with at most {most}")
+    if found.status is Status.INFEASIBLE:
+        proof = (
+            f"no pairing has at most {most} blocking pairs: CP-SAT exhausted the program over types"
+        )
+        _too_few(search, most, proof)
+    return found.status is Status.INFEASIBLE or found.solution is not None
+
+
+def cheapest_over_types(search: StableSearch) -> None:
+    """Where time is left: the least penalty without blocking pair, or with as few as are needed
+    where programs of this size say it.
+    """
+    if search.clock.expired:
+        return
+    exact = _by_rows(search, search.value) or search.instance.types <= search.limits.exact_penalty
+    if search.proved and search.value > 0 and exact and not search.cheapest:
+        _cheapest_exact(search, search.value, search.second_level_time)
+    elif search.value == 0 and search.penalty_bound is None:
+        _zero_over_types(search)
+
+
+OF_DIFFERENT = (
+    deletions, zero_of_different, deletions_again, decide, cheapest_of_different,
+)  # fmt: skip
+"""Of agents that are all different: stable roommates, with ties or without."""
+
+OF_TYPES = (
+    zero_over_types, cheapest_with_one, probe_agents, exchange, robust_start, probe_agents,
+    decide_few, search_agents, count_in_steps, decide, cheapest_over_types,
+)  # fmt: skip
+"""Of types of several agents, surplus machines, agents that would as soon be left without a
+partner.
+"""
+
+
+def _clear(search: StableSearch) -> bool:
+    """Whether one program over types says soon whether zero is possible."""
+    few = search.instance.types <= search.limits.few_types
+    return few or not search.large(search.instance, search.limits.few_pairs)
+
+
+def _by_agents(search: StableSearch) -> bool:
+    """Whether agents are looked at one by one: of few types programs say more, and sooner."""
+    limits, instance = search.limits, search.instance
+    some = search.everyone and search.certain and instance.types > limits.few_types
+    return some and "agents" in limits.routes and instance.agents <= limits.listed_agents
+
+
+def _by_rows(search: StableSearch, most: int) -> bool:
+    """Whether the pairings with so few blocking pairs are those of a linear program."""
+    some = search.limits.few_types < search.instance.types <= search.limits.one_types
+    return most == 1 and some and search.counted.uncertainty != "possible"
+
+
+def _share_of_ties(search: StableSearch) -> float:
+    """Seconds for the search over tie-breakings.
+
+    Decision programs prove the rest when agents are few; the more so those over types, which know
+    equal agents as equal.
+    """
+    few = search.instance.agents <= search.limits.decided_agents
+    parts = (1 if search.instance.distinct else 2) * (2 if few else 1)
+    return search.clock.time_slice(parts) or search.limits.tie_seconds
+
+
+def _zero_over_types(search: StableSearch) -> None:
+    """Without blocking pair, by the program over types: least penalty, or a proof that one is
+    needed.
+    """
+    start = search.best if search.value == 0 else None
+    found = search.find_stable(search.instance, search.clock.time_slice(1 / 0.6), start)
+    if found is None:
+        return
+    search.accept_outcome(found, "program over types")
+    if found.status is Status.INFEASIBLE:
+        kind = KINDS[search.counted.uncertainty]
+        proof = f"the program over types shows that zero {kind}blocking pairs are impossible"
+        search.raise_bound(1, "zero is impossible", proof)
+    elif found.solution is not None and search.value == 0:
+        search.certificate["proof"] = search.own_proof
+        search.penalty_bound = found.bound
+
+
+def _find_stable_of(
+    search: StableSearch, possible: Colocation, seconds: float | None
+) -> Outcome | None:
+    """The least penalty without blocking pair of an instance of few pairs; None when it was not
+    known by the time limit.
+    """
+    found = search.find_stable(possible, seconds, search.best)
+    if found is not None:
+        search.accept_outcome(found, "program over the pairs that could be stable")
+    return found
+
+
+def _cheapest_exact(search: StableSearch, most: int, seconds: float | None) -> None:
+    """Least penalty among all pairings with so few blocking pairs, or that there are none."""
+    if "exact penalty" not in search.limits.routes:
+        return
+    stop = search.stop
+    found = at_most_blocking(
+        search.instance, most, **search.counted.options, start=search.best,
+        engine="highs" if _by_rows(search, most) else "cp-sat",
+        time_limit=seconds, limits=search.limits.shares,
+    )  # fmt: skip
+    search.accept_outcome(found, "least penalty")
+    search.stop = stop
+    if found.status is Status.INFEASIBLE:
+        proof = f"the program over types shows that none has {most} blocking pairs or fewer"
+        _too_few(search, most, proof)
+    elif found.bound is not None and search.value == most:
+        search.penalty_bound = found.bound
+        search.certificate["second_level"] = (
+            "least penalty among all pairings with as few blocking pairs"
+        )
+
+
+def _too_few(search: StableSearch, most: int, proof: str) -> None:
+    """Raise the bound: no pairing has at most `most` blocking pairs."""
+    search.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)

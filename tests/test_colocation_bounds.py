@@ -24,8 +24,7 @@ from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.colocation.stable_routes import decided, zero_over_types
-from cotenant.solvers.colocation.stable_state import StableSearch
+from cotenant.solvers.colocation.stable_routes import StableSearch, decided, zero_over_types
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 

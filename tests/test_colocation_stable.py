@@ -25,7 +25,7 @@ from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation.exchanges import Exchanges
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.colocation.stable_state import KILL_GRACE
+from cotenant.solvers.colocation.stable_routes import KILL_GRACE
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (

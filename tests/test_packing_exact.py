@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -194,7 +193,7 @@ def test_disutilities_whose_parts_oppose_are_compared_as_radicals() -> None:
     half, nothing = game.fair.deviations(0, 4), game.fair.deviations(0, 8)
     assert (half, nothing) == ([Fraction(1, 2)], [Fraction(0)])
     for extra, expected in ((Fraction(0), 0), (Fraction(1, 10**30), 1), (Fraction(-1, 10**30), -1)):
-        one, two = Counter([Fraction(1, 8) + extra]), Counter([Fraction(9, 8)])
+        one, two = Fraction(1, 8) + extra, Fraction(9, 8)
         assert game.worths.order(4, one, 8, two) == expected
         assert game.worths.order(8, two, 4, one) == -expected
 

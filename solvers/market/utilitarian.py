@@ -68,13 +68,6 @@ def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocati
     return Allocation(_whole(market)[0])
 
 
-def total_bound(market: Market, *, whole: bool = False) -> float:
-    """The most total utility any allocation can have, fractional or of whole cores (a dual value,
-    so never too low).
-    """
-    return (_whole(market) if whole else _fractional(market, market.work))[1]
-
-
 def weighted_bound(market: Market, weight: Floats) -> float:
     """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value,
     so never too low).

@@ -9,7 +9,6 @@ the last level (`box_kernels.make_exact`), and are only compared and handed on a
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -262,7 +261,7 @@ class Boxes:
             in_variance, in_skewness = end - ended, int(moves.rank[a] - moves.rank[best])
             sign = in_variance or in_skewness
             if in_variance * in_skewness < 0:
-                one, two = Counter([moves.squared[a]]), Counter([moves.squared[best]])
+                one, two = moves.squared[a], moves.squared[best]
                 sign = worths.order(self._key(end), one, self._key(ended), two)
             if sign < 0:
                 best, ended = a, end

@@ -173,17 +173,13 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
     return followed(space, levels, chosen)
 
 
-def followed(
-    space: Space, levels: list[Integers], choice: list[Integers], place: int = 0, key: int = 0
-) -> Integers:
-    """(P - place, s) the combinations that choices by level and key lead to, from a key at a place
-    on.
-    """
-    result = np.zeros((space.game.players - place, space.game.instance.types), dtype=np.int64)
-    for row, (keys, chosen) in enumerate(zip(levels[place:-1], choice, strict=True)):
-        moves = space.moves(place + row)
+def followed(space: Space, levels: list[Integers], choice: list[Integers]) -> Integers:
+    """(P, s) the combinations that choices by level and key lead to."""
+    result, key = np.zeros((space.game.players, space.game.instance.types), dtype=np.int64), 0
+    for place, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
+        moves = space.moves(place)
         taken = int(chosen[np.searchsorted(keys, key)])
         if taken >= 0:
-            result[row] = moves.combination[taken]
+            result[place] = moves.combination[taken]
             key += int(moves.steps[taken])
     return result

@@ -18,9 +18,8 @@ from ...outcome import Clock
 from .strategies import Game, Strategies
 from .worth import Worths
 
-MOST_STATES = 60_000_000
 States = Annotated[int, AtLeast(1, "a number of states")]
-"""Keys of all levels together that are kept, up to 28 bytes each."""
+"""Keys of all levels together that are kept, up to 12 bytes each."""
 
 
 class OutOfTime(Exception):
@@ -146,7 +145,7 @@ class Space:
             total += math.prod(math.comb(n + r, r) for n, r in zip(made, own, strict=True))
         return total
 
-    def levels(self, clock: Clock, most: int = MOST_STATES) -> list[Integers]:
+    def levels(self, clock: Clock, most: int = 10**9) -> list[Integers]:
         """The keys that can be reached after 0, 1, ... moves.
 
         Raises

@@ -49,9 +49,6 @@ they are left to Python.
 LONGEST = 20_000
 """Bits of the numbers in these tables."""
 
-Multiset = Counter[Fraction]
-"""Squared skewnesses, and how many servers have each."""
-
 
 @dataclass(frozen=True, eq=False)
 class Worths:
@@ -171,42 +168,28 @@ class Worths:
         near = np.flatnonzero(worth <= least + self.slack * least + self.floor).tolist()
         best = near[0]
         for place in near[1:]:
-            if (
-                self.order(
-                    int(ends[place]),
-                    Counter([squared[place]]),
-                    int(ends[best]),
-                    Counter([squared[best]]),
-                )
-                < 0
-            ):
+            given = int(ends[place]), squared[place], int(ends[best]), squared[best]
+            if self.order(*given) < 0:
                 best = place
         return int(best)
 
-    def order(self, one: int, uneven: Multiset, two: int, other: Multiset, weight: int = 1) -> int:
-        """The sign of (weight x v + skewness) of one less that of another, whose keys and squared
-        skewnesses these are.
+    def order(self, one: int, uneven: Fraction, two: int, other: Fraction) -> int:
+        """The sign of v + skewness of one less that of another, whose keys and squared skewnesses
+        these are.
         """
-        kept = uneven - other
-        dropped = other - uneven
-        question = (one, frozenset(kept.items()), two, frozenset(dropped.items()), weight)
+        question = (one, uneven, two, other)
         if question not in self.known:
-            found = self._order(self.counts(one), self.counts(two), kept, dropped, weight)
+            found = self._order(self.counts(one), self.counts(two), uneven, other)
             if found is None:
                 self.unsettled.add(question)
             self.known[question] = found or 0
         return self.known[question]
 
     def _order(
-        self,
-        one: tuple[int, ...],
-        two: tuple[int, ...],
-        kept: Multiset,
-        dropped: Multiset,
-        weight: int,
+        self, one: tuple[int, ...], two: tuple[int, ...], uneven: Fraction, other: Fraction
     ) -> int | None:
         parts, others = self._parts(one), self._parts(two)
-        signed = [*kept.items(), *((square, -number) for square, number in dropped.items())]
+        signed = [(uneven, 1), (other, -1)] if uneven != other else []
         roots = [
             Radical(Fraction(number), square, Fraction(1, 2)) for square, number in signed if square
         ]
@@ -217,7 +200,7 @@ class Worths:
             return in_variance or in_skewness
         inside, outside = self.alpha - 1, 1 / self.alpha
 
-        def variance(amounts: Multiset | Counter[int], digits: int) -> tuple[Decimal, Decimal]:
+        def variance(amounts: Counter[int], digits: int) -> tuple[Decimal, Decimal]:
             total, error = enclosed(
                 [Radical(Fraction(n), Fraction(x, self.scale), inside) for x, n in amounts.items()],
                 digits,
@@ -230,15 +213,11 @@ class Worths:
             (first, wrong), (second, off) = variance(parts, digits), variance(others, digits)
             rest, error = enclosed(roots, digits)
             with precision(digits):
-                size = weight * (first + second)
-                return weight * (first - second) + rest, 2 * weight * (
-                    wrong + off
-                ) + error + size.scaleb(3 - digits)
+                size = first + second
+                return first - second + rest, 2 * (wrong + off) + error + size.scaleb(3 - digits)
 
         def is_zero() -> bool:
-            return not merged(
-                [*self._single(parts, weight), *self._single(others, -weight), *roots]
-            )
+            return not merged([*self._single(parts, 1), *self._single(others, -1), *roots])
 
         return refined(enclosure, is_zero)
 
@@ -266,8 +245,8 @@ class Worths:
         signed = [(x, n) for x, n in more.items()] + [(x, -n) for x, n in less.items()]
         return sign([Radical(Fraction(n), Fraction(x), inside) for x, n in signed])
 
-    def _single(self, amounts: Counter[int], weight: int) -> list[Radical]:
-        """weight x v as one radical; raises TooLong where S is more than one, or too long."""
+    def _single(self, amounts: Counter[int], side: int) -> list[Radical]:
+        """v times 1 or -1 as one radical; raises TooLong where S is more than one, or too long."""
         terms = merged(
             [
                 Radical(Fraction(n), Fraction(x, self.scale), self.alpha - 1)
@@ -280,7 +259,7 @@ class Worths:
         index = inside.numerator + inside.denominator  # (c b^(m/d))^(d/(m+d)) = (c^d b^m)^(1/(m+d))
         return [
             Radical(
-                Fraction(weight),
+                Fraction(side),
                 power(term.coefficient, inside.denominator) * power(term.base, inside.numerator),
                 Fraction(1, index),
             )

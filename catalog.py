@@ -14,7 +14,6 @@ from typing import Any, Literal
 from .instances.problem.base import Instance
 from .instances.problem.errors import UnknownName
 from .instances.problem.option_types import validate_options
-from .instances.problem.options import first_sentence
 from .instances.problem.registry import problem_named, resolve
 
 ANY = "any"
@@ -117,6 +116,11 @@ class Method:
     def summary(self) -> str:
         """The first sentence of its docstring."""
         return first_sentence(self.resolve())
+
+
+def first_sentence(function: Callable[..., Any]) -> str:
+    """What its docstring begins with, in one line."""
+    return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
 
 
 _COOPER = "Cooper (HPCA 2017)"

@@ -14,7 +14,7 @@ from support.messages import refused
 
 import cotenant
 from cotenant.analysis.report.tables import method_tables
-from cotenant.catalog import find
+from cotenant.catalog import find, first_sentence
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.generators import population as agents
 from cotenant.instances.colocation.generators import random_preferences
@@ -23,7 +23,6 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.packing.generators import caprara_toth, cluster
 from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import UnknownName
-from cotenant.instances.problem.options import first_sentence
 from cotenant.instances.problem.registry import check
 from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair import FairLimits

@@ -10,10 +10,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
+from ...catalog import first_sentence
 from ...instances.problem.answer_table import AnswerTable
 from ...instances.problem.errors import UnknownName
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.options import Option, accepted, described, first_sentence, option_names
+from ...instances.problem.options import Option, accepted, described, option_names
 from ...solvers.outcome import Status, agree
 from ..metric import Metric
 from ..registry import analysis_of

@@ -26,11 +26,6 @@ def option_names(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> li
     return list(dict.fromkeys(each.name for each in keywords if each.name not in reserved))
 
 
-def first_sentence(function: Callable[..., Any]) -> str:
-    """What its docstring begins with, in one line."""
-    return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
-
-
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
     """Whether `function` takes `parameter` (or any keyword)."""
     parameters = inspect.signature(function).parameters

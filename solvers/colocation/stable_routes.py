@@ -36,6 +36,8 @@ from .to_roommates import (
 STEPS = (2, 4, 5, 8, 12, None)
 """Steps a type of the order encodings, one after the other; None for all."""
 
+FEW_PAIRS = "program over the pairs that could be stable"
+
 KILL_GRACE = 0.5
 """Seconds a process of its own may pass the limit before it is ended."""
 
@@ -145,23 +147,28 @@ class StableSearch(Incumbent[Pairing, int]):
         )
 
     def find_stable(
-        self, instance: Colocation, seconds: float | None, start: Pairing | None = None
+        self, instance: Colocation, seconds: float | None, text: str = FEW_PAIRS
     ) -> Outcome | None:
-        """What `blocking.find_stable` finds; None when it was not known by the time limit.
+        """Offer what `blocking.find_stable` finds, of few pairs from the best pairing on; None when
+        it was not known by the time limit.
 
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
         """
+        start = self.best if text == FEW_PAIRS or self.value == 0 else None
         how: dict[str, Any] = {
             **self.counted.options, "engine": self.engine, "start": start,
             "limits": self.limits.shares,
         }  # fmt: skip
+        found: Outcome | None
         if seconds is None or not self.large(instance):
-            return find_stable(instance, **how, time_limit=seconds)
-        limit = CHILD_TIME_FRACTION * seconds
-        return self._in_time(
-            call_in_subprocess(find_stable, instance, **how, time_limit=limit, hard_limit=seconds)
-        )
+            found = find_stable(instance, **how, time_limit=seconds)
+        else:
+            how |= {"time_limit": CHILD_TIME_FRACTION * seconds, "hard_limit": seconds}
+            found = self._in_time(call_in_subprocess(find_stable, instance, **how))
+        if found is not None:
+            self.accept_outcome(found, text)
+        return found
 
     def _in_time(self, found: Outcome | None) -> Outcome | None:
         """What a process of its own found; None is the time limit."""
@@ -184,18 +191,13 @@ class StableSearch(Incumbent[Pairing, int]):
         certificate.
         """
         if self.value == 0:
-            self.certificate.setdefault("proof", self.own_proof)
+            proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own"
+            stable = ": it is stable for every matrix within the intervals"
+            possible = self.counted.uncertainty == "possible"
+            self.certificate.setdefault("proof", f"{proof} proof{stable if possible else ''}")
         facts = self.counted.facts_of(self.instance, self.best)
         self.certificate = facts | self.certificate
         return self.finish({"blocking_pairs": facts["blocking_pairs"], "levels": self._levels()})
-
-    @property
-    def own_proof(self) -> str:
-        """What a pairing without blocking pair proves, in words."""
-        proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own proof"
-        if self.counted.uncertainty == "possible":
-            proof += ": it is stable for every matrix within the intervals"
-        return proof
 
     @property
     def cheapest(self) -> bool:
@@ -233,7 +235,7 @@ def zero_of_different(search: StableSearch) -> None:
     possible, found = without_blocking(search.instance, search.lists), None
     if possible is not None:
         seconds = search.clock.time_slice(2) or search.limits.zero_seconds
-        found = _find_stable_of(search, possible, seconds)
+        found = search.find_stable(possible, seconds)
     if possible is None or (found is not None and found.status is Status.INFEASIBLE):
         why = "a program over the pairs that no first proposals rule out shows it"
         search.raise_bound(1, "zero is impossible", f"zero is impossible: {why}")
@@ -266,9 +268,9 @@ def cheapest_of_different(search: StableSearch) -> None:
     if search.value == 0 and search.large(possible):
         zero = answer.found.value == 0
         if left is not None and zero and answer.found.tie_breaking is not None:
-            _find_stable_of(search, answer.one_tie_breaking(search.instance), left / 3)
+            search.find_stable(answer.one_tie_breaking(search.instance), left / 3)
             left = search.second_level_time
-    cheapest = _find_stable_of(search, possible, left)
+    cheapest = search.find_stable(possible, left)
     if search.value == 0:
         search.penalty_bound = None if cheapest is None else cheapest.bound
     elif search.proved and search.instance.agents <= search.limits.exact_penalty:
@@ -474,30 +476,16 @@ def _zero_over_types(search: StableSearch) -> None:
     """Without blocking pair, by the program over types: least penalty, or a proof that one is
     needed.
     """
-    start = search.best if search.value == 0 else None
-    found = search.find_stable(search.instance, search.clock.time_slice(1 / 0.6), start)
+    seconds = search.clock.time_slice(1 / 0.6)
+    found = search.find_stable(search.instance, seconds, "program over types")
     if found is None:
         return
-    search.accept_outcome(found, "program over types")
     if found.status is Status.INFEASIBLE:
         kind = KINDS[search.counted.uncertainty]
         proof = f"the program over types shows that zero {kind}blocking pairs are impossible"
         search.raise_bound(1, "zero is impossible", proof)
     elif found.solution is not None and search.value == 0:
-        search.certificate["proof"] = search.own_proof
         search.penalty_bound = found.bound
-
-
-def _find_stable_of(
-    search: StableSearch, possible: Colocation, seconds: float | None
-) -> Outcome | None:
-    """The least penalty without blocking pair of an instance of few pairs; None when it was not
-    known by the time limit.
-    """
-    found = search.find_stable(possible, seconds, search.best)
-    if found is not None:
-        search.accept_outcome(found, "program over the pairs that could be stable")
-    return found
 
 
 def _cheapest_exact(search: StableSearch, most: int, seconds: float | None) -> None:

@@ -38,10 +38,9 @@ def prove(search: PortfolioState) -> None:
         _by_cp_sat(search, 3.0)
     while search.open:
         _fillings(search, effort)
-        if _cost_differs(search):
-            missing = search.servers is None and "aggregate" in search.limits.routes
-            if search.open and missing:
-                aggregate(search, effort)
+        missing = _cost_differs(search) and search.servers is None
+        if search.open and missing and "aggregate" in search.limits.routes:
+            aggregate(search, effort)
         if search.open:
             _by_cp_sat(search, effort)
         effort *= 2
@@ -90,12 +89,9 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
 
 def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     """CP-SAT on all servers that an answer better than the best could use."""
-    problem = _ruled(search)
-    kind = _servers(search)
-    limits = search.limits
-    if len(kind) * problem.types > limits.constrained_counts * effort:
-        return
-    if "cp-sat" not in limits.routes:
+    problem, kind, limits = _ruled(search), _servers(search), search.limits
+    many = len(kind) * problem.types > limits.constrained_counts * effort
+    if many or "cp-sat" not in limits.routes:
         return
     built = assignment_model(problem, kind, rules=problem)
     cost = [int(problem.price[c]) for c in kind]

@@ -36,7 +36,7 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
             search.bound,
             most=int(limits.listed_patterns * effort),
             nodes=int(limits.listing_nodes * effort),
-            solve=_solver(search, 5.0 * effort),
+            solve=pattern_solver(search.clock, 5.0 * effort, search.master, limits.master_columns),
             clock=Clock(search.clock.time_slice(most=5.0 * effort)),
         )
         search.offer(counts, "program over all patterns")
@@ -113,11 +113,6 @@ def _made_of(
     number = np.round(answer.point[: len(table)]).astype(np.int64)
     chosen = np.repeat(np.arange(len(table)), number)
     return trimmed(table[chosen], kind[chosen], problem.request), False
-
-
-def _solver(search: PortfolioState, seconds: float) -> Solve:
-    """The portfolio's engine for programs over patterns."""
-    return pattern_solver(search.clock, seconds, search.master, search.limits.master_columns)
 
 
 def pattern_solver(

@@ -168,9 +168,9 @@ def _minimum(
     search = PortfolioState(
         presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
     )
-    parts = _COLUMNS_FIRST if many_vms(instance) else _PARTS
+    routes = _MANY if many_vms(instance) else _PLAIN
     with search.keeping_best():
-        _run(search, _RULED_PARTS if instance.has_constraints else parts, random_starts, start)
+        _run(search, _RULED if instance.has_constraints else routes, random_starts, start)
     if search.stop is Stop.INTERRUPTED and start is not None:
         search.offer(search.problem.counts(start), "the start")
     return _outcome(search)
@@ -187,21 +187,19 @@ def many_vms(instance: Packing) -> bool:
 
 
 def _run(
-    search: PortfolioState,
-    parts: tuple[tuple[str, Callable[..., None]], ...],
-    random_starts: int,
+    search: PortfolioState, routes: tuple[Callable[..., None], ...], random_starts: int,
     start: Placement | None = None,
-) -> None:
-    """Run the parts in order while value and bound differ."""
-    for name, part in parts:
-        if part is _greedy:
+) -> None:  # fmt: skip
+    """Run the routes in order while value and bound differ."""
+    for route in routes:
+        if route is _greedy:
             # first fit decreasing is always tried: a limit however short still gives servers
             if search.open or search.best is None:
                 _greedy(search, random_starts)
                 if start is not None:
                     search.offer(search.problem.counts(start), "the start")
-        elif search.open and (not name or name in search.limits.routes):
-            part(search)
+        elif search.open and _NAMES.get(route, "") in {"", *search.limits.routes}:
+            route(search)
 
 
 def _outcome(search: PortfolioState) -> Outcome:
@@ -317,7 +315,7 @@ def _whole_parts(search: PortfolioState) -> None:
             inner = PortfolioState(rest, clock, search.rng, search.master, search.limits)
             inner.raise_bound(search.bound - spent)
             with inner.keeping_best():
-                _run(inner, _PARTS, random_starts=1)
+                _run(inner, _PLAIN, random_starts=1)
             stop = inner.stop
             if inner.best is None:
                 raise_if_interrupted(stop)
@@ -388,34 +386,19 @@ def _more_annealing(search: PortfolioState, effort: float) -> None:
     anneal_steps(search, 9 * effort, search.slice(0.25), tries=4)
 
 
-_PARTS: tuple[tuple[str, Callable[..., None]], ...] = (
-    ("bounds", _simple_bounds),
-    ("", _greedy),
-    ("annealing", _anneal),
-    ("", _columns),
-    ("dives", _dives),
-    ("", _prove),
-)
+_PLAIN = _simple_bounds, _greedy, _anneal, _columns, _dives, _prove
+_MANY = _simple_bounds, _columns, _whole_parts, _greedy, _dives, _prove
+_RULED = _simple_bounds, constrained_minimum.aggregate, _greedy, constrained_minimum.prove
 
-_COLUMNS_FIRST: tuple[tuple[str, Callable[..., None]], ...] = (
-    ("bounds", _simple_bounds),
-    ("", _columns),
-    ("whole parts", _whole_parts),
-    ("", _greedy),
-    ("dives", _dives),
-    ("", _prove),
-)
-
-_RULED_PARTS: tuple[tuple[str, Callable[..., None]], ...] = (
-    ("bounds", _simple_bounds),
-    ("aggregate", constrained_minimum.aggregate),
-    ("", _greedy),
-    ("", constrained_minimum.prove),
-)
-
-ROUTES = {
-    "requests without rules": [part for _, part in _PARTS],
-    "very many VMs of few types": [part for _, part in _COLUMNS_FIRST],
-    "rules on where VMs may run": [part for _, part in _RULED_PARTS],
+ROUTES: dict[str, tuple[Callable[..., None], ...]] = {
+    "requests without rules": _PLAIN,
+    "very many VMs of few types": _MANY,
+    "rules on where VMs may run": _RULED,
 }
 """The routes of `min_servers` and `min_cost`, in the order in which they run."""
+
+_NAMES: dict[Callable[..., None], str] = {
+    _simple_bounds: "bounds", constrained_minimum.aggregate: "aggregate", _anneal: "annealing",
+    _dives: "dives", _whole_parts: "whole parts",
+}  # fmt: skip
+"""Of those that can be left out."""

@@ -82,20 +82,18 @@ class Improver:
         if not self.found:
             self.search.abandon()
 
-    def _descend(
-        self, deleted: list[Pair], most: int, order: NDArray[np.int64], groups: int
-    ) -> Iterator[None]:
+    def _descend(self, deleted: list[Pair], most: int) -> Iterator[None]:
         """Delete the smallest group that lowers the count, again and again, as long as `most`
         deletions may be enough.
 
         Once no small group does, pairs that do not raise the count are deleted, until one lowers
         it.
         """
-        search = self.search
+        search, order = self.search, self._random_order()
         stuck = False
         while search.value and len(deleted) + (search.value + 1) // 2 <= most:
             self.found = False
-            for limit in range(1, 2 if stuck else groups + 1):
+            for limit in range(1, 2 if stuck else LARGEST_GROUP + 1):
                 for target in search.lower_values():
                     if not self.found:
                         yield from self._find(limit, target, order)
@@ -140,9 +138,7 @@ class Improver:
             if len(free) < 9:
                 yield from self._replace(free, instead)
             else:
-                yield from self._descend(
-                    instead, len(free) - 1, self._random_order(), LARGEST_GROUP
-                )
+                yield from self._descend(instead, len(free) - 1)
             if search.value == 0:
                 current = [pair for pair in current if pair not in free] + instead
                 yield from self._minimize(current)

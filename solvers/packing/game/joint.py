@@ -78,26 +78,7 @@ def joint_optimum(
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     if over == "all":
         game = _unrestricted(game, overload)
-    return _by_cp_sat(game, clock)
-
-
-def _first_play(game: Game) -> Integers:
-    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's
-    best reply in turn.
-    """
-    if not game.capped:
-        return algorithm_1_choice(game)
-    space = Space.of(game)
-    chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
-    for place in range(game.players):
-        chosen[place] = reply(space, place, chosen[:place].sum(axis=0))
-    return chosen
-
-
-def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
-    """Solve with v tabulated coarsely, then finer where the answers lie, until the bound meets the
-    value.
-    """
+    # v tabulated coarsely, then finer where the answers lie, until the bound meets the value
     best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
     lower, rounds, stop = 0.0, 0, Stop.FINISHED
@@ -142,6 +123,19 @@ def _by_cp_sat(game: Game, clock: Clock) -> Outcome:
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
     return Outcome(_placement(game, best), bound, status, stop, certificate, tuple(clock.trace))
+
+
+def _first_play(game: Game) -> Integers:
+    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's
+    best reply in turn.
+    """
+    if not game.capped:
+        return algorithm_1_choice(game)
+    space = Space.of(game)
+    chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
+    for place in range(game.players):
+        chosen[place] = reply(space, place, chosen[:place].sum(axis=0))
+    return chosen
 
 
 def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:

@@ -223,31 +223,24 @@ def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
 
 
 def method_tables(method: Any) -> Iterator[Table]:
-    """One method: what it is, and each of its options with its meaning, default and values."""
+    """One method: what it is, each of its options (meaning, default, values), and its routes."""
     facts = {
-        "what": method.summary,
-        "kind": method.kind,
-        "optimizes": method.objective,
+        "what": method.summary, "kind": method.kind, "optimizes": method.objective,
         "source": method.source,
-    }
+    }  # fmt: skip
     yield facts_table(facts, f"{method.problem}: {method.name}")
     yield options_table(method.resolve(), method.name)
-    module = sys.modules[method.resolve().__module__]
-    for where, routes in getattr(module, "ROUTES", {}).items():
+    listed = getattr(sys.modules[method.resolve().__module__], "ROUTES", {})
+    for where, routes in listed.items():
         title = f"routes of {method.name}, in order, for {where}"
         rows = [(k + 1, first_sentence(route)) for k, route in enumerate(routes)]
-        columns = Column("step", wrap=False), Column("route")
-        yield Table(slug(title), title, columns, tuple(rows))
+        yield Table(slug(title), title, (Column("step"), Column("route")), tuple(rows))
 
 
 def options_table(function: Callable[..., Any], name: str) -> Table:
     """The options of a function, each with its meaning, default and values."""
     rows = [
-        (
-            option.name,
-            option.default or "must be given",
-            _option_in_words(option),
-        )
+        (option.name, option.default or "must be given", _option_in_words(option))
         for option in described(function)
     ]
     columns = (

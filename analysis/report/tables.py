@@ -230,8 +230,7 @@ def method_tables(method: Any) -> Iterator[Table]:
     }  # fmt: skip
     yield facts_table(facts, f"{method.problem}: {method.name}")
     yield options_table(method.resolve(), method.name)
-    listed = getattr(sys.modules[method.resolve().__module__], "ROUTES", {})
-    for where, routes in listed.items():
+    for where, routes in getattr(sys.modules[method.resolve().__module__], "ROUTES", {}).items():
         title = f"routes of {method.name}, in order, for {where}"
         rows = [(k + 1, first_sentence(route)) for k, route in enumerate(routes)]
         yield Table(slug(title), title, (Column("step"), Column("route")), tuple(rows))

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_608, 27_656),
+    "solvers": (41_608, 27_600),
     "analysis": (21_322, 14_613),
     "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_142, 11_381),
     "papers": (6_692, 4_931),
     "cli": (4_119, 3_129),
-    "tests": (61_637, 49_082),
+    "tests": (61_653, 49_096),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

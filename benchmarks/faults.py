@@ -619,8 +619,8 @@ FAULTS = r"""
 
 @ cli/bounds.py: --open shows what is closed
 ? bounds::test_the_commands_add_show_check_and_write_the_page
-- if not only_open or status(row) == "open"
-+ if not only_open or status(row) != "open"
+- if not only_open or row["status"] == "open"
++ if not only_open or row["status"] != "open"
 
 @ cli/proofs.py: a bound that is only claimed ends with exit code 0
 ? cli::test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both

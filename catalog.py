@@ -474,15 +474,9 @@ CLAIMED_BOUNDS = {
 """Where bounds come from of exact methods that have no `proof_producer`."""
 
 
-def left_out(instance: Instance) -> dict[str, list[str]]:
-    """What an instance lacks, in words, and the methods that need it: a comparison of all methods
-    goes without them.
-    """
-    found: dict[str, list[str]] = {}
-    for method in methods(instance.problem):
-        if not method.applies_to(instance):
-            found.setdefault(method.precondition_text, []).append(method.name)
-    return found
+def left_out(instance: Instance) -> list[str]:
+    """The methods that need what an instance lacks: a comparison of all methods goes without."""
+    return [each.name for each in methods(instance.problem) if not each.applies_to(instance)]
 
 
 @validate_options

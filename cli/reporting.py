@@ -119,16 +119,11 @@ def say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | No
     if len(problems) > 1 or len(given.files) > 1:
         say(f"comparing {given.count}")
     if chosen is None:
-        lacking: dict[tuple[str, str], list[Any]] = {}
-        for instance in given.instances:
-            for needed, names in catalog.left_out(instance).items():
-                lacking.setdefault((needed, ", ".join(names)), []).append(instance)
-        left = [
-            f"{them} on {each[0].name if len(each) == 1 else f'{len(each)} instances'} "
-            f"(expected {needed})" for (needed, them), each in lacking.items()
-        ]  # fmt: skip
+        left = dict.fromkeys(name for one in given.instances for name in catalog.left_out(one))
         if left:
-            say(f"left out: {'; '.join(left)}")
+            first = ", ".join([*left][:3]) + ", ..." * (len(left) > 3)
+            why = "they need what an instance lacks: cotenant methods PROBLEM METHOD"
+            say(f"left out: {first} ({len(left)} of the methods; {why})")
     elif names := [name for name in chosen if isinstance(name, str)]:
         known = [catalog.find_among(problems, name) for name in names]
         none = len(names) == len(chosen)

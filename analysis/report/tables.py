@@ -226,8 +226,9 @@ def method_tables(method: Any) -> Iterator[Table]:
     """One method: what it is, each of its options (meaning, default, values), and its routes."""
     facts = {
         "what": method.summary, "kind": method.kind, "optimizes": method.objective,
-        "source": method.source,
+        "needs": method.precondition_text, "source": method.source,
     }  # fmt: skip
+    facts = {name: text for name, text in facts.items() if text}
     yield facts_table(facts, f"{method.problem}: {method.name}")
     yield options_table(method.resolve(), method.name)
     for where, routes in getattr(sys.modules[method.resolve().__module__], "ROUTES", {}).items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from ..run.question import outcome_of
 
 Policy = Callable[..., Any]
 """`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
-
-Answer = TypeVar("Answer")
 
 Batch = list[tuple[int, Integers]]
 """(age, (T,) jobs), oldest first; an age is the epoch of arrival, or any number that grows."""
@@ -72,8 +70,12 @@ class Waiting:
 def pair_oldest(
     instance: Colocation, policy: Policy, queue: Waiting, free: int, rng: np.random.Generator
 ) -> tuple[Colocation, Pairing, Batch] | None:
-    """Take as many of the oldest jobs as the free machines hold, and have the policy pair them; see
-    `place_oldest`.
+    """Take as many of the oldest jobs off the queue as fit on the free machines, two on each, and
+    have the policy pair them.
+
+    They are given the fewest machines that hold them; all free ones when there is no answer on
+    those. When there is none either, the youngest jobs go back to the queue, as few as let one be
+    found (by halving: fewer jobs are never harder to place).
 
     Returns
     -------
@@ -84,71 +86,31 @@ def pair_oldest(
     NoSolution
         The policy fails even on a single job.
     """
-
-    def place(count: Integers, machines: int) -> tuple[Colocation, Pairing] | None:
-        problem = _problem(instance, count, machines)
-        pairing = None if problem is None else answer_of(policy, problem, rng)
-        if problem is None or pairing is None:
-            return None
-        check(problem, pairing)
-        return problem, pairing
-
+    batch = queue.oldest(2 * free, rng)
+    if not batch:
+        return None
+    jobs = sum(int(taken.sum()) for _, taken in batch)
     finite = np.isfinite(instance.penalty)
     beside = finite & finite.T
 
     def need(count: Integers) -> int:
+        """Machines with fewer of which there certainly is no answer."""
         return int(count.sum()) - most_pairs(count, beside)
-
-    found = place_oldest(queue, 2, free, rng, place, need)
-    return None if found is None else (*found[0], found[1])
-
-
-def place_oldest(
-    queue: Waiting,
-    seats: int,
-    free: int,
-    rng: np.random.Generator,
-    place: Callable[[Integers, int], Answer | None],
-    need: Callable[[Integers], int],
-) -> tuple[Answer, Batch] | None:
-    """Take as many of the oldest jobs off the queue as fit on the free machines, and place them.
-
-    They are given the fewest machines that hold them; all free ones when there is no answer on
-    those. When there is none either, the youngest jobs go back to the queue, as few as let one be
-    found (by halving: fewer jobs are never harder to place).
-
-    Parameters
-    ----------
-    seats : of each machine.
-    place : (T,) jobs and machines -> an answer, or None.
-    need : (T,) jobs -> machines with fewer of which there certainly is none; quick.
-
-    Returns
-    -------
-    The answer, and the jobs that are placed; None when nothing waits or no machine is free.
-
-    Raises
-    ------
-    NoSolution
-        There is no answer even for a single job.
-    """
-    batch = queue.oldest(seats * free, rng)
-    if not batch:
-        return None
-    types = len(batch[0][1])
-    jobs = sum(int(taken.sum()) for _, taken in batch)
 
     def may_fit(number: int) -> bool:
         """Whether nothing quick speaks against the batch without so many of the youngest jobs."""
-        return need(_total(_split(batch, number)[0], types)) <= free
+        return need(_total(_split(batch, number)[0], instance.types)) <= free
 
-    def without(number: int) -> tuple[Answer, Batch] | None:
+    def without(number: int) -> tuple[Colocation, Pairing, Batch] | None:
         """The answer without so many of the youngest jobs."""
         rest = _split(batch, number)[0]
-        count = _total(rest, types)
-        for machines in dict.fromkeys((-(-(jobs - number) // seats), free)):
-            if need(count) <= machines and (answer := place(count, machines)) is not None:
-                return answer, rest
+        count = _total(rest, instance.types)
+        for machines in dict.fromkeys((-(-(jobs - number) // 2), free)):
+            problem = _problem(instance, count, machines) if need(count) <= machines else None
+            pairing = None if problem is None else answer_of(policy, problem, rng)
+            if problem is not None and pairing is not None:
+                check(problem, pairing)
+                return problem, pairing, rest
         return None
 
     # what is quick to see comes first: it leaves few answers to ask for

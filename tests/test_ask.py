@@ -13,6 +13,7 @@ import pytest
 from support.messages import approved, refused
 
 import cotenant
+from cotenant.analysis.packing.parts import parts
 from cotenant.instances.problem.errors import InvalidInstance
 
 
@@ -253,6 +254,23 @@ def test_infeasible_pairs_name_the_jobs_whose_partners_are_too_few() -> None:
         table.loc[job, [other for other in table if other != "job-2"]] = math.inf
     approved(str(cotenant.pair_jobs(table).conflict))
     assert cotenant.pair_jobs(slowdowns(4)).conflict.parts == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_minimal_conflict_is_infeasible_and_without_any_part_it_is_not(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = cotenant.Packing(
+        [[7], [9]], rng.integers(2, 6, (5, 1)), rng.integers(2, 5, 5), [2, 1],
+        most_per_server=[1, np.inf, 2, np.inf, np.inf], apart=[[0, 1], [2, 3]],
+    )  # fmt: skip
+    found = cotenant.conflict(instance, cotenant.solve(instance, "min-servers"))
+    labels, keep = parts(instance)
+    kept = [labels.index(part) for part in found.parts]
+    assert found.minimal
+    assert cotenant.solve(keep(kept), "cp-sat").status == "infeasible"
+    for gone in kept:
+        rest = keep([part for part in kept if part != gone])
+        assert rest is None or cotenant.solve(rest, "cp-sat").status == "optimal"
 
 
 def test_an_infeasible_deadline_is_named() -> None:

@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_142, 11_381),
     "papers": (6_692, 4_931),
     "cli": (4_114, 3_124),
-    "tests": (61_653, 49_096),
+    "tests": (61_671, 49_112),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -163,9 +163,10 @@ def require_folder(path: Path | None) -> None:
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        why = getattr(error, "strerror", error)
         raise InvalidFile(
-            f"{path} cannot be made: {error.strerror}; choose a folder that can be written"
+            f"{path} cannot be made: {why}; choose a folder that can be written"
         ) from None
     if not os.access(path, os.W_OK):
         raise InvalidFile(f"{path} cannot be written; choose another folder")

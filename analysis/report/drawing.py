@@ -13,10 +13,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...instances.problem.errors import InvalidFile, InvalidOption, install
+from ...instances.problem.errors import InvalidOption, install
 from ...instances.problem.files import write_bytes
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import sanitize_for_terminal
+from .console import require_folder
 from .picture import BlockChart, Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, blocks_figure, chart_figure, heat_map_figure
 
@@ -141,13 +142,7 @@ def save(
     if width is not None and not width >= LEAST_WIDTH:
         raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_WIDTH:g}")
     _require_formats(formats)
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidFile(
-            f"{folder} cannot be made: {error.strerror}; choose a folder that can be written"
-        ) from None
+    require_folder(folder := Path(folder))
     written = []
     for picture in pictures:
         if not isinstance(picture, Picture):

@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidFile, InvalidOption, UnknownName, install
+from ...instances.problem.errors import InvalidOption, UnknownName, install
 from ...instances.problem.files import write_text
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
-from .console import require_writable
+from .console import require_folder, require_writable
 from .content import MOST_PICTURED, Content, PageFigure, build_page
 from .drawing import require_matplotlib, save, svg
 from .glossary import glossary, meaning
@@ -94,8 +94,7 @@ def write_report(
     require_report(Path(path))
     require_answers(listed, "the report")
     for folder in (figures, tables):
-        if folder is not None:
-            _make_folder(Path(folder))
+        require_folder(None if folder is None else Path(folder))
     content = build_page(
         listed, sanitize_for_terminal(command), shown=shown, summary_only=summary_only
     )
@@ -117,15 +116,6 @@ def write_content(content: Content, path: str | os.PathLike[str]) -> Path:
     """Write a page of other content than comparisons; see `write_report`."""
     require_report(Path(path))
     return write_text(path, _html(content, lambda words: None))
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidFile(
-            f"{folder} cannot be made: {error.strerror}; choose a folder that can be written"
-        ) from None
 
 
 def _html(content: Content, progress: Callable[[str], None]) -> str:

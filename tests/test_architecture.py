@@ -551,7 +551,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_608, 27_600),
-    "analysis": (21_285, 14_598),
+    "analysis": (21_271, 14_586),
     "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),

@@ -21,6 +21,7 @@ from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import (
     entitlements,
     required_steps,
+    throughputs,
 )
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
 from cotenant.models.accelerators import share_program
@@ -185,6 +186,25 @@ def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> 
     assert cut.certificate["levels"][-1]["status"] == "feasible"
     equal = cotenant.solve(instance, "proportional").solution
     assert not fairer(instance, equal, cut.solution, unit)
+
+
+@pytest.mark.parametrize("block", seeds(20, 1))
+def test_levels_raised_at_once_equal_those_of_a_program_each(block: int) -> None:
+    """Jobs at their fastest placement, kinds that are used up, and jobs that are named too late."""
+    for seed in range(10 * block, 10 * block + 10):
+        rng = np.random.default_rng(seed)
+        instance = drawn(seed, most_jobs=6)
+        if seed % 5 == 0:
+            instance = Accelerators(rng.lognormal(0, 0.6, (30, 3)), np.ones(30), [15, 10, 8])  # type: ignore[arg-type]
+        unit, ratios = entitlements(instance), []
+        for fill in (_Filling.fill, _Filling.fill_at_once):
+            filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+            fill(filling, Clock())
+            outcome = filling.outcome("worst_throughput", unit)
+            for level in outcome.certificate["levels"]:
+                assert level["bound"] == pytest.approx(level["value"], rel=1e-8)
+            ratios.append(np.sort(throughputs(instance, outcome.solution) / unit))
+        assert ratios[1] == pytest.approx(ratios[0], rel=1e-9)
 
 
 def test_leximin_takes_equal_parts_where_the_engine_ended_with_poor_shares() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.accelerators.feasible import isolated_shares
-from ...instances.accelerators.instance import Accelerators, Booleans, Floats
+from ...instances.accelerators.instance import Accelerators, Booleans, Floats, Integers
 from ...instances.accelerators.measures import (
     entitlements,
     hierarchical_weights,
@@ -22,7 +22,7 @@ from ...instances.accelerators.measures import (
 from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices, share_program
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
-from .prices import ROUNDING, most_worth
+from .prices import ROUNDING, covering, most_worth
 from .programs import (
     SAME,
     Optimum,
@@ -37,6 +37,9 @@ from .programs import (
 MAIN = 0.1
 """Types whose multiplier is this fraction of the mean one, or more, are at their most."""
 
+CLOSE = 1e-12
+"""Jobs that reach all but this part of what they are raised to have reached it."""
+
 
 @validate_options
 def leximin(
@@ -45,7 +48,8 @@ def leximin(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The most for the worst-off job, then for the next one, and so on (a linear program a level).
+    """The most for the worst-off job, then for the next one, and so on (some linear programs for
+    each level at which a kind of device is used up).
 
     Parameters
     ----------
@@ -67,7 +71,10 @@ def leximin(
     Notes
     -----
     Of the answers to `max-min` the one that Gavel (OSDI 2020, section 4.3) calls water filling,
-    without its search for the jobs that are at their most: multipliers name them.
+    without its search for the jobs that are at their most: multipliers name them. A job that runs
+    all its time on the fastest kind that is not used up is at its most without a program. A kind
+    that has a price is used up for good, by jobs of this level and of those before: those that rise
+    further have no use of it. So there are no more levels with prices than kinds, without pairs.
 
     Examples
     --------
@@ -78,7 +85,7 @@ def leximin(
     """
     unit = entitlements(instance)
     filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
-    filling.fill(Clock(time_limit))
+    filling.fill_at_once(Clock(time_limit))
     return filling.outcome("worst_throughput", unit)
 
 
@@ -167,6 +174,117 @@ class _Filling:
                 break
             self.solution = found.solution
             self._freeze(found, rate)
+
+    def fill_at_once(self, clock: Clock) -> None:
+        """The same where the rates are the same to the end: raise all jobs to a level, each no
+        further than its fastest placement lets it.
+        """
+        instance, rate = self.instance, natural_rates(self.instance, self.worth(self.frozen))
+        kinds, types = len(instance.devices), instance.types
+        held = Prices(np.zeros(types), np.zeros(kinds), np.zeros(types))  # of all levels so far
+        while not self.frozen.all():
+            rising, last, part = ~self.frozen, None, 1.0
+            # 1. the highest level that prices do not rule out, from above (Newton's method)
+            cap = np.maximum(self._fastest(held) / self.unit, self.base)
+            theta = float((cap / rate)[rising].max())
+            while True:
+                goal = np.minimum(theta * rate, cap)
+                more = np.where(rising & (goal > self.base * (1 + SAME)), goal - self.base, 0.0)
+                if not more.any():  # they were at their most with those before
+                    break
+                program = share_program(instance, self.unit, floor=self.base, rate=more)
+                found = solved(instance, program, clock)
+                self.stop = found.stop
+                if found.status is not Status.OPTIMAL:
+                    self.unsettled = found
+                    left = np.flatnonzero(rising).tolist()
+                    self.levels.append(_Level(left, [last or found.prices]))
+                    return
+                self.solution = found.solution
+                ratio = throughputs(instance, found.solution) / self.unit
+                part = float(((ratio - self.base)[more > 0] / more[more > 0]).min(initial=1.0))
+                if part >= 1 - CLOSE:
+                    break
+                last, before = found.prices, theta
+                theta = self._allowed(last, rate, cap)
+                if theta >= before:
+                    break
+            # 2. who is at its most: at its fastest placement, or by these prices
+            self.base = np.where(rising, self.base + min(part, 1.0) * more, self.base)
+            full = rising & (theta * rate >= cap * (1 - SAME))
+            weight = np.where(rising & ~full, 0.0 if last is None else last.step, 0.0)
+            weight *= instance.count * self.unit * rate
+            stopped = (weight > 0) & (weight >= MAIN * weight.sum() / rising.sum())
+            if not (full | stopped).any():
+                stopped = rising
+            # 3. the levels, the lowest first
+            every = np.flatnonzero(full)
+            every = every[np.argsort((cap / rate)[every], kind="stable")]
+            value = (cap / rate)[every]
+            for group in np.split(every, np.flatnonzero(np.diff(value) > SAME * value[:-1]) + 1):
+                if len(group):
+                    self._add(group, self._at_fastest(held, group, cap), rate)
+            if stopped.any():
+                self._add(np.flatnonzero(stopped), last or found.prices, rate)
+            self.frozen = self.frozen | full | stopped
+            if last is not None:
+                held = Prices(*(one + two for one, two in zip(held, last, strict=True)))
+
+    def _add(self, types: Integers, prices: Prices, rate: Floats) -> None:
+        """Note a level, which is the one before where its value is the same."""
+        level = (self.base / rate)[types].min()
+        before = self.levels[-1].types if self.levels else []
+        if not before or level > (self.base / rate)[before].min() * (1 + SAME):
+            self.levels.append(_Level([], []))
+        self.levels[-1].types.extend(types.tolist())
+        self.levels[-1].prices.append(prices)
+
+    def _fastest(self, held: Prices) -> Floats:
+        """(T,) steps a second of a job at its fastest placement on a kind that is not used up."""
+        first, second, device, first_rate, second_rate, _ = self.instance.placements
+        free = ~self._used_up(held)[device]
+        pair = free & (second >= 0)
+        fastest = np.zeros(self.instance.types)
+        np.maximum.at(fastest, first[free], first_rate[free])
+        np.maximum.at(fastest, second[pair], second_rate[pair])
+        return fastest
+
+    def _used_up(self, held: Prices) -> Booleans:
+        """(D,) kinds that have a price; with pairs none, as a job may run beside one that pays."""
+        if self.instance.together is not None:
+            return np.zeros(len(held.device), dtype=bool)
+        worth = held.device * self.instance.devices
+        return np.asarray(worth > SAME * worth.sum())
+
+    def _allowed(self, prices: Prices, rate: Floats, cap: Floats) -> float:
+        """The largest theta such that throughputs of theta x rate, from what jobs have for sure up
+        to the cap, are worth no more than all that there is.
+        """
+        worth = prices.step * self.instance.count * self.unit
+        spare = most_worth(self.instance, prices) - math.fsum((worth * self.base)[self.frozen])
+        rising = np.flatnonzero(~self.frozen)
+        rising = rising[np.argsort((cap / rate)[rising], kind="stable")]
+        full = np.cumsum((worth * cap)[rising])
+        slope = np.append(np.cumsum((worth * rate)[rising][::-1])[::-1][1:], 0.0)
+        theta = (cap / rate)[rising]
+        low = (self.base / rate)[rising].min()
+        values = np.append((worth * rate)[rising].sum() * low, full + slope * theta)
+        return float(np.interp(spare, np.maximum.accumulate(values), np.append(low, theta)))
+
+    def _at_fastest(self, held: Prices, types: Integers, cap: Floats) -> Prices:
+        """Prices that show that jobs of these types have no more than the cap, beside the prices of
+        kinds that are used up: a step is worth no more than those make up for.
+        """
+        instance, most = self.instance, cap * self.unit
+        step, job = held.step.copy(), held.job.copy()
+        first, second, device, rate, _, workers = instance.placements
+        step[types] = 1 / (self.unit * np.maximum(instance.count, 1))[types]
+        beyond = rate - most[first]
+        dear = (second < 0) & self._used_up(held)[device] & (beyond > 0) & np.isin(first, types)
+        paid = (workers * held.device[device])[dear] / beyond[dear]
+        np.minimum.at(step, first[dear], paid)
+        job[types] = (step * most)[types]
+        return covering(instance, Prices(step, held.device, job))
 
     def _freeze(self, found: Optimum, rate: Floats) -> None:
         """Note the types that multipliers name, and what all have by now."""

@@ -181,11 +181,11 @@ class _Filling:
         """
         instance, rate = self.instance, natural_rates(self.instance, self.worth(self.frozen))
         kinds, types = len(instance.devices), instance.types
-        held = Prices(np.zeros(types), np.zeros(kinds), np.zeros(types))  # of all levels so far
+        earlier = Prices(np.zeros(types), np.zeros(kinds), np.zeros(types))  # of all levels so far
         while not self.frozen.all():
             rising, last, part = ~self.frozen, None, 1.0
             # 1. the highest level that prices do not rule out, from above (Newton's method)
-            cap = np.maximum(self._fastest(held) / self.unit, self.base)
+            cap = np.maximum(self._fastest(earlier) / self.unit, self.base)
             theta = float((cap / rate)[rising].max())
             while True:
                 goal = np.minimum(theta * rate, cap)
@@ -223,12 +223,12 @@ class _Filling:
             value = (cap / rate)[every]
             for group in np.split(every, np.flatnonzero(np.diff(value) > SAME * value[:-1]) + 1):
                 if len(group):
-                    self._add(group, self._at_fastest(held, group, cap), rate)
+                    self._add(group, self._at_fastest(earlier, group, cap), rate)
             if stopped.any():
                 self._add(np.flatnonzero(stopped), last or found.prices, rate)
             self.frozen = self.frozen | full | stopped
             if last is not None:
-                held = Prices(*(one + two for one, two in zip(held, last, strict=True)))
+                earlier = Prices(*(one + two for one, two in zip(earlier, last, strict=True)))
 
     def _add(self, types: Integers, prices: Prices, rate: Floats) -> None:
         """Note a level, which is the one before where its value is the same."""
@@ -239,21 +239,21 @@ class _Filling:
         self.levels[-1].types.extend(types.tolist())
         self.levels[-1].prices.append(prices)
 
-    def _fastest(self, held: Prices) -> Floats:
+    def _fastest(self, earlier: Prices) -> Floats:
         """(T,) steps a second of a job at its fastest placement on a kind that is not used up."""
         first, second, device, first_rate, second_rate, _ = self.instance.placements
-        free = ~self._used_up(held)[device]
+        free = ~self._used_up(earlier)[device]
         pair = free & (second >= 0)
         fastest = np.zeros(self.instance.types)
         np.maximum.at(fastest, first[free], first_rate[free])
         np.maximum.at(fastest, second[pair], second_rate[pair])
         return fastest
 
-    def _used_up(self, held: Prices) -> Booleans:
+    def _used_up(self, earlier: Prices) -> Booleans:
         """(D,) kinds that have a price; with pairs none, as a job may run beside one that pays."""
         if self.instance.together is not None:
-            return np.zeros(len(held.device), dtype=bool)
-        worth = held.device * self.instance.devices
+            return np.zeros(len(earlier.device), dtype=bool)
+        worth = earlier.device * self.instance.devices
         return np.asarray(worth > SAME * worth.sum())
 
     def _allowed(self, prices: Prices, rate: Floats, cap: Floats) -> float:
@@ -271,20 +271,20 @@ class _Filling:
         values = np.append((worth * rate)[rising].sum() * low, full + slope * theta)
         return float(np.interp(spare, np.maximum.accumulate(values), np.append(low, theta)))
 
-    def _at_fastest(self, held: Prices, types: Integers, cap: Floats) -> Prices:
+    def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
         """Prices that show that jobs of these types have no more than the cap, beside the prices of
         kinds that are used up: a step is worth no more than those make up for.
         """
         instance, most = self.instance, cap * self.unit
-        step, job = held.step.copy(), held.job.copy()
+        step, job = earlier.step.copy(), earlier.job.copy()
         first, second, device, rate, _, workers = instance.placements
         step[types] = 1 / (self.unit * np.maximum(instance.count, 1))[types]
         beyond = rate - most[first]
-        dear = (second < 0) & self._used_up(held)[device] & (beyond > 0) & np.isin(first, types)
-        paid = (workers * held.device[device])[dear] / beyond[dear]
+        dear = (second < 0) & self._used_up(earlier)[device] & (beyond > 0) & np.isin(first, types)
+        paid = (workers * earlier.device[device])[dear] / beyond[dear]
         np.minimum.at(step, first[dear], paid)
         job[types] = (step * most)[types]
-        return covering(instance, Prices(step, held.device, job))
+        return covering(instance, Prices(step, earlier.device, job))
 
     def _freeze(self, found: Optimum, rate: Floats) -> None:
         """Note the types that multipliers name, and what all have by now."""

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_608, 27_600),
+    "solvers": (41_726, 27_691),
     "analysis": (21_271, 14_586),
     "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_142, 11_381),
     "papers": (6_692, 4_931),
     "cli": (4_114, 3_124),
-    "tests": (61_671, 49_112),
+    "tests": (61_691, 49_129),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

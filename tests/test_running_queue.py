@@ -37,6 +37,7 @@ from cotenant.cluster.run.action_recommender import ActionRecommender
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.first_come import first_come_groups
 from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.report import EPOCHS, TYPES
 from cotenant.cluster.run.waiting_jobs import WaitingQueue
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
@@ -277,6 +278,19 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
             towards = 0.25 if a != c else 0.0
             assert abs(after[a, c].mid - towards) < abs(before[a, c].mid - towards)
     assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
+    seats = run.rows.rows(
+        "SELECT epoch, 100 * measured FROM seat JOIN placed ON placed.id = placed"
+    )
+    seen = [(epoch, points) for epoch, points in seats if points is not None]
+    epochs, types = run.rows.rows(EPOCHS), run.rows.rows(TYPES)
+    assert all(low <= middle <= high for _, middle, low, high, *_ in epochs)
+    for number, *_, mean, _ in epochs:
+        here = [points for epoch, points in seen if epoch == number]
+        assert mean == (pytest.approx(np.mean(here)) if here else None)
+    assert [row[:4] for row in types] == [("0", 7, 7, 0), ("1", 7, 7, 0)]
+    assert sum(row[6] * row[5] for row in types if row[6]) == pytest.approx(
+        sum(points for _, points in seen)
+    )
 
 
 def test_saturated_machines_refer_at_once_where_asked_to(begin: Begin) -> None:
@@ -336,11 +350,11 @@ def test_agents_that_leave_together_certainly_gain_and_leave_each_group_once(see
     middle = rng.integers(0, 20, (3, 3)) / 100
     half = rng.integers(0, 4, (3, 3)) / 100
     low, high = np.round(middle - half, 2), np.round(middle + half, 2)
-    placed = [*map(tuple, rng.integers(0, 3, (6, 2)).tolist()), (int(rng.integers(3)),)]
+    placed = [*map(tuple, rng.integers(0, 3, (16, 2)).tolist()), (int(rng.integers(3)),)]
     count = np.bincount([kind for types in placed for kind in types], minlength=3)
-    whole = Colocation(middle, count, low=low, high=high, machines=13.0)
+    whole = Colocation(middle, count, low=low, high=high, machines=33.0)
     first, second = np.array(placed[:-1]).T
-    pairing = Pairing(first, second, np.ones(6, int), np.bincount(placed[-1], minlength=3))
+    pairing = Pairing(first, second, np.ones(16, int), np.bincount(placed[-1], minlength=3))
     agents = ActionRecommender(whole, pairing, 0.02)
     left = agents.leaving(placed)
     assert bool(left) == bool(agents.advised("certain"))

@@ -20,17 +20,21 @@ from ..measure.store import opened
 from .first_come import gain_over_first_come
 from .queue_store import QueueStore
 
-_EPOCHS = (
+EPOCHS = (
     "SELECT epoch.id, 100 * penalty, 100 * low, 100 * high, 100 * AVG(measured), note "
     "FROM epoch LEFT JOIN placed ON placed.epoch = epoch.id "
     "LEFT JOIN seat ON seat.placed = placed.id GROUP BY epoch.id ORDER BY epoch.id"
 )
-_TYPES = (
+"""Of each epoch: penalty predicted, low, high, and measured, in points, and its note."""
+
+TYPES = (
     "SELECT type, COUNT(DISTINCT queued.id), COUNT(DISTINCT CASE state WHEN 'done' THEN queued.id "
     "END), COUNT(DISTINCT CASE WHEN state IN ('failed', 'lost') THEN queued.id END), "
     "100 * AVG(CASE WHEN measured IS NOT NULL THEN predicted END), 100 * AVG(measured), "
     "COUNT(measured) FROM queued LEFT JOIN seat ON queued.id = seat.queued GROUP BY type"
 )
+"""Of each type: jobs, done, failed, penalty predicted and measured [points], runs measured."""
+
 _VOID = (
     "SELECT COUNT(*) || ' groups', 'void (' || state || ')', reason FROM visit WHERE round < 0 AND "
     "state != 'ok' GROUP BY state, reason ORDER BY COUNT(*) DESC LIMIT 20"
@@ -52,7 +56,7 @@ def write_queue_report(
     with opened(store) as rows:
         queue_store = QueueStore(rows)
         queue_store.require()
-        epochs, types = rows.rows(_EPOCHS), rows.rows(_TYPES)
+        epochs, types = rows.rows(EPOCHS), rows.rows(TYPES)
         unfinished = queue_store.entries("state IN ('failed', 'lost')")
         failed = [(one.name, one.state, one.reason) for one in unfinished] + rows.rows(_VOID)
         settings = queue_store.run_settings()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .command import require_linux
-from .topology import SYSFS, Seats, cpu_text
+from .topology import SYSFS, Seats, cpu_text, read_word
 
 
 def machine_facts(seats: Seats) -> dict[str, str]:
@@ -25,8 +25,8 @@ def machine_facts(seats: Seats) -> dict[str, str]:
         "processor": cpu.get("model name", platform.machine()),
         "microcode": cpu.get("microcode", "unknown"),
         "kernel": platform.release(),
-        "governor": _first(SYSFS / f"cpu{seats.cpus[0]}/cpufreq/scaling_governor") or "unknown",
-        "threads of a core": _first(SYSFS / "smt/control") or "unknown",
+        "governor": read_word(SYSFS / f"cpu{seats.cpus[0]}/cpufreq/scaling_governor") or "unknown",
+        "threads of a core": read_word(SYSFS / "smt/control") or "unknown",
         "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
         "seats": " | ".join(map(cpu_text, seats.parts)),
         "shared": seats.shared,
@@ -40,12 +40,5 @@ def fingerprint(facts: dict[str, str]) -> str:
 
 def _identity() -> str:
     """Which computer it is, in letters that do not show its name."""
-    name = _first(Path("/etc/machine-id")) or platform.node()
+    name = read_word(Path("/etc/machine-id")) or platform.node()
     return hashlib.sha256(f"cotenant {name}".encode()).hexdigest()[:12]
-
-
-def _first(path: Path) -> str:
-    """The first line of a small file; "" where there is none."""
-    with suppress(OSError):
-        return path.read_text().partition("\n")[0].strip()
-    return ""

@@ -80,18 +80,18 @@ class Seats:
 
 def read_topology(sysfs: Path = SYSFS) -> Topology:
     """The topology that the system describes."""
-    online = cpu_list(_read(sysfs / "online")) or tuple(sorted(os.sched_getaffinity(0)))
+    online = cpu_list(read_word(sysfs / "online")) or tuple(sorted(os.sched_getaffinity(0)))
     cores, packages = {}, {}
     caches: dict[int, dict[int, tuple[int, ...]]] = {}
     for cpu in online:
         folder = sysfs / f"cpu{cpu}"
-        cores[cpu] = cpu_list(_read(folder / "topology" / "thread_siblings_list")) or (cpu,)
-        package = _read(folder / "topology" / "physical_package_id")
+        cores[cpu] = cpu_list(read_word(folder / "topology" / "thread_siblings_list")) or (cpu,)
+        package = read_word(folder / "topology" / "physical_package_id")
         packages[cpu] = int(package) if package.isdecimal() else 0
         for index in sorted((folder / "cache").glob("index*")):
-            level = _read(index / "level")
-            if level.isdecimal() and _read(index / "type") == "Unified":
-                together = cpu_list(_read(index / "shared_cpu_list")) or (cpu,)
+            level = read_word(index / "level")
+            if level.isdecimal() and read_word(index / "type") == "Unified":
+                together = cpu_list(read_word(index / "shared_cpu_list")) or (cpu,)
                 caches.setdefault(int(level), {})[cpu] = together
     return Topology(cores, caches, packages)
 
@@ -224,7 +224,7 @@ def cpu_text(cpus: Iterable[int]) -> str:
     return ",".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 
-def _read(path: Path) -> str:
+def read_word(path: Path) -> str:
     """The words of a small file of the system; "" where there is none."""
     try:
         return path.read_text().strip()

@@ -149,13 +149,13 @@ def frontier(
     clock, unit = Clock(time_limit), scale(instance, _FAIRNESS[against][0])
     if free is None:
         free = optimal(instance, time_limit=clock.time_slice(points + 1))
-    _require_pairing(free)
-    sweep = Sweep(clock, measured, "min", "min", [*known, free.solution])
+    cheapest = _cheapest(free)
+    sweep = Sweep(clock, measured, "min", "min", [*known, cheapest])
     sweep.free, sweep.stops, fewest = free, [free.stop], 0.0
     name, note = _FAIRNESS[against]
     if against == "blocking" and alpha:
         note += f" An agent breaks away for a gain of more than {alpha:g}."
-    loosest = measured(free.solution)[1]
+    loosest = measured(cheapest)[1]
     if instance.types > MOST_TYPES and limits is None:
         sweep.add(roommates(instance))
         note += (
@@ -181,7 +181,7 @@ def frontier(
 def _spread(against: Against, low: float, high: float, number: int) -> list[float]:
     """Limits from the tightest that can matter to what the cheapest pairing reaches anyway."""
     if against == "alpha":
-        return np.linspace(0.0, high, number).tolist()
+        return [float(limit) for limit in np.linspace(0.0, high, number)]
     if against == "slack":
         return sorted(set(np.linspace(low, high, number).tolist()))
     # Few pairs and many are both of interest: half the limits are spread by factors, half by
@@ -292,7 +292,7 @@ def price_frontiers(
     free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
     if free.solution is None and free.status is not Status.INFEASIBLE:
         return ()
-    _require_pairing(free)
+    _cheapest(free)
     given: Any = {"points": points, "known": _known(instance), "free": free}
     robust = instance.low is not None and instance.types <= MOST_TYPES
     for place, against in enumerate(kinds):
@@ -305,11 +305,11 @@ def price_frontiers(
     return tuple(found)
 
 
-def _require_pairing(free: Outcome) -> None:
-    """Refuse an instance that has no pairing."""
-    if not isinstance(free.solution, Pairing):
-        why = free.certificate.get("proof")
-        raise NoSolution(f"the instance has no feasible pairing ({why})")
+def _cheapest(free: Outcome) -> Pairing:
+    """The cheapest pairing; refuses an instance that has none."""
+    if isinstance(free.solution, Pairing):
+        return free.solution
+    raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
 
 
 def _known(instance: Colocation) -> list[Pairing]:

@@ -5,6 +5,7 @@ given dominant share; and what freeing servers costs, the fewest VMs moved from 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,8 @@ def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
         return found["moves"], found[name]
 
     def fewest(limit: int, start: Placement, *, time_limit: float | None) -> Outcome:
-        return fewest_moves(instance, time_limit=time_limit, start=start, **{name: limit})
+        most: Any = {name: limit}
+        return fewest_moves(instance, time_limit=time_limit, start=start, **most)
 
     sweep = Sweep(clock, measured, "min", "min")
     free = sweep.solve(points + 1, cheapest, instance)

@@ -75,8 +75,11 @@ class PriceFrontier:
         """As JSON values."""
         names = ("efficiency", "fairness", "note")
         content: dict[str, Any] = {name: getattr(self, name) for name in names}
-        content |= {"points": _plain(self.points), "stop": self.stop.value}
-        beside = [{"name": name, "points": _plain(points)} for name, points in self.beside]
+        content |= {"points": list(map(PricePoint.document, self.points)), "stop": self.stop.value}
+        beside = [
+            {"name": name, "points": list(map(PricePoint.document, points))}
+            for name, points in self.beside
+        ]
         return content | {"beside": beside}
 
     @classmethod
@@ -102,10 +105,6 @@ class PriceFrontier:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
         return Status.OPTIMAL if done and self.stop is not Stop.INTERRUPTED else Status.FEASIBLE
-
-
-def _plain(points: Sequence[PricePoint]) -> list[dict[str, Any]]:
-    return [point.document() for point in points]
 
 
 Within = Callable[..., Outcome]

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,9 @@ SAME = 1e-6
 """Relative: a policy's value and a bound are both rounded on their way."""
 
 
-def having(module: str) -> list[str]:
-    """The problems that have this module."""
-    return [name for name in PROBLEM_NAMES if find_spec(f"cotenant.analysis.{name}.{module}")]
+def having(offer: str) -> list[str]:
+    """The problems whose analysis offers this."""
+    return [name for name in PROBLEM_NAMES if getattr(analysis_of(name), offer)]
 
 
 def function(problem: str, place: str) -> Callable[..., Any]:
@@ -64,7 +63,7 @@ def compared(problem: str) -> tuple[Row, ...]:
     """Every method of the catalogue with two seeds on a small instance, and the problem's frontiers
     if it has them.
     """
-    frontier = problem in having("frontier")
+    frontier = problem in having("frontiers")
     found = cotenant.compare(
         [cotenant.read(SMALL.get(problem, f"{problem}/tiny"))],
         seeds=(0, 1),
@@ -210,7 +209,7 @@ def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str)
     assert drawn(problem, runs(problem)) == drawn(problem, runs(problem))
 
 
-@pytest.mark.parametrize("problem", having("frontier"))
+@pytest.mark.parametrize("problem", having("frontiers"))
 def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
@@ -233,7 +232,7 @@ def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
             assert found == sorted(found), (frontier.efficiency, frontier.fairness, of)
 
 
-@pytest.mark.parametrize("problem", having("frontier"))
+@pytest.mark.parametrize("problem", having("frontiers"))
 def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(
     problem: str,
 ) -> None:
@@ -253,7 +252,7 @@ def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(
                 assert point.bound == pytest.approx(point.value, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("problem", having("frontier"))
+@pytest.mark.parametrize("problem", having("frontiers"))
 def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     held = 0
@@ -278,7 +277,7 @@ def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> Non
     assert held
 
 
-@pytest.mark.parametrize("problem", having("frontier"))
+@pytest.mark.parametrize("problem", having("frontiers"))
 def test_the_loosest_point_of_a_frontier_is_the_optimum(problem: str) -> None:
     for frontier in frontiers(problem):
         done = [row for row in runs(problem) if not row.get("error")]

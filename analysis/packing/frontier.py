@@ -100,9 +100,8 @@ def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
         found = metrics(instance, placement)
         return found["moves"], found[name]
 
-    def fewest(limit: int, start: Placement, *, time_limit: float | None) -> Outcome:
-        most: Any = {name: limit}
-        return fewest_moves(instance, time_limit=time_limit, start=start, **most)
+    def fewest(limit: Any, start: Placement, *, time_limit: float | None) -> Outcome:
+        return fewest_moves(instance, time_limit=time_limit, start=start, **{name: limit})
 
     sweep = Sweep(clock, measured, "min", "min")
     free = sweep.solve(points + 1, cheapest, instance)

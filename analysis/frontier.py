@@ -138,9 +138,7 @@ class Sweep:
     ) -> None:  # fmt: skip
         self.clock, self.measured = clock, measured
         self.better, self.fairer = (-1.0 if way == "max" else 1.0 for way in (efficiency, fairness))
-        self.answers: list[tuple[float, float, Any]] = []
-        for answer in known:
-            self.add(answer)
+        self.answers: list[tuple[float, float, Any]] = [(*measured(one), one) for one in known]
         self.free: Outcome | None = None
         self.stops: list[Stop] = []
 

@@ -185,7 +185,7 @@ def _search(instance: Elastic, worth: Floats, clock: Clock, idle: bool = True) -
         rows = np.arange(len(count))
         gains = gain[rows, best] + ROUNDING * worth[rows, best]
         runs = count * ((gains > 0) | (not idle))
-        use = np.bincount(kinds[best], runs * size[best], len(instance.devices))
+        use = np.bincount(kinds[best], runs * size[best], len(instance.devices)).astype(float)
         return math.fsum(runs * np.where(runs > 0, gains, 0.0)), use
 
     devices = instance.devices.astype(float)
@@ -221,7 +221,7 @@ def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
         cost = np.where(np.isfinite(need), need, 1.0) * price
         cost[np.isinf(need)] = np.inf
         best, rows = cost.argmin(axis=1), np.arange(len(count))
-        use = np.bincount(best, count * need[rows, best], len(devices))
+        use = np.bincount(best, count * need[rows, best], len(devices)).astype(float)
         return -math.fsum(count * cost[rows, best]), use
 
     most = 1 / np.maximum(devices, 1)

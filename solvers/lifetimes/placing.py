@@ -35,12 +35,12 @@ def clairvoyant(
     """
     # 1. orders by starts and ends
     start, end = instance.start - instance.times[0], instance.end - instance.times[0]
-    best, order = None, np.arange(len(start))
+    best, order = np.inf, np.arange(len(start))
     for share in BY_START:
         key = share * start - (1 - share) * end
         tried = np.lexsort((start, -end, key) if share < 1 else (-end, start))
         yield (answer := placed(instance, tried))
-        if best is None or worth(answer) < best:
+        if worth(answer) < best:
             best, order = worth(answer), tried
     # 2. some VMs moved in the best order
     for turn in range(min(ROUNDS, ROUNDS_SIZE // instance.size)):

@@ -139,7 +139,7 @@ def test_latex_escapes_every_special_character() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
 def test_latex_compiles(tmp_path: Path) -> None:
-    document = rf"\documentclass{{article}}\usepackage{{booktabs,array}}\begin{{document}}{TABLE.latex()}\end{{document}}"
+    document = rf"\documentclass{{article}}\usepackage{{booktabs,array,graphicx}}\begin{{document}}{TABLE.latex()}\end{{document}}"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True

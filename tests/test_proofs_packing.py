@@ -127,6 +127,14 @@ def test_the_fillings_of_a_server_are_those_of_enumeration(drawn: range) -> None
         assert sorted((w, sorted(counts.items())) for w, counts in listed) == sorted(expected)
 
 
+def test_of_fillings_that_leave_equal_room_the_dearest_is_listed() -> None:
+    """Two VMs of size 1 are worth 10, a VM of size 2 is worth 7; all leave nothing of 2."""
+    given = cast("CheckedPacking", SimpleNamespace(room=[[2]], servers=[None]))
+    items = [(5, 2, [1]), (7, 1, [2]), (7, 1, [2])]
+    assert server_patterns(given, 0, items, [0], 10) == [(10, {0: 2})]
+    assert server_patterns(given, 0, items, [0], 11) == []
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_every_level_of_the_shares_is_certified(seed: int) -> None:
     instance = shared(seed)

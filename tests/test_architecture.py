@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_139, 11_377),
     "papers": (6_692, 4_931),
     "cli": (4_114, 3_124),
-    "tests": (61_704, 49_142),
+    "tests": (61_712, 49_147),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

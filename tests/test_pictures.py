@@ -32,6 +32,7 @@ QUICK = {
     "numa": ("fluid", ("numa/kmeans",)),
     "groups": ("GR", ("groups/cooper-4-seats",)),
     "accelerators": ("max-min", ("accelerators/tiny",)),
+    "lifetimes": ("best-fit", ("lifetimes/arrivals-500",)),
 }
 """For each problem a method that takes no time, and the larger bundled instances to run it on."""
 

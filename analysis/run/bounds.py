@@ -159,6 +159,7 @@ def _misfit(part: Any, fields: dict[str, Any]) -> str:
     return ""
 
 
+@validate_options
 def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
     """What rows say together, a row for each question about an instance: the best `value` and the
     best `bound` of any, `answer` and `proof`, the contents that show them (or ""), the levels of

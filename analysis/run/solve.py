@@ -78,6 +78,7 @@ def solve(
     return run(question, start, seed, time_limit, report)
 
 
+@validate_options
 def run(
     question: Question[Answer],
     start: Solution | Starts | None = None,

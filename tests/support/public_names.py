@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -56,6 +57,8 @@ def _named() -> Iterator[Any]:
         paths = (*problem.generators.values(), *problem.formats.values())
         yield from map(resolve, paths)
         yield from (analysis.metrics, analysis.record, analysis.frontiers)
+        if find_spec(f"cotenant.models.{name}") is None:  # its bounds need no program of its own
+            continue
         models = import_module(f"cotenant.models.{name}")
         for module in (models, *map(import_module, _inside(models))):
             yield from (value for key, value in vars(module).items() if key.endswith("_model"))

@@ -551,7 +551,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_726, 27_691),
-    "analysis": (21_269, 14_586),
+    "analysis": (21_271, 14_588),
     "instances": (21_961, 14_760),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_139, 11_377),
     "papers": (6_692, 4_931),
     "cli": (4_114, 3_124),
-    "tests": (61_712, 49_147),
+    "tests": (61_709, 49_144),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

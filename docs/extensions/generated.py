@@ -205,9 +205,12 @@ FIRST = ("read", "solve", "compare", "check", "prove")
 def face(name: str = "", before: str = "", page: str = "") -> str:
     """Every name of `import cotenant`: what one begins with, other functions, classes, errors."""
     import cotenant
+    from cotenant.instances.problem.base import Instance
 
     def kind_of(entry: str) -> str:
         value = getattr(cotenant, entry)
+        if isinstance(value, type) and issubclass(value, Instance):
+            return "instance"  # described on its problem's page
         if not isinstance(value, type):
             return "function"
         return "exception" if issubclass(value, Exception) else "class"
@@ -224,6 +227,12 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
             lines += ["   :members:"] if kind_of(entry) == "class" else []
             lines += ["   :no-index-entry:", ""]
         lines += ["```", ""]
+    paths = [
+        f":py:obj:`{entry} <{value.__module__}.{entry}>`"
+        for entry in others
+        if kind_of(entry) == "instance" and (value := getattr(cotenant, entry))
+    ]
+    lines += ["## Instances", "", "```{eval-rst}", ", ".join(paths), "```", ""]
     return "\n".join(lines)
 
 

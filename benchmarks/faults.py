@@ -128,7 +128,7 @@ FAULTS = r"""
 + jobs[second] += 0 * exact
 
 @ solvers/accelerators/leximin.py: all stay where the first are at their most
-? accelerators::test_leximin_raises_every_job_as_far_as_the_program_of_every_job
+? accelerators::test_levels_raised_at_once_equal_those_of_a_program_each
 - stopped = rising & most & (weight > 0)
 + stopped = rising
 

@@ -533,7 +533,7 @@ FAULTS = r"""
 + bounds.append(costs.money(low[0] + 1) + price * low[1].bound)
 
 @ cluster/judge/order.py: small pods go first
-? advice advice_fit
+? advice::test_of_pods_that_do_not_fit_together_the_largest_goes_first
 - sorted(targets, key=lambda n: (-size[n], n))
 + sorted(targets, key=lambda n: (size[n], n))
 

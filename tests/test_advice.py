@@ -183,6 +183,14 @@ def test_a_budget_that_allows_none_may_let_pods_go_that_are_not_ready(
             check_waves(read, [(Move(0, "n2"),)])
 
 
+def test_of_pods_that_do_not_fit_together_the_largest_goes_first() -> None:
+    nodes = [node(name, "4", "4Gi") for name in ("n1", "n2", "n3")]
+    coming, leaving = [pod("b-1", "n1", "1"), pod("a-1", "n1", "3", "3Gi")], pod("c-1", "n2", "1")
+    read = state(*nodes, *coming, leaving)
+    first, second = ordered(read, {0: "n2", 1: "n2", 2: "n3"}).waves
+    assert ([move.pod for move in first], [move.pod for move in second]) == ([1, 2], [0])
+
+
 def test_pods_that_change_places_need_one_aside() -> None:
     nodes = [node("n1", "4"), node("n2", "4"), node("n3", "4")]
     read = state(*nodes, pod("a-1", "n1", "3"), pod("b-1", "n2", "3"))

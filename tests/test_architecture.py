@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_139, 11_377),
     "papers": (6_692, 4_931),
     "cli": (4_114, 3_124),
-    "tests": (61_709, 49_144),
+    "tests": (61_717, 49_150),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -227,12 +227,9 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
             lines += ["   :members:"] if kind_of(entry) == "class" else []
             lines += ["   :no-index-entry:", ""]
         lines += ["```", ""]
-    paths = [
-        f":py:obj:`{entry} <{value.__module__}.{entry}>`"
-        for entry in others
-        if kind_of(entry) == "instance" and (value := getattr(cotenant, entry))
-    ]
-    lines += ["## Instances", "", "```{eval-rst}", ", ".join(paths), "```", ""]
+    instances = [getattr(cotenant, entry) for entry in others if kind_of(entry) == "instance"]
+    links = [f":py:obj:`{one.__name__} <{one.__module__}.{one.__name__}>`" for one in instances]
+    lines += ["## Instances", "", "```{eval-rst}", ", ".join(links), "```", ""]
     return "\n".join(lines)
 
 

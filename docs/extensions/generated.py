@@ -228,7 +228,9 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
             lines += ["   :no-index-entry:", ""]
         lines += ["```", ""]
     instances = [getattr(cotenant, entry) for entry in others if kind_of(entry) == "instance"]
-    links = [f":py:obj:`{one.__name__} <{one.__module__}.{one.__name__}>`" for one in instances]
+    links = [
+        f":py:obj:`cotenant.{one.__name__} <{one.__module__}.{one.__name__}>`" for one in instances
+    ]
     lines += ["## Instances", "", "```{eval-rst}", ", ".join(links), "```", ""]
     return "\n".join(lines)
 

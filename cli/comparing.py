@@ -38,6 +38,7 @@ from .completion import instances
 from .completion import methods as method_names
 from .derived import options_of
 from .functions import given_function, given_method
+from .reading import From, read_several
 from .reporting import say_reused, say_what_is_compared, say_written
 
 
@@ -123,6 +124,7 @@ def compare(
         ),
     ] = None,
     option: Options = None,
+    source: From = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="REPORT.html", help="Write a page; see `cotenant report`."),
@@ -147,7 +149,7 @@ def compare(
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
     from ..analysis.run.shards import Shard
-    from ..instances.problem import InvalidOption, read_all
+    from ..instances.problem import InvalidOption
 
     if report is None and (summary_only or instances_shown is not None):
         raise InvalidOption("--summary-only and --instances-shown are for a page; add --report")
@@ -155,7 +157,7 @@ def compare(
     named, against = listed(columns), runs.pop("against")
     own = {kind: runs.pop(kind) or [] for kind in ("metric", "rule")}
     runs |= {f"{kind}s": [given_function(each, kind) for each in own[kind]] for kind in own}
-    given = read_all(files)
+    given, texts = read_several(files, source, option)
     problems = [instance.problem for instance in given.instances]
     require_columns({*problems}, named, [each.partition(":")[2] for each in own["metric"]])
     frontier, seeds, out = runs.pop("frontier"), runs.pop("seeds"), runs["out"]
@@ -176,9 +178,7 @@ def compare(
         frontier = [each for each in pictured if analysis_of(each.problem).frontiers]
     chosen = None if not method else [given_method(each) for each in method]
     require_against(against, problems, chosen)
-    options = parse_comparison_options(
-        given.instances, chosen, option or [], frontier=bool(frontier)
-    )
+    options = parse_comparison_options(given.instances, chosen, texts, frontier=bool(frontier))
     say_what_is_compared(given, chosen)
     with ExitStack() as whole:
         if dask is not None:
@@ -190,7 +190,9 @@ def compare(
                 seeds=range(seeds),
                 options=options,
                 frontier=frontier,
-                files={
+                files={}
+                if source
+                else {
                     fingerprint(instance): name for name, instance in reversed(given.files.items())
                 },
                 progress=step or False,

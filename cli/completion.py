@@ -91,12 +91,12 @@ def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], .
         kinds = problem_named(problem).generators
         chosen = given["kind"] or next(iter(kinds))
         return tuple(resolve(path) for kind, path in kinds.items() if kind == chosen)
-    if ctx.command.name == "convert":
-        return tuple(resolve(p) for form, p in known_formats().items() if form == given["form"])
+    source = given["form"] if ctx.command.name == "convert" else given.get("source")
+    readers = [resolve(path) for form, path in known_formats().items() if form == source]
     names = given.get("method") or []
     named = [names] if isinstance(names, str) else names
     rows = (each for each in catalog.METHODS if each.problem == problem and each.name in named)
-    return tuple(each.resolve() for each in rows)
+    return (*readers, *(each.resolve() for each in rows))
 
 
 def _problem(ctx: Context) -> str | None:

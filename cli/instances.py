@@ -18,6 +18,7 @@ from ..analysis.report.console import (
 )
 from .arguments import As, Json, Options
 from .completion import formats, kinds, options, problems
+from .reading import reader_of
 
 
 def show(
@@ -147,27 +148,20 @@ def convert(
 ) -> None:
     """Convert a file of a foreign format to an instance."""
     from ..analysis.packing.trees import game_in_efg
-    from ..cluster.plan.formats import known_formats
     from ..instances.coalitions import game_document
-    from ..instances.problem import UnknownName, read, write
-    from ..instances.problem.csv_headers import plain_form, plain_forms, unread
+    from ..instances.problem import write
+    from ..instances.problem.csv_headers import plain_forms, unread
     from ..instances.problem.files import write_text
     from ..instances.problem.option_types import RESERVED_IN_READERS
     from ..instances.problem.options import accepts, described, parse_options
-    from ..instances.problem.registry import resolve
 
-    known = known_formats([text.partition("=")[0] for text in option or ()])
     texts: dict[str, Callable[..., str]] = {"game": game_document, "efg": game_in_efg}
     if (text := "efg" if (form, out.suffix) == ("json", ".efg") else form) in texts:
         options = parse_options(texts[text], option or [], f"format {text!r}", {"path"})
         require_writable(out, source)
         typer.echo(f"{write_text(out, texts[text](source, **options))}: the game")
         return
-    if form == "csv":
-        form = plain_form(source)
-    if form not in known and form != "json":
-        raise UnknownName("format", form, [*known, "csv", "game", "json"])
-    function: Callable[..., Any] = read if form == "json" else resolve(known[form])
+    form, function = reader_of(form, source, option or [])
     options = parse_options(function, option or [], f"format {form!r}", RESERVED_IN_READERS)
     if fill is not None:
         options["missing"] = _filling(fill, form, accepts(function, "missing"))

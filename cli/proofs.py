@@ -12,6 +12,7 @@ from ..analysis.report.console import console, print_json, progress, require_wri
 from .arguments import Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER, NOT_KNOWN
 from .functions import broken_of, given_rules
+from .reading import From, read_one
 
 if TYPE_CHECKING:
     from ..catalog import Method
@@ -37,6 +38,8 @@ def check(
             help="Result of `cotenant solve --out`, a solution or CSV of anybody's, or a proof.",
         ),
     ],
+    source: From = None,
+    option: Options = None,
     rule: Rules = None,
     prove: Annotated[
         bool, typer.Option("--prove", help="Prove bounds again however long it takes; else 10 s.")
@@ -54,11 +57,12 @@ def check(
     from ..analysis.run.given_answer import judge_answer, read_answer
     from ..analysis.run.result import Result
     from ..analysis.run.verify_result import LIMIT
-    from ..instances.problem import read
+    from ..instances.problem.options import parse_options
     from ..instances.problem.text import sanitize_for_terminal
 
     rules = given_rules(rule)
-    instance = read(file)
+    instance, left = read_one(file, source, option)
+    parse_options((), left, "check")
     result = read_answer(instance, result_file)
     if result is None:
         verify(file, result_file)

@@ -30,6 +30,7 @@ from .arguments import (
 )
 from .codes import NO_ANSWER, leave_interrupted
 from .functions import broken_of, failing_in, given_method, given_rules
+from .reading import From, read_one
 
 CONFLICT_SECONDS = 10.0
 """How long it is looked for what makes an instance infeasible, without a time limit."""
@@ -39,6 +40,7 @@ def solve(
     file: InstanceFile,
     method: MethodName,
     option: Options = None,
+    source: From = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
     time_limit: TimeLimit = None,
     out: Annotated[
@@ -60,13 +62,12 @@ def solve(
     from ..analysis.registry import analysis_of
     from ..analysis.run.conflict import conflict
     from ..analysis.run.solve import solve as run
-    from ..instances.problem import read
     from ..instances.problem.answer_table import SHOWN
     from ..instances.problem.options import parse_options
 
     require_latex(width, form)
     rules = given_rules(rule)
-    instance = read(file)
+    instance, texts = read_one(file, source, option)
     require_writable(out, file)
     require_writable(log, file)
     chosen = given_method(method)
@@ -76,7 +77,7 @@ def solve(
     else:
         function, name = chosen, getattr(chosen, "__name__", method)
     takers = (function, analysis_of(instance.problem).metrics)
-    options = parse_options(takers, option or [], f"method {name!r}")
+    options = parse_options(takers, texts, f"method {name!r}")
     with ExitStack() as whole:
         with progress(f"{name} on {instance.name}", log) as report, failing_in(chosen, name):
             result = run(

@@ -44,6 +44,7 @@ def completed(*words: str) -> list[str]:
         pytest.param(
             ("convert", "x", "--from", "sacct", "-o", "wai"), ["waiting="], marks=pytest.mark.slow
         ),
+        (("solve", "x", "--from", "quanta-csv", "-o", "sha"), ["share="]),
         (("reproduce", "coop"), ["cooper"]),
         pytest.param(("methods", "coloc"), ["colocation"], marks=pytest.mark.slow),
         pytest.param(("generate", "nu"), ["numa"], marks=pytest.mark.slow),

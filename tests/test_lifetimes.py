@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA, needs_data
-from support.messages import refused
+from support.messages import approved, refused
 from support.oracles.lifetimes import least
 from support.proved import case_of, proved, put
 from support.seeds import seeds
 from support.strategies import lifetimes
+from typer.testing import CliRunner
 
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.lifetimes.metrics import metrics
 from cotenant.analysis.lifetimes.pictures import record
+from cotenant.cli import app
 from cotenant.instances.lifetimes import Hosts, Lifetimes, arrivals, check
 from cotenant.instances.lifetimes.formats import (
     azure_2017,
@@ -183,6 +185,26 @@ def test_table_of_vms_counts_those_cut_off_and_those_dropped(tmp_path: Path) -> 
     path.write_text(CSV.replace("0,4,5", "2026-03-01T00:00Z,2026-03-01T01:00Z,2026-03-01T02:00Z").replace(
         "b,1,,9,1,1\nc,3,9,9,2,3\n", ""))  # fmt: skip
     assert lifetimes_csv(path, capacity="4,8").length.tolist() == [3600]
+
+
+def test_foreign_table_is_solved_checked_and_compared_what_is_left_out_said_first(
+    tmp_path: Path,
+) -> None:
+    path, out = tmp_path / "vms.csv", tmp_path / "r.json"
+    path.write_text(CSV)
+    given = [str(path), "--from", "lifetimes-csv", "-o", "capacity=4,8", "-o", "until=3"]
+
+    def said(command: str, *words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, [command, *given[:1], *words, *given[1:]])
+        assert done.exit_code == code, done.output
+        assert done.output.startswith("vms: 1 dropped, 2 censored, 2 here\n")
+        return done.output
+
+    said("solve", "-m", "first-fit", "-o", "ties=file", "--out", str(out))
+    said("check", str(out))
+    assert "aligned-ends" in said("compare", "-o", "ties=file", "-m", "aligned-ends")
+    for command, *words in (("check", str(out)), ("compare",), ("solve", "-m", "first-fit")):
+        approved(said(command, *words, "-o", "cores=2", code=2))
 
 
 @pytest.mark.parametrize(

@@ -74,15 +74,16 @@ def known_formats(options: Iterable[str] = ()) -> dict[str, str]:
     Parameters
     ----------
     options : names of those that will be given. Of two problems with a format of one name it is the
-        first whose reader takes them all, or the first.
+        first of those whose readers take most of them.
     """
+    given = list(options)
     found: dict[str, str] = {}
     for problem in PROBLEM_NAMES:
         for name, path in problem_named(problem).formats.items():
-            if name not in found or (not _takes(found[name], options) and _takes(path, options)):
+            if name not in found or _taken(path, given) > _taken(found[name], given):
                 found[name] = path
     return found | FORMATS
 
 
-def _takes(path: str, options: Iterable[str]) -> bool:
-    return all(accepts(resolve(path), name) for name in options)
+def _taken(path: str, options: Iterable[str]) -> int:
+    return sum(accepts(resolve(path), name) for name in options)

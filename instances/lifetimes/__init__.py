@@ -132,7 +132,7 @@ class Lifetimes(Instance["Hosts"]):
         mean = self.volume @ self.length / self.length.sum()
         pairs = zip(self.capacity, self.resources, strict=True)
         return {
-            **super().summary(), "VMs": f"{self.left_out}{len(self.kind):,} here",
+            **super().summary(), "VMs": self.left_out or f"{len(self.kind):,}",
             "types": len(self.demand),
             "server": ", ".join(f"{room} {name}" for room, name in pairs),
             "time": f"{self.length.sum():,} in {len(self.length):,} intervals",
@@ -142,9 +142,10 @@ class Lifetimes(Instance["Hosts"]):
 
     @property
     def left_out(self) -> str:
-        """How many VMs of the list were dropped or cut off, in words; "" for none."""
+        """How many VMs of the list were dropped or cut off, and are here; "" where all are."""
         pairs = ((self.dropped, "dropped"), (self.censored, "censored"))
-        return "".join(f"{number:,} {word}; " for number, word in pairs if number)
+        counts = [f"{number:,} {word}" for number, word in pairs if number]
+        return ", ".join([*counts, f"{len(self.kind):,} here"] if counts else [])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,7 +244,8 @@ def answer_table(instance: Lifetimes, solution: Hosts, most: int | None = None) 
     columns = solution.host, labels("VM", instance.names, len(order)), instance.start, instance.end
     rows = [(int(h), vm, int(a), int(b)) for h, vm, a, b in zip(*columns, strict=True)]
     use = solution.in_use(instance)
-    sentence = f"{instance.left_out}{use.max()} servers at the peak, "
+    sentence = f"VMs: {instance.left_out}; " if instance.left_out else ""
+    sentence += f"{use.max()} servers at the peak, "
     sentence += f"{use @ instance.length / instance.length.sum():.6g} on average"
     if len(np.unique(instance.start)) < len(order):
         sentence += "; another order of VMs that arrive together gives another answer"

@@ -141,6 +141,11 @@ class Instance(_Record, Generic[Answer]):
         """What of it the checker of proofs does not know, in words; "" where it knows all."""
         return ""
 
+    @property
+    def left_out(self) -> str:
+        """How much of the list that it was read from it has not, in words; "" where it has all."""
+        return ""
+
     def summary(self) -> dict[str, object]:
         """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
         return {"problem": self.problem, "name": self.name, "source": self.source}

@@ -97,8 +97,7 @@ def parse_options(
     for function in reversed(_several(takers)):
         rules.update(option_types_of(function))
     for text in texts:
-        key, equals, value = text.partition("=")
-        key = key.strip().replace("-", "_")
+        key, (_, equals, value) = option_name(text), text.partition("=")
         if not equals:
             raise InvalidOption(f"option {text!r} has no value; write {text}=VALUE")
         check_options(takers, {key: value}, owner, reserved)
@@ -113,6 +112,11 @@ def parse_options(
                     f"{owner} needs the option {entry.name!r}; write -o {entry.name}=VALUE"
                 )
     return options
+
+
+def option_name(text: str) -> str:
+    """The name in a text `name=value`, as parameters are written."""
+    return text.partition("=")[0].strip().replace("-", "_")
 
 
 def _several(takers: Takers) -> tuple[Callable[..., Any], ...]:

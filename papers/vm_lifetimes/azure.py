@@ -43,7 +43,7 @@ def azure(
         # 1. what no answer is below, and what was found knowing all lifetimes
         best = hindsight(trace, rng=np.random.default_rng(seed))
         assert best.bound is not None
-        yield addition(f"{words}: VMs", f"{trace.left_out}{len(trace.kind)} here")
+        yield addition(f"{words}: VMs", trace.left_out)
         yield addition(f"{words}: server-hours, at least", f"{best.bound / 3600:.2f}")
         above = {"hindsight": {"ends known": _above(trace, best.solution, best.bound)}}
         # 2. policies, with orders of ties that are drawn, that of the list, and the best to know

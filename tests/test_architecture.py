@@ -552,15 +552,15 @@ def test_names_are_words_of_the_field() -> None:
 BUDGET = {
     "solvers": (41_726, 27_691),
     "analysis": (21_271, 14_588),
-    "instances": (21_961, 14_760),
+    "instances": (21_972, 14_766),
     "models": (5_224, 3_366),
     "verify": (4_698, 3_445),
     "baselines": (4_283, 2_306),
     "ask": (893, 425),
-    "cluster": (16_139, 11_377),
+    "cluster": (16_140, 11_378),
     "papers": (6_692, 4_931),
-    "cli": (4_114, 3_124),
-    "tests": (61_717, 49_150),
+    "cli": (4_197, 3_180),
+    "tests": (61_740, 49_169),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

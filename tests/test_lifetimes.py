@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA, needs_data
-from support.messages import approved, refused
+from support.messages import refused
 from support.oracles.lifetimes import least
 from support.proved import case_of, proved, put
 from support.seeds import seeds
@@ -194,17 +194,18 @@ def test_foreign_table_is_solved_checked_and_compared_what_is_left_out_said_firs
     path.write_text(CSV)
     given = [str(path), "--from", "lifetimes-csv", "-o", "capacity=4,8", "-o", "until=3"]
 
-    def said(command: str, *words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, [command, *given[:1], *words, *given[1:]])
-        assert done.exit_code == code, done.output
+    def said(command: str, *words: str) -> str:
+        command_line = [command, *given[:1], *words, *given[1:]]
+        done = CliRunner().invoke(app, command_line, catch_exceptions=False)
         assert done.output.startswith("vms: 1 dropped, 2 censored, 2 here\n")
         return done.output
 
     said("solve", "-m", "first-fit", "-o", "ties=file", "--out", str(out))
     said("check", str(out))
-    assert "aligned-ends" in said("compare", "-o", "ties=file", "-m", "aligned-ends")
+    assert " aligned" in said("compare", "-o", "ties=file", "-m", "aligned-ends")
     for command, *words in (("check", str(out)), ("compare",), ("solve", "-m", "first-fit")):
-        approved(said(command, *words, "-o", "cores=2", code=2))
+        with refused(InvalidOption):
+            said(command, *words, "-o", "cores=2")
 
 
 @pytest.mark.parametrize(

@@ -560,7 +560,7 @@ BUDGET = {
     "cluster": (16_140, 11_378),
     "papers": (6_692, 4_931),
     "cli": (4_197, 3_180),
-    "tests": (61_740, 49_169),
+    "tests": (61_741, 49_170),
     "benchmarks": (10_329, 8_090),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

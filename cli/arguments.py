@@ -11,7 +11,6 @@ from ..instances.problem.errors import InvalidOption
 from .completion import instances, methods, options
 
 __all__ = [
-    "Against",
     "As",
     "Columns",
     "Form",
@@ -19,7 +18,6 @@ __all__ = [
     "InstancesShown",
     "Json",
     "MethodName",
-    "Metrics",
     "Options",
     "Rules",
     "SummaryOnly",
@@ -57,20 +55,6 @@ Options = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric", metavar="MODULE:FUNCTION", help="A metric of your own. Repeat for more."
-    ),
-]
-Against = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METHOD",
-        help="Test the others against this method, over 6 instances or more; without it, "
-        "against the best of each metric.",
-    ),
-]
 Rules = Annotated[
     list[str] | None,
     typer.Option(

@@ -75,7 +75,8 @@ def merge(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SHARDS.jsonl", help="Files that `cotenant compare --shard` wrote, all of one."
+            metavar="SHARDS.jsonl",
+            help="Files of the shards of one `cotenant compare`.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="RUNS.jsonl", help="Write the rows here.")],

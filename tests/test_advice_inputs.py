@@ -6,7 +6,6 @@ import json
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.analysis.scheduling.audit import Judging
-from cotenant.cli.commands import advise as advise_commands
+from cotenant.cli.comparing import ComparisonSettings
 from cotenant.cli.fairness import Beside
 from cotenant.cli.settings_file import read_settings
 from cotenant.cli.state_options import AdviceSettings
@@ -424,15 +423,17 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
         read_settings(AdviceSettings, path)
 
 
-@pytest.mark.parametrize("name", ["nodes", "drain", "safe", "fit", "buy", "repair", "gpus"])
-def test_question_about_a_cluster_has_at_most_twelve_options(name: str) -> None:
-    options = [x for x in signature(advise_commands()[name]).parameters if x != "states"]
-    assert len(options) <= 12
-
-
 def test_settings_of_every_command_are_in_the_page() -> None:
     page = (Path(__file__).parents[1] / "docs/howto/settings.md").read_text()
-    for kind in (AdviceSettings, Source, Judging, Beside, RareSettings, QueueSettings):
+    for kind in (
+        ComparisonSettings,
+        AdviceSettings,
+        Source,
+        Judging,
+        Beside,
+        RareSettings,
+        QueueSettings,
+    ):
         for field in fields(kind):
             assert f"`{field.name}`" in page
 

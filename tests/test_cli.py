@@ -7,16 +7,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from support.messages import approved
-from support.terminal import run
+from support.terminal import run, settings_file
 
 import cotenant
 import cotenant.cli
 from cotenant.analysis.run.result import Result
+from cotenant.cli.commands import app
 from cotenant.instances.packing import Packing
 
 
@@ -176,9 +179,6 @@ BAD = {
     "a result that is none": "check colocation/tiny pyproject.toml",
     "an option nobody takes": "compare colocation/tiny -m GR -o engine=highs",
     "an option nobody has": "compare colocation/tiny -m GR -o nonsense=1",
-    "processes and a cluster": "compare colocation/tiny -m GR --jobs 2 --dask tcp://127.0.0.1:1",
-    "a shard without a file": "compare colocation/tiny -m GR --shard 1/2",
-    "a hard limit of zero": "compare colocation/tiny -m GR --hard-limit 0",
 }
 """What is wrong -> the command; what it says is approved."""
 
@@ -191,6 +191,26 @@ def test_bad_input_is_one_line_with_cause_and_cure(command: str) -> None:
     assert len(done.stderr.strip().splitlines()) <= 2
     assert len(done.stderr) < 2000
     approved(done.stderr)
+
+
+@pytest.mark.parametrize("settings", [{"shard": "1/2"}, {"hard_limit": 0}, {"predict": 2}])
+def test_settings_of_a_comparison_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
+    done = run("compare", "colocation/tiny", "-m", "GR", *settings_file(tmp_path, **settings))
+    assert (done.returncode, done.stdout) == (2, "")
+    approved(done.stderr.replace(str(tmp_path), ""))
+
+
+def test_every_command_has_at_most_twelve_options() -> None:
+    def commands(command: Any) -> Iterator[Any]:
+        for inner in getattr(command, "commands", {"": None}).values():
+            yield from [command] if inner is None else commands(inner)
+
+    numbers = {
+        each.name: sum(one.param_type_name == "option" for one in each.params)
+        for each in commands(typer.main.get_command(app))
+    }
+    assert len(numbers) > 30
+    assert {name: number for name, number in numbers.items() if number > 12} == {}
 
 
 def test_an_instance_without_any_pairing_exits_with_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.messages import approved, refused
 from support.seeds import numbers
-from support.terminal import run
+from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.manipulation import Misreport, best_misreport, misreports
@@ -429,7 +429,8 @@ def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) ->
     rows = tmp_path / "rows.jsonl"
     words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
     run(*words)
-    approved(run(*words, "--manipulation", "--columns", "gain by lying", COLUMNS="80").stdout)
+    own = settings_file(tmp_path, manipulation=True, columns=["gain by lying"])
+    approved(run(*words, *own, COLUMNS="80").stdout)
     found = [
         json.loads(line).get("manipulation", {}).get("gain")
         for line in rows.read_text().splitlines()

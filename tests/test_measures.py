@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import pytest
 from support.messages import approved, refused
 from support.report_rows import row
-from support.terminal import run
+from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -145,21 +145,9 @@ def test_tables_and_diagram_compile_in_latex(tmp_path: Path) -> None:
 def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(
     folder: Path, in_this_process: None
 ) -> None:
-    names = [
-        f"--{kind}=own_measures:{name}"
-        for kind, name in (("metric", "largest"), ("rule", "no_regression"))
-    ]
-    command = (
-        "compare",
-        "colocation/tiny",
-        "-m",
-        "optimal",
-        "-m",
-        "GR",
-        *names,
-        "--out",
-        "r.jsonl",
-    )
+    own = {"metrics": ["own_measures:largest"], "rules": ["own_measures:no_regression"]}
+    words = ("compare", "colocation/tiny", "-m", "optimal", "-m", "GR", "--out", "r.jsonl")
+    command = (*words, *settings_file(folder, **own))
     done = run(*command, "--format", "wide")
     assert done.returncode == 0, done.stderr
     approved("\n".join(line for line in done.stdout.splitlines() if "rule" in line))
@@ -173,7 +161,7 @@ def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(
     table = part.instances[0].table
     assert table is not None
     assert "largest" in [column.name for column in table.columns]
-    assert run(*command, "--columns", "largest").returncode == 0
+    assert run(*words, *settings_file(folder, **own, columns=["largest"])).returncode == 0
 
 
 def test_an_answer_that_breaks_a_rule_wins_nothing_and_is_not_advised(folder: Path) -> None:
@@ -261,7 +249,7 @@ def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path, in_this_proce
     (failed,) = cotenant.compare([TINY], ["GR"], progress=False, **measures()).rows
     approved(failed["error"] or "")
     for name in ("largest", "own_measures.py:largest"):
-        done = run("compare", "colocation/tiny", "-m", "GR", "--metric", name)
+        done = run("compare", "colocation/tiny", "-m", "GR", *settings_file(folder, metrics=[name]))
         assert done.returncode == 2
         approved(done.stderr)
 

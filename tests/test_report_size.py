@@ -66,12 +66,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
 def test_the_command_line_takes_both(tmp_path: Path) -> None:
     rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"
     given = ("compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--out", str(rows))
-    done = run(*given, "--report", str(page), "--no-frontier", "--summary-only")
-    assert done.returncode == 0, done.stderr
-    assert "Blocking pairs against the least gain" not in page.read_text()
-    done = run(*given, "--instances-shown=1")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    approved(done.stderr)
+    assert run(*given).returncode == 0
     for option, pictures in (("--summary-only", False), ("--instances-shown=1", True)):
         done = run("report", str(rows), "--out", str(page), option)
         assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.messages import refused
-from support.terminal import run
+from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.run.rows import read_rows
@@ -176,7 +176,7 @@ def test_compare_shard_and_merge_of_the_command_line(
     for task in range(3):  # the last has no run
         for name, value in array(task, 0, 2, 3).items():
             monkeypatch.setenv(name, value)
-        assert run(*words, "--shard", "auto").returncode == 0
+        assert run(*words, *settings_file(tmp_path, shard="auto")).returncode == 0
     merged = run("merge", *(f"rows-{n}-of-3.jsonl" for n in (3, 1, 2)), "--out", "rows.jsonl")
     assert merged.returncode == 0
     assert merged.stderr.startswith("rows.jsonl: 2 runs of 3 files\n")

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.messages import approved, refused
 from support.report_rows import row
-from support.terminal import run
+from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.metric import Metric
@@ -296,18 +297,19 @@ def test_columns_are_shown_in_the_order_asked_for_with_the_rows_names_before_the
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_shows_the_columns_asked_for_and_refuses_a_heading_before_any_run() -> None:
-    given = ("compare", "colocation/tiny", "-m", "GR", "-m", "optimal", "--columns")
-    done = run(*given, "attribution,gap_penalty", "--format", "latex", "--width", "8.5")
+def test_compare_shows_the_columns_set_and_refuses_a_header_before_any_run(tmp_path: Path) -> None:
+    def compared(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        given = ("compare", "colocation/tiny", "-m", "GR", "-m", "optimal")
+        return run(*given, *settings_file(tmp_path, **settings), *words)
+
+    done = compared("--format", "latex", columns=["attribution", "gap_penalty"], width=8.5)
     assert done.returncode == 0, done.stderr
     approved(done.stdout)
     assert "seconds" not in done.stdout
-    done = run(*given, "gap_slack,slack")
+    done = compared(columns=["gap_slack", "slack"])
     assert done.returncode == 0
     approved(done.stderr)
-    done = run(*given, "slak")
-    assert (done.returncode, done.stdout) == (2, "")
-    approved(done.stderr)
-    done = run(*given, "slack", "--width", "8.5")
-    assert (done.returncode, done.stdout) == (2, "")
-    approved(done.stderr)
+    for wrong in ({"columns": ["slak"]}, {"columns": ["slack"], "width": 8.5}):
+        done = compared(**wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        approved(done.stderr)

@@ -30,14 +30,9 @@ def run_command(row: Row) -> str:
             options=row.get("options"),
         )
     if row.get("predict") is not None:
-        words = ["compare", _file(row), "-m", named(row)]
-        return _join(
-            words,
-            row.get("time_limit"),
-            row.get("options"),
-            predict=row["predict"],
-            seeds=row.get("seed", 0) + 1,
-        )
+        words = ["compare", _file(row), "-m", named(row), *_seeds([row])]
+        settings = {"predict": row["predict"]}
+        return _join(words, row.get("time_limit"), row.get("options"), settings)
     words = ["solve", _file(row), "-m", named(row)]
     words += ["--seed", str(row["seed"])] if row.get("seed") else []
     return _join(words, row.get("time_limit"), row.get("options"))
@@ -61,14 +56,10 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
 def report_command(rows: Iterable[Row]) -> str:
     """What runs rows again and makes their page; "" where no command can name any method."""
     commands = compare_commands(rows)
-    if len(commands) < 2:
-        return "".join(f"{each} --report REPORT.html" for each in commands)
-    return " && ".join(
-        [
-            *(f"{each} --out RUNS.jsonl" for each in commands),
-            "cotenant report RUNS.jsonl --out REPORT.html",
-        ]
-    )
+    if not commands:
+        return ""
+    runs = [f"{each} --out RUNS.jsonl" for each in commands]
+    return " && ".join([*runs, "cotenant report RUNS.jsonl --out REPORT.html"])
 
 
 def can_be_named(row: Row) -> bool:
@@ -99,15 +90,21 @@ def _compare_command(rows: Sequence[Row]) -> str:
     for method in dict.fromkeys(map(named, runs)):
         words += ["-m", method]
     words += ["--frontier"] if len(runs) < len(rows) else []
-    for measure in dict.fromkeys(name for row in runs for name in row.get("measures", ())):
-        words += [f"--{measure.partition(' ')[0]}", measure.partition(" ")[2]]
     options: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for row in rows:
         options |= row.get("options") or {}
-    seeds = max((row.get("seed", 0) for row in runs), default=0) + 1
-    return _join(
-        words, rows[0].get("time_limit"), options, predict=rows[0].get("predict"), seeds=seeds
-    )
+    for measure in dict.fromkeys(name for row in runs for name in row.get("measures", ())):
+        kind, _, function = measure.partition(" ")
+        settings.setdefault(f"{kind}s", []).append(function)
+    if rows[0].get("predict") is not None:
+        settings["predict"] = rows[0]["predict"]
+    return _join([*words, *_seeds(runs)], rows[0].get("time_limit"), options, settings)
+
+
+def _seeds(runs: Iterable[Row]) -> list[str]:
+    most = max((row.get("seed", 0) for row in runs), default=0) + 1
+    return ["--seeds", str(most)] if most > 1 else []
 
 
 def _files(rows: Sequence[Row]) -> list[str]:
@@ -128,17 +125,18 @@ def _join(
     words: Sequence[str],
     limit: float | None = None,
     options: Mapping[str, Any] | None = None,
-    predict: float | None = None,
-    seeds: int = 1,
+    settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """A command quoted for a shell."""
+    """A command quoted for a shell, after what writes the file of its settings."""
     every = ["cotenant", *words]
-    every += ["--seeds", str(seeds)] if seeds > 1 else []
     every += ["--time-limit", f"{limit:.15g}"] if limit is not None else []
-    every += ["--predict", f"{predict:.15g}"] if predict is not None else []
     for name, value in (options or {}).items():
         every += ["-o", f"{name}={_text(value)}"]
-    return " ".join(word if word == UNKNOWN else quoted(word) for word in every)
+    every += ["--settings", "settings.toml"] if settings else []
+    command = " ".join(word if word == UNKNOWN else quoted(word) for word in every)
+    # a number, a text and a list of texts are written in JSON as in TOML
+    lines = [quoted(f"{name} = {json.dumps(value)}") for name, value in (settings or {}).items()]
+    return f"printf '%s\\n' {' '.join(lines)} > settings.toml && {command}" if lines else command
 
 
 def _text(value: Any) -> str:

@@ -45,7 +45,7 @@ def print_tables(
     form: Form = Form.TABLE,
     *,
     width: float | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] = (),
 ) -> None:
     """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
     place for go to stderr.
@@ -53,7 +53,7 @@ def print_tables(
     Parameters
     ----------
     width : centimeters of a line that LaTeX tables fit; a page's when None.
-    columns : headings of those to show, where a command takes them; all when empty.
+    columns : headings of those to show; all when empty.
     """
     from .fitting import fitted
 
@@ -68,12 +68,9 @@ def print_tables(
                 if note:
                     screen.print(letters(note), highlight=False)
             if shown.left_out:
-                choice = "" if columns is None else "; a choice: --columns"
-                screen.print(
-                    f"left out at {screen.width} columns: {', '.join(shown.left_out)} "
-                    f"(all: --format wide{choice})",
-                    highlight=False,
-                )
+                names = ", ".join(shown.left_out)
+                line = f"left out at {screen.width} columns: {names} (all: --format wide)"
+                screen.print(line, highlight=False)
             continue
         text = table.latex(width) if form is Form.LATEX else table.write(form.value)
         sys.stdout.write(("\n" if number else "") + text)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...instances.problem.base import Instance
 from ...instances.problem.registry import PROBLEM_NAMES
 from ..frontier import PriceFrontier
 from ..metric import Metric
@@ -109,15 +108,6 @@ class Content:
                 yield from (shown.numbers for shown in each.pictures if shown.numbers is not None)
             yield from [problem.failures] if problem.failures is not None else []
             yield from [problem.runs] if problem.runs is not None else []
-
-
-def first_shown(instances: Sequence[Instance], most: int) -> list[Instance]:
-    """The instances whose pictures a page draws: the first of each problem."""
-    return [
-        each
-        for name in PROBLEM_NAMES
-        for each in [each for each in instances if each.problem == name][:most]
-    ]
 
 
 def build_page(

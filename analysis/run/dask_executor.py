@@ -1,4 +1,4 @@
-"""The workers of a Dask scheduler as an executor, for `compare --dask`.
+"""The workers of a Dask scheduler as an executor, for the setting `dask` of `compare`.
 
 It is Dask's own, `client.get_executor()`, with what only Dask can tell: whether scheduler and
 workers are there and have this version, and, after Ctrl-C, that runs shall hand in their best.

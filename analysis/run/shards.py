@@ -122,7 +122,7 @@ def merge(files: Sequence[str | os.PathLike[str]]) -> list[Row]:
             if done and (cell not in kept or kept[cell].get("error")):
                 kept[cell] = row
     if first is None:
-        raise InvalidFile("the files hold no runs; expected what compare --shard wrote")
+        raise InvalidFile("the files hold no runs; expected those of compare's shards")
     name, like = first[0], first[1]["shard"]
     order = enumerate(_drawn(like["cells"]))
     lacking = Counter(turn % like["count"] + 1 for turn, cell in order if cell not in kept)
@@ -153,7 +153,7 @@ def _digest(keys: Iterable[str]) -> str:
 def _require_like(row: Row, file: str, first: str, like: Row) -> None:
     """Require that a row is of a shard of the same comparison as the first one."""
     if "shard" not in row:
-        raise InvalidFile(f"{file} holds a run of no shard; expected what compare --shard wrote")
+        raise InvalidFile(f"{file} holds a run of no shard; expected those of compare's shards")
     here, there = row.get("versions", {}), like.get("versions", {})
     for name in {**there, **here}:
         if here.get(name) != there.get(name):

@@ -5,12 +5,14 @@ loaded here already.
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import patch
 
 from cotenant.cli import main
@@ -37,6 +39,14 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         err.seek(0)
         assert isinstance(code, int)
         return subprocess.CompletedProcess(list(arguments), code, out.read(), err.read())
+
+
+def settings_file(folder: Path, **values: object) -> list[str]:
+    """The words that hand a command these settings, which are written into a file in a folder."""
+    path = folder / "settings.toml"
+    # a number, a text and a list of texts are written in JSON as in TOML
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))
+    return ["--settings", str(path)]
 
 
 @contextmanager

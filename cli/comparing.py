@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from .arguments import As, Json, Options, require_latex
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names
+from .derived import options_of
 from .functions import given_function, given_method
 from .reading import From, read_several
 from .reporting import say_reused, say_what_is_compared
@@ -62,6 +63,26 @@ class ComparisonSettings:
     width: Annotated[float | None, Above(0, "cm")] = None
 
 
+@dataclass(frozen=True)
+class Runs:
+    """How the runs of a comparison are done, and where they are kept.
+
+    Attributes
+    ----------
+    frontier : also find the proved frontiers of efficiency against fairness
+    prove : write a proof of each answer here, and verify it
+    out : append rows here; runs that it holds already are not done again
+    """
+
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Processes on this machine.")] = 1
+    frontier: Annotated[bool, "--frontier"] = False
+    prove: Annotated[Path | None, "FOLDER"] = None
+    out: Annotated[Path | None, "RUNS.jsonl"] = None
+
+
+@options_of(Runs, method=None, option=None, source=None)
 def compare(
     files: Annotated[
         list[str],
@@ -82,31 +103,10 @@ def compare(
     ] = None,
     option: Options = None,
     source: From = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")
-    ] = 1,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0,
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Processes on this machine.")] = 1,
-    frontier: Annotated[
-        bool,
-        typer.Option(
-            "--frontier", help="Also find the proved frontiers of efficiency against fairness."
-        ),
-    ] = False,
-    prove: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write a proof of each answer here, and verify it."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUNS.jsonl",
-            help="Append rows here; runs that it holds already are not done again.",
-        ),
-    ] = None,
     settings: SettingsFile = None,
     as_json: Json = False,
     form: As = Form.TABLE,
+    **runs: Any,
 ) -> None:
     """Run methods and print how far each is from the proved bounds."""
     from ..analysis.report.overview import overview_tables
@@ -125,6 +125,7 @@ def compare(
     given, texts = read_several(files, source, option)
     problems = [instance.problem for instance in given.instances]
     require_columns({*problems}, rare.columns, [each.partition(":")[2] for each in rare.metrics])
+    out, frontier = runs["out"], runs["frontier"]
     kept_in, shard = out, None
     if rare.shard is not None:
         if out is None:
@@ -143,21 +144,17 @@ def compare(
             result = run(
                 given.instances,
                 chosen,
-                seeds=range(seeds),
-                time_limit=time_limit,
+                seeds=range(runs.pop("seeds")),
                 options=options,
                 predict=rare.predict,
-                frontier=frontier,
-                prove=prove,
                 files={}
                 if source
                 else {
                     fingerprint(instance): name for name, instance in reversed(given.files.items())
                 },
-                jobs=jobs,
                 executor=pool,
-                out=out,
                 shard=shard,
+                **runs,
                 hard_limit=rare.hard_limit,
                 manipulation=rare.manipulation,
                 metrics=[given_function(each, "metric") for each in rare.metrics],

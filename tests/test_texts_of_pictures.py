@@ -72,7 +72,9 @@ PICTURES: list[Picture] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [LEAST_WIDTH, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
+)
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_every_text_of_a_picture_is_on_its_canvas(picture: Picture, width: float | None) -> None:
     assert outside(picture, width) == []

@@ -133,6 +133,7 @@ def forged() -> dict[str, Any]:
     return {**PROOF, "claim": {**PROOF["claim"], "bound": "18/400", "value": "18/400"}}
 
 
+@pytest.mark.slow
 def test_a_true_proof_is_accepted_and_a_forged_one_refused(
     judging: Callable[..., list[str]], site: tuple[Path, str]
 ) -> None:

@@ -166,12 +166,10 @@ def modules(name: str, before: str = "", page: str = "") -> str:
 
 def commands(name: str = "", before: str = "", page: str = "") -> str:
     """Every command of the command line, with its arguments and options."""
-    import typer
-
-    from cotenant.cli.commands import app
+    from cotenant.cli.commands import command_tree
 
     parts = []
-    todo = [("cotenant", typer.main.get_command(app))]
+    todo = [("cotenant", command_tree())]
     while todo:
         called, command = todo.pop(0)
         below = getattr(command, "commands", {})

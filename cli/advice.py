@@ -12,10 +12,10 @@ import typer
 
 from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import AtLeast
 from .advice_options import PlanOptions
 from .arguments import share_of
 from .codes import NO_ANSWER
-from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
@@ -71,9 +71,12 @@ class NodesOptions(StateOptions):
         return surviving(answer, asked["time_limit"], self.released)
 
 
-@options_of(NodesOptions)
-@options_of(PlanOptions)
-def nodes(states: States, source: NodesOptions, shown: PlanOptions) -> None:
+def nodes(
+    states: States,
+    *,
+    source: NodesOptions,
+    shown: PlanOptions,
+) -> None:
     """Say how many nodes are enough, and which can go.
 
     Prints the moves too, and what is proved of each answer.
@@ -95,33 +98,24 @@ def nodes(states: States, source: NodesOptions, shown: PlanOptions) -> None:
         raise typer.Exit(NO_ANSWER)
 
 
-@options_of(StateOptions)
-@options_of(PlanOptions)
 def drain(
-    states: Annotated[
-        list[str],
-        typer.Argument(metavar="STATE... NODE...", help="Files of the state, and nodes to empty."),
-    ],
+    states: Annotated[list[str], "STATE... NODE..."],
+    *,
     source: StateOptions,
     shown: PlanOptions,
-    pool: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL=VALUE", help="Empty all nodes with this value of a label."),
-    ] = None,
-    surge: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="S",
-            help="Empty one after the other, each back empty before the next, with at most S "
-            "nodes more.",
-        ),
-    ] = None,
+    pool: Annotated[str | None, "LABEL=VALUE"] = None,
+    surge: Annotated[int | None, "S", AtLeast(0)] = None,
 ) -> None:
     """Say what blocks the emptying of nodes, pod by pod.
 
     Where nothing does, the fewest moves that empty them together. Where that cannot be, or with
     --surge, an order of nodes. Exit 1 when it is blocked.
+
+    Parameters
+    ----------
+    states : files of the state, and nodes to empty
+    pool : empty all nodes with this value of a label
+    surge : empty one after the other, each back empty before the next, with at most S nodes more
     """
     from ..cluster.plan.drain import drain as emptied
     from ..cluster.plan.drain import roll

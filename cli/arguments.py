@@ -1,104 +1,27 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share; `command.SHARED` says what they mean."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from ..analysis.report.console import Form
 from ..instances.problem.errors import InvalidOption
-from .completion import instances, methods, options
+from ..instances.problem.option_types import AtLeast
+from .completion import formats, instances, methods, options
 
-__all__ = [
-    "As",
-    "Columns",
-    "Form",
-    "InstanceFile",
-    "InstancesShown",
-    "Json",
-    "MethodName",
-    "Options",
-    "Rules",
-    "SummaryOnly",
-    "TimeLimit",
-    "Width",
-    "listed",
-    "require_latex",
-    "share_of",
-]
-
-InstanceFile = Annotated[
-    str,
-    typer.Argument(
-        help="Instance file, or a bundled instance such as colocation/tiny.",
-        autocompletion=instances,
-    ),
-]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        "-m",
-        "--method",
-        help="A method, see `cotenant methods`; or your own, module:function.",
-        autocompletion=methods,
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-o",
-        "--option",
-        metavar="KEY=VALUE",
-        help="An option of the method or reader; repeat it for more.",
-        autocompletion=options,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Rules = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rule",
-        metavar="MODULE:FUNCTION",
-        help="A rule of your own that answers must obey. Repeat for more.",
-    ),
-]
-As = Annotated[
-    Form, typer.Option("--format", help="How tables are printed; 'wide' shows every column.")
-]
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="S", help="Seconds for each run.")
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns",
-        metavar="HEADING,...",
-        help="The columns that tables show, by heading, with commas between them or repeated. "
-        "Without it, all that fit.",
-    ),
-]
-InstancesShown = Annotated[
-    int | None,
-    typer.Option(
-        "--instances-shown",
-        min=0,
-        metavar="N",
-        help="How many instances of a problem have their pictures on the page (4 if not given).",
-    ),
-]
-Width = Annotated[
-    float | None,
-    typer.Option(
-        "--width", metavar="CM", help="Width of the line that tables of --format latex must fit."
-    ),
-]
-SummaryOnly = Annotated[
-    bool,
-    typer.Option(
-        "--summary-only", help="Leave the instances and the list of every run out of the page."
-    ),
-]
+InstanceFile = Annotated[str, instances]
+MethodName = Annotated[str, "-m --method", methods]
+Options = Annotated[list[str] | None, "-o --option KEY=VALUE", options]
+From = Annotated[str | None, "--from FORMAT", formats]
+Rules = Annotated[list[str] | None, "--rule MODULE:FUNCTION"]
+TimeLimit = Annotated[float | None, "--time-limit S"]
+Width = Annotated[float | None, "--width CM"]
+SettingsFile = Annotated[Path | None, "--settings FILE.toml"]
+InstancesShown = Annotated[int | None, "N", AtLeast(0)]
+Columns = Annotated[list[str] | None, "HEADER,..."]
+Json = Annotated[bool, "--json"]
+As = Annotated[Form, "--format"]
 
 
 def listed(given: list[str] | None) -> list[str]:

@@ -8,31 +8,31 @@ from typing import Annotated
 import typer
 
 from ..analysis.report.console import print_json, print_tables, say, waiting
+from ..instances.problem.option_types import AtLeast
 from .arguments import As, Form, Json
 from .codes import NO_ANSWER
 
-Folder = Annotated[Path, typer.Option("--table", metavar="FOLDER", help="The table's folder.")]
+Folder = Annotated[Path, "--table FOLDER"]
 
 
 def add(
-    instance: Annotated[
-        str, typer.Argument(metavar="INSTANCE", help="Instance file, or a bundled instance.")
-    ],
-    proofs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PROOF.json]", help="Of `cotenant prove`.")
-    ] = None,
+    instance: Annotated[str, "INSTANCE"],
+    proofs: Annotated[list[Path] | None, "[PROOF.json]"] = None,
+    *,
     table: Folder = Path("bounds"),
-    set_name: Annotated[
-        str, typer.Option("--set", metavar="NAME", help="Its set; its folder's name if not given.")
-    ] = "",
-    keep_instance: Annotated[
-        bool,
-        typer.Option("--copy/--no-copy", help="Keep a copy of the instance, to check the row by."),
-    ] = True,
+    set_name: Annotated[str, "--set NAME"] = "",
+    keep_instance: Annotated[bool, "--copy/--no-copy"] = True,
 ) -> None:
     """Add an instance, and proofs that show a better answer or a better bound than the table has.
 
     Proofs are judged by the verifier; what is not better is refused.
+
+    Parameters
+    ----------
+    instance : instance file, or a bundled instance
+    proofs : of `cotenant prove`
+    set_name : its set; its folder's name if not given
+    keep_instance : keep a copy of the instance, to check the row by
     """
     from ..analysis.run import bounds
 
@@ -45,14 +45,22 @@ def add(
 
 
 def show(
+    *,
     table: Folder = Path("bounds"),
-    problem: Annotated[str, typer.Option(metavar="NAME", help="Of this problem only.")] = "",
-    set_name: Annotated[str, typer.Option("--set", metavar="NAME", help="This set only.")] = "",
-    only_open: Annotated[bool, typer.Option("--open", help="Only what is not closed.")] = False,
+    problem: Annotated[str, "NAME"] = "",
+    set_name: Annotated[str, "--set NAME"] = "",
+    only_open: Annotated[bool, "--open"] = False,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show what is known of each instance, and how many of each set are closed."""
+    """Show what is known of each instance, and how many of each set are closed.
+
+    Parameters
+    ----------
+    problem : of this problem only
+    set_name : this set only
+    only_open : only what is not closed
+    """
     from ..analysis.report.bounds_page import rows_table, sets_table
     from ..analysis.run.bounds import known, read_table
 
@@ -69,10 +77,16 @@ def show(
 
 
 def check(
+    *,
     table: Folder = Path("bounds"),
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Rows at the same time.")] = 1,
+    jobs: Annotated[int, "N", AtLeast(1)] = 1,
 ) -> None:
-    """Judge again the proof of every row of a table."""
+    """Judge again the proof of every row of a table.
+
+    Parameters
+    ----------
+    jobs : rows at the same time
+    """
     from ..analysis.run import bounds
 
     done = wrong = 0
@@ -88,13 +102,18 @@ def check(
 
 
 def page(
-    out: Annotated[Path, typer.Option(metavar="PAGE.html", help="Write the page here.")],
+    *,
+    out: Annotated[Path, "PAGE.html"],
     table: Folder = Path("bounds"),
-    verifier: Annotated[
-        str, typer.Option(metavar="PATH", help="The page that judges proofs, as seen from this.")
-    ] = "verify/index.html",
+    verifier: Annotated[str, "PATH"] = "verify/index.html",
 ) -> None:
-    """Write the rows of a table as a page to sort and filter, without network."""
+    """Write the rows of a table as a page to sort and filter, without network.
+
+    Parameters
+    ----------
+    out : write the page here
+    verifier : the page that judges proofs, as seen from this
+    """
     from ..analysis.report.bounds_page import write_bounds_page
     from .reporting import say_written
 

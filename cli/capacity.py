@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import AtLeast
 from .advice_options import PlanOptions, ShowOptions
-from .derived import options_of
 from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
@@ -44,13 +42,11 @@ class NewOptions(AddOptions):
 
     Attributes
     ----------
+    replicas : pods of each workload, or of that shape
     shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
     """
 
-    replicas: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Pods of each workload, or of that shape."),
-    ] = None
+    replicas: Annotated[int | None, "N", AtLeast(1)] = None
     shape: Annotated[str | None, "AMOUNTS"] = None
 
     @property
@@ -70,24 +66,21 @@ class NewOptions(AddOptions):
         return with_shape(state, self.shape, self.replicas or 1)
 
 
-@options_of(NewOptions)
-@options_of(PlanOptions, types=None)
 def fit(
     states: States,
+    *,
     source: NewOptions,
     shown: PlanOptions,
-    types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPES.csv|NODE",
-            help="Also with new nodes: of a table as `advise buy` takes it, or like this node.",
-        ),
-    ] = None,
+    types: Annotated[str | None, "TYPES.csv|NODE"] = None,
 ) -> None:
     """Say whether new pods fit, and after which moves.
 
     Or with how many new nodes. Pending pods of the state are counted with them. Exit 1 when they
     do not all fit, even after the moves that were found; 3 when that is not known.
+
+    Parameters
+    ----------
+    types : also with new nodes: of a table as `advise buy` takes it, or like this node
     """
     from ..cluster.plan.fit import fit as fitting
     from ..cluster.state.node_types import read_types, type_like
@@ -102,36 +95,26 @@ def fit(
     shown.show(found)
 
 
-@options_of(NewOptions, types=None, instead=None)
-@options_of(ShowOptions)
 def buy(
+    states: Annotated[list[str] | None, "[STATE...]"] = None,
+    *,
     source: NewOptions,
     shown: ShowOptions,
-    states: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[STATE...]", help="Files of a state; or none, with --add."),
-    ] = None,
-    types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPES.csv",
-            help="Nodes to buy: type, price, cpu, memory and what else pods may take of one; where "
-            "wanted zone, most (so many at most), labels (a=b c=d).",
-        ),
-    ] = None,
-    instead: Annotated[
-        bool,
-        typer.Option(
-            "--replace",
-            help="New nodes in the place of all that can be emptied, and the moves in waves.",
-        ),
-    ] = False,
+    types: Annotated[str | None, "TYPES.csv"] = None,
+    instead: Annotated[bool, "--replace"] = False,
 ) -> None:
     """Say which nodes to buy at the least price.
 
     They are for pending and new pods. Nothing that runs moves, unless everything does (--replace).
     Exit 1 when some pods fit nowhere, or some moves have no order; 3 when it is not known whether
     some have to wait.
+
+    Parameters
+    ----------
+    states : files of a state; or none, with --add
+    types : nodes to buy: type, price, cpu, memory and what else pods may take of one; where wanted
+        zone, most (so many at most), labels (a=b c=d)
+    instead : new nodes in the place of all that can be emptied, and the moves in waves
     """
     from ..cluster.plan.buy import buy as buying
     from ..cluster.state.node_types import read_types
@@ -145,26 +128,23 @@ def buy(
     shown.show(found)
 
 
-@options_of(StateOptions)
-@options_of(ShowOptions)
 def safe(
     states: States,
+    *,
     source: StateOptions,
     shown: ShowOptions,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Also lose all nodes with one value of this label, such as a rack; repeat for "
-            "more. Zones when not given.",
-        ),
-    ] = None,
+    by: Annotated[list[str] | None, "LABEL"] = None,
 ) -> None:
     """Say whether nodes can be lost, and workloads grow.
 
     All pods of each have places on the others while nothing else moves, or which have not and what
     would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.
     Exit 1 when some of it is not known to be safe.
+
+    Parameters
+    ----------
+    by : also lose all nodes with one value of this label, such as a rack; repeat for more. Zones
+        when not given
     """
     from ..cluster.plan.safe import safe as cases
 
@@ -174,9 +154,12 @@ def safe(
     shown.show(found)
 
 
-@options_of(StateOptions)
-@options_of(PlanOptions)
-def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
+def repair(
+    states: States,
+    *,
+    source: StateOptions,
+    shown: PlanOptions,
+) -> None:
     """Say what is broken now, and how to repair it.
 
     The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
@@ -190,36 +173,25 @@ def repair(states: States, source: StateOptions, shown: PlanOptions) -> None:
     shown.show(found)
 
 
-@options_of(AddOptions)
-@options_of(PlanOptions)
 def gpus(
     states: States,
+    *,
     source: AddOptions,
     shown: PlanOptions,
-    gang: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GANG",
-            help="Only this gang that waits: namespace/name, or LABEL=VALUE of its pods.",
-        ),
-    ] = None,
-    topology: Annotated[
-        str,
-        typer.Option(metavar="LABEL", help="All nodes of a gang have one value of this label."),
-    ] = "",
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--shape",
-            metavar="AMOUNTS",
-            help="Count room for pods of this size, such as gpu=8,cpu=64; repeat for more.",
-        ),
-    ] = None,
+    gang: Annotated[str | None, "GANG"] = None,
+    topology: Annotated[str, "LABEL"] = "",
+    sizes: Annotated[list[str] | None, "--shape AMOUNTS"] = None,
 ) -> None:
     """Say where GPUs are free, and which moves admit a gang.
 
     All pods of it, or none: the fewest moves, or a proof that no moves do. Exit 1 when a gang that
     waits has no room, even after moves.
+
+    Parameters
+    ----------
+    gang : only this gang that waits: namespace/name, or LABEL=VALUE of its pods
+    topology : all nodes of a gang have one value of this label
+    sizes : count room for pods of this size, such as gpu=8,cpu=64; repeat for more
     """
     from ..cluster.plan.gpus import gpus as cards_of
     from ..cluster.state.new_pods import shape_requests

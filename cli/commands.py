@@ -28,6 +28,7 @@ from . import (
     solving,
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
+from .command import command as as_command
 from .completion import prepare
 from .help import Generators, Readers, Sections, examples_of
 from .usage import option_hint, usage_lines
@@ -154,13 +155,13 @@ class _Group(TyperGroup):
 def _commands_of(group: str) -> Any:
     inner = typer.Typer(rich_markup_mode=None)
     for name, command in GROUPS[group][1]().items():
-        inner.command(name, epilog=examples_of(f"{group} {name}"))(command)
+        inner.command(name, epilog=examples_of(f"{group} {name}"))(as_command(command))
     return typer.main.get_group(inner).commands
 
 
 LISTING: dict[str, type[TyperCommand]] = {"generate": Generators, "convert": Readers}
 for name, command in COMMANDS.items():
-    app.command(name, epilog=examples_of(name), cls=LISTING.get(name))(command)
+    app.command(name, epilog=examples_of(name), cls=LISTING.get(name))(as_command(command))
 for group, (words, _) in GROUPS.items():
     app.add_typer(typer.Typer(cls=_Group, help=words, no_args_is_help=True), name=group)
 

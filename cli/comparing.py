@@ -17,17 +17,16 @@ from ..analysis.report.console import (
     require_writable,
     say,
 )
-from ..instances.problem.option_types import Above, validate_options
+from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..solvers.interrupts import deferred
-from .arguments import As, Json, Options, require_latex
+from .arguments import As, From, Json, Options, SettingsFile, require_latex
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names
-from .derived import options_of
 from .functions import given_function, given_method
-from .reading import From, read_several
+from .reading import read_several
 from .reporting import say_reused, say_what_is_compared
-from .settings_file import SettingsFile, read_settings
+from .settings_file import read_settings
 
 
 @validate_options
@@ -69,46 +68,39 @@ class Runs:
 
     Attributes
     ----------
+    seeds : seeds 0 to N-1 for the methods that draw
+    jobs : processes on this machine
     frontier : also find the proved frontiers of efficiency against fairness
     prove : write a proof of each answer here, and verify it
     out : append rows here; runs that it holds already are not done again
     """
 
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N-1 for the methods that draw.")] = 1
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for each run.")] = 5.0
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Processes on this machine.")] = 1
+    seeds: Annotated[int, "--seeds", AtLeast(1)] = 1
+    time_limit: Annotated[float, "S"] = 5.0
+    jobs: Annotated[int, "N", AtLeast(1)] = 1
     frontier: Annotated[bool, "--frontier"] = False
     prove: Annotated[Path | None, "FOLDER"] = None
     out: Annotated[Path | None, "RUNS.jsonl"] = None
 
 
-@options_of(Runs, method=None, option=None, source=None)
 def compare(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="Instance files, folders of them, or bundled instances.",
-            autocompletion=instances,
-        ),
-    ],
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-m",
-            "--method",
-            help="A method, or your own as module:function. Repeat for more. Without it, all "
-            "methods run.",
-            autocompletion=method_names,
-        ),
-    ] = None,
+    files: Annotated[list[str], instances],
+    *,
+    method: Annotated[list[str] | None, "-m --method", method_names] = None,
     option: Options = None,
     source: From = None,
+    runs: Annotated[dict[str, Any], Runs],
     settings: SettingsFile = None,
     as_json: Json = False,
     form: As = Form.TABLE,
-    **runs: Any,
 ) -> None:
-    """Run methods and print how far each is from the proved bounds."""
+    """Run methods and print how far each is from the proved bounds.
+
+    Parameters
+    ----------
+    files : instance files, folders of them, or bundled instances
+    method : a method, or your own as module:function. Repeat for more. Without it, all methods run
+    """
     from ..analysis.report.overview import overview_tables
     from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns

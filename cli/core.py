@@ -14,18 +14,10 @@ from .completion import instances
 
 
 def core(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="An instance of scheduling, or a game: the values or costs of all coalitions, as "
-            "a table (coalition,value) or JSON.",
-            autocompletion=instances,
-        ),
-    ],
+    file: Annotated[str, instances],
+    *,
     option: Options = None,
-    proof: Annotated[
-        Path | None, typer.Option(metavar="PROOF.json", help="Prove the nucleolus in this file.")
-    ] = None,
+    proof: Annotated[Path | None, "PROOF.json"] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
@@ -33,6 +25,12 @@ def core(
 
     Coalitions of organizations earn the utility of REF's play of them. Options: reading, division
     (nucleolus or prenucleolus).
+
+    Parameters
+    ----------
+    file : an instance of scheduling, or a game: the values or costs of all coalitions, as a table
+        (coalition,value) or JSON
+    proof : prove the nucleolus in this file
     """
     from ..analysis.scheduling.core import core as divide
     from ..instances.problem.options import parse_options

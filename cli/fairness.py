@@ -20,10 +20,9 @@ from ..analysis.scheduling.audit import Judging
 from ..instances.problem.option_types import Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
-from .arguments import Json
+from .arguments import Json, SettingsFile
 from .codes import NO_ANSWER
-from .derived import options_of
-from .settings_file import SettingsFile, read_several
+from .settings_file import read_several
 
 
 @validate_options
@@ -43,62 +42,32 @@ class Beside:
     fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
 
 
-@options_of(
-    Source,
-    nodes="SCONTROL",
-    machines="CPUS",
-    shares="SSHARE",
-    unit="UNIT",
-    window=None,
-    partition=None,
-    by="WHO",
-    top="N",
-)
 def fairness(
     context: typer.Context,
-    log: Annotated[
-        str,
-        typer.Argument(
-            metavar="LOG",
-            help="What `sacct -a -X -D -P` prints (the docs have the line to copy), what kubectl "
-            "lists of a Kueue, or a Standard Workload Format log; - is standard input. Or an "
-            "instance.",
-        ),
-    ],
-    schedule: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RESULT]",
-            help="Of an instance: the answer to be judged, as `solve --out` writes it.",
-        ),
-    ] = None,
-    window: Annotated[
-        str,
-        typer.Option(metavar="W", help="all, day, week, 12h, 7d, or BEGIN/END as dates."),
-    ] = "all",
-    partition: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this partition; repeat for one answer each."),
-    ] = None,
-    emit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORM",
-            help="slurm: print fair-share weights that would have been nearer; kueue: weights of "
-            "queues.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE.html", help="Write everything as a page of its own here."),
-    ] = None,
+    log: Annotated[str, "LOG"],
+    schedule: Annotated[str | None, "[RESULT]"] = None,
+    *,
+    files: Annotated[dict[str, Any], Source],
+    window: Annotated[str, "W"] = "all",
+    partition: Annotated[list[str] | None, "NAME"] = None,
+    emit: Annotated[str | None, "FORM"] = None,
+    report: Annotated[Path | None, "PAGE.html"] = None,
     settings: SettingsFile = None,
     as_json: Json = False,
-    **files: Any,
 ) -> None:
     """Say who is owed what by whom, from Slurm or Kueue.
 
     Says why, too.
+
+    Parameters
+    ----------
+    log : what `sacct -a -X -D -P` prints (the docs have the line to copy), what kubectl lists of a
+        Kueue, or a Standard Workload Format log; - is standard input. Or an instance
+    schedule : of an instance: the answer to be judged, as `solve --out` writes it
+    window : all, day, week, 12h, 7d, or BEGIN/END as dates
+    partition : only this partition; repeat for one answer each
+    emit : slurm: print fair-share weights that would have been nearer; kueue: weights of queues
+    report : write everything as a page of its own here
     """
     from ..analysis.scheduling.fairness import fairness as judge
     from ..analysis.scheduling.fairness import span_seconds

@@ -14,7 +14,7 @@ from .completion import Shell, script
 
 
 def completion_of(
-    shell: Annotated[Shell, typer.Argument(help="The shell.")],
+    shell: Shell,
 ) -> None:
     """Print the shell code for tab completion.
 
@@ -22,6 +22,10 @@ def completion_of(
 
     For bash: eval "$(cotenant completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish:
     cotenant completion fish > ~/.config/fish/completions/cotenant.fish
+
+    Parameters
+    ----------
+    shell : the shell
     """
     typer.echo(script(shell))
 
@@ -73,11 +77,15 @@ def warm() -> None:
 
 
 def new_problem(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, in lower case.")],
+    name: Annotated[str, "NAME"],
 ) -> None:
     """Write the files of a small problem that works, with its tests.
 
     Change them into the problem that you mean.
+
+    Parameters
+    ----------
+    name : its name, in lower case
     """
     from .new_problem import write_problem
 

@@ -16,22 +16,24 @@ from ..analysis.report.console import (
     require_writable,
     say,
 )
+from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
-from .completion import formats, kinds, options, problems
+from .completion import formats, kinds, problems
 from .reading import reader_of
 
 
 def show(
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            help="Instance file or bundled instance. Without it, the bundled ones are listed."
-        ),
-    ] = None,
+    file: str | None = None,
+    *,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show what an instance holds, or list the bundled instances."""
+    """Show what an instance holds, or list the bundled instances.
+
+    Parameters
+    ----------
+    file : instance file or bundled instance. Without it, the bundled ones are listed
+    """
     from ..analysis.report.tables import facts_table
     from ..instances.problem import bundled, read
 
@@ -49,40 +51,24 @@ def show(
 
 
 def generate(
-    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="Write the instance here (.json or .json.gz); with --seeds, a folder.",
-        ),
-    ],
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-o",
-            "--option",
-            metavar="KEY=VALUE",
-            help="An option of the generator.",
-            autocompletion=options,
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="Which generator; the problem's first when not given.",
-            autocompletion=kinds,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Write N instances, one file for each seed from --seed on."
-        ),
-    ] = None,
+    problem: Annotated[str, problems],
+    *,
+    out: Annotated[Path, "FILE"],
+    option: Options = None,
+    kind: Annotated[str | None, kinds] = None,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    seeds: Annotated[int | None, "N", AtLeast(1)] = None,
 ) -> None:
-    """Generate an instance, or a folder of them."""
+    """Generate an instance, or a folder of them.
+
+    Parameters
+    ----------
+    problem : a problem
+    out : write the instance here (.json or .json.gz); with --seeds, a folder
+    kind : which generator; the problem's first when not given
+    seed : seed of the random draws
+    seeds : write N instances, one file for each seed from --seed on
+    """
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
@@ -117,36 +103,23 @@ def generate(
 
 
 def convert(
-    source: Annotated[str, typer.Argument(help="File in another format, or a folder of tables.")],
-    form: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            help="Its format, such as penalty-csv; csv for tables whose plain headers say what "
-            "they are; json for an instance of this package; game for `cotenant core`.",
-            autocompletion=formats,
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="Write the instance here (.json or .json.gz), or the game that FUGA plays on it "
-            "(.efg).",
-        ),
-    ],
+    source: str,
+    *,
+    form: Annotated[str, "--from FORMAT", formats],
+    out: Annotated[Path, "FILE"],
     option: Options = None,
-    fill: Annotated[
-        str | None,
-        typer.Option(
-            metavar="predict|forbid",
-            help="What to do with pairs that are missing: predict them from the others, or forbid "
-            "them.",
-        ),
-    ] = None,
+    fill: Annotated[str | None, "predict|forbid"] = None,
 ) -> None:
-    """Convert a file of a foreign format to an instance."""
+    """Convert a file of a foreign format to an instance.
+
+    Parameters
+    ----------
+    source : file in another format, or a folder of tables
+    form : its format, such as penalty-csv; csv for tables whose plain headers say what they are;
+        json for an instance of this package; game for `cotenant core`
+    out : write the instance here (.json or .json.gz), or the game that FUGA plays on it (.efg)
+    fill : what to do with pairs that are missing: predict them from the others, or forbid them
+    """
     from ..analysis.packing.trees import game_in_efg
     from ..instances.coalitions import game_document
     from ..instances.problem import write

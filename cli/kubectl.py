@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from inspect import signature
 
 from ..analysis.report.console import say
 from ..instances.problem.emitted import command_line
@@ -25,7 +26,9 @@ def main() -> None:
     """
     from .commands import advise
 
-    questions = [name for name, command in advise().items() if "states" in command.__annotations__]
+    questions = [
+        name for name, command in advise().items() if "states" in signature(command).parameters
+    ]
     ours: list[str] = []
     listing = ["kubectl", "get", RESOURCES, "-A", "-o", "json"]
     words = iter(sys.argv[1:])

@@ -19,17 +19,9 @@ NARROW = 120
 
 
 def methods(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="A problem, or a method. Without it, all problems.",
-            autocompletion=problems_and_methods,
-        ),
-    ] = None,
-    method: Annotated[
-        str | None, typer.Argument(metavar="METHOD", help="A method of the problem.")
-    ] = None,
+    name: Annotated[str | None, "PROBLEM", problems_and_methods] = None,
+    method: Annotated[str | None, "METHOD"] = None,
+    *,
     width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -37,6 +29,11 @@ def methods(
     """List the methods; of one method, say what its options mean.
 
     The list says what each method does, what it optimizes, its options and its source.
+
+    Parameters
+    ----------
+    name : a problem, or a method. Without it, all problems
+    method : a method of the problem
     """
     from dataclasses import asdict
 
@@ -84,16 +81,18 @@ def methods(
 
 
 def fetch(
-    dataset: Annotated[
-        str | None, typer.Argument(help="A data set. Without it, they are listed.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where to keep it; the user's cache when not given.")
-    ] = None,
+    dataset: str | None = None,
+    *,
+    folder: Path | None = None,
 ) -> None:
     """Download a public data set and check its sha256.
 
     Prints where the file is, and the command that converts it.
+
+    Parameters
+    ----------
+    dataset : a data set. Without it, they are listed
+    folder : where to keep it; the user's cache when not given
     """
     from ..analysis.report.tables import facts_table
     from ..instances.problem.datasets import DATASETS
@@ -112,9 +111,14 @@ def fetch(
 
 
 def schema(
-    problem: Annotated[str, typer.Argument(help="A problem.", autocompletion=problems)],
+    problem: Annotated[str, problems],
 ) -> None:
-    """Print the JSON Schema of a problem's instance files."""
+    """Print the JSON Schema of a problem's instance files.
+
+    Parameters
+    ----------
+    problem : a problem
+    """
     from ..instances.problem import schema as json_schema
 
     typer.echo(json.dumps(json_schema(problem), indent=2))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ..analysis.report.console import (
     Form,
     print_json,
@@ -15,6 +13,7 @@ from ..analysis.report.console import (
     require_writable,
     say,
 )
+from ..instances.problem.option_types import AtLeast
 from .arguments import As, InstanceFile, Json, MethodName, Options, Width, require_latex
 from .codes import leave_interrupted
 from .functions import failing_in, given_method
@@ -22,19 +21,14 @@ from .functions import failing_in, given_method
 
 def manipulate(
     file: InstanceFile,
+    *,
     method: MethodName,
-    agent: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Whose misreports; repeat for more. Without it, all."),
-    ] = None,
+    agent: Annotated[list[str] | None, "NAME"] = None,
     option: Options = None,
-    limit: Annotated[float, typer.Option(metavar="S", help="Seconds for all agents.")] = 60.0,
-    seed: Annotated[int, typer.Option(min=0, help="First seed of a method that draws.")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that utilities are means over.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="WITNESS.json", help="Write the instance with the best misreport."),
-    ] = None,
+    limit: Annotated[float, "S"] = 60.0,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    seeds: Annotated[int, AtLeast(1)] = 1,
+    out: Annotated[Path | None, "WITNESS.json"] = None,
     width: Width = None,
     as_json: Json = False,
     form: As = Form.TABLE,
@@ -42,6 +36,14 @@ def manipulate(
     """Find what an agent gains by a misreport, and who pays.
 
     Answers are judged by the true instance.
+
+    Parameters
+    ----------
+    agent : whose misreports; repeat for more. Without it, all
+    limit : seconds for all agents
+    seed : first seed of a method that draws
+    seeds : seeds that utilities are means over
+    out : write the instance with the best misreport
     """
     from .. import catalog
     from ..analysis.manipulation import misreports

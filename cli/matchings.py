@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ..analysis.report.console import Form, print_json, print_tables
+from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, TimeLimit, Width, require_latex
 from .completion import instances
 
 
 def matchings(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="An instance of colocation with preference lists, or a bundled one.",
-            autocompletion=instances,
-        ),
-    ],
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many to list.")] = 20,
+    file: Annotated[str, "FILE", instances],
+    *,
+    limit: Annotated[int, "N", AtLeast(0)] = 20,
     time_limit: TimeLimit = None,
     width: Width = None,
     as_json: Json = False,
@@ -29,6 +22,11 @@ def matchings(
     """Count all stable pairings of lists, and list some.
 
     They are those of strict preference lists. The time limit is one for the counting.
+
+    Parameters
+    ----------
+    file : an instance of colocation with preference lists, or a bundled one
+    limit : how many to list
     """
     from ..analysis.colocation.stable_pairings import stable_pairings
     from ..instances.colocation import Colocation

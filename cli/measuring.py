@@ -6,9 +6,8 @@ import math
 import re
 import time as clock
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,29 +22,14 @@ from ..analysis.report.console import (
 from ..cluster.measure.settings import RareSettings, Settings
 from ..instances.problem.errors import InvalidOption
 from ..solvers.interrupts import exit_code
-from .arguments import As, Form, Json
+from .arguments import As, Form, Json, SettingsFile
 from .codes import NO_ANSWER
-from .derived import options_of
-from .settings_file import SettingsFile, read_settings
+from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.measure.profiler import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-class Seconds(StrEnum):
-    """Which seconds of a run count."""
-
-    CPU = "cpu"
-    WALL = "wall"
-
-
-class Voids(StrEnum):
-    """What pairs that failed twice mean."""
-
-    FORBID = "forbid"
-    PREDICT = "predict"
 
 
 def _seconds(text: str) -> float:
@@ -58,48 +42,29 @@ def _seconds(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-@options_of(
-    Settings,
-    half_width="SHARE",
-    budget={
-        "metavar": "TIME",
-        "read": _seconds,
-        "help": "Begin no new run after this time: 90s, 20min, 2h.",
-    },
-    pairs="SHARE",
-    cpus=None,
-    time=None,
-    pressure="SHARE",
-    confidence="P",
-    rare=None,
-    other_machine=None,
-)
 def measure(
-    file: Annotated[
-        str, typer.Argument(metavar="JOBS.toml", help="The commands, as [[job]] tables.")
-    ],
-    store: Annotated[
-        Path,
-        typer.Option(metavar="LAB.db", help="Add every run to this file; it may exist already."),
-    ],
-    cpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST", help="CPUs of the two seats, such as 0-3,8; those of one cache else."
-        ),
-    ] = None,
-    other_machine: Annotated[
-        bool,
-        typer.Option("--other-machine", help="Begin a matrix of another machine in the same file."),
-    ] = False,
-    rare: SettingsFile = None,
+    file: Annotated[str, "JOBS.toml"],
+    *,
+    store: Annotated[Path, "LAB.db"],
+    shown: Annotated[dict[str, Any], Settings],
+    budget: Annotated[str | None, "TIME"] = None,
+    cpus: Annotated[str | None, "LIST"] = None,
+    other_machine: Annotated[bool, "--other-machine"] = False,
+    settings: SettingsFile = None,
     as_json: Json = False,
-    **settings: Any,
 ) -> None:
     """Measure what your own commands lose beside each other.
 
     Measures in random rounds, and gives intervals. The same command continues where it stopped:
     Ctrl-C or a crash loses only the run in progress.
+
+    Parameters
+    ----------
+    file : the commands, as [[job]] tables
+    store : add every run to this file; it may exist already
+    budget : begin no new run after this time: 90s, 20min, 2h
+    cpus : CPUs of the two seats, such as 0-3,8; those of one cache else
+    other_machine : begin a matrix of another machine in the same file
     """
     from ..cluster.measure.jobs import read_jobs
     from ..cluster.measure.measure import measure as run
@@ -113,8 +78,9 @@ def measure(
             cpus=cpus,
             other_machine=other_machine,
             progress=lambda status: show(_status_words(status)),
-            **asdict(read_settings(RareSettings, rare)),
-            **settings,
+            budget=None if budget is None else _seconds(budget),
+            **asdict(read_settings(RareSettings, settings)),
+            **shown,
         )
     if as_json:
         finite = math.isfinite(summary.widest)
@@ -128,39 +94,39 @@ def measure(
 
 
 def profiles(
-    store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `measure` wrote.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="JOBS.json", help="Write the instance, with its intervals, here."),
-    ] = None,
-    voids: Annotated[
-        Voids | None, typer.Option(help="What pairs that failed twice mean, for --out.")
-    ] = None,
-    time: Annotated[
-        Seconds | None, typer.Option(help="Other seconds than those measured by.")
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(metavar="P", help="Another one than was measured for.")
-    ] = None,
+    store: Annotated[Path, "LAB.db"],
+    *,
+    out: Annotated[Path | None, "JOBS.json"] = None,
+    voids: Literal["forbid", "predict"] | None = None,
+    time: Literal["cpu", "wall"] | None = None,
+    confidence: Annotated[float | None, "P"] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Show the measured penalties with their intervals.
 
     Shows also what drifts and what failed; with --out, writes the instance.
+
+    Parameters
+    ----------
+    store : what `measure` wrote
+    out : write the instance, with its intervals, here
+    voids : what pairs that failed twice mean, for --out
+    time : other seconds than those measured by
+    confidence : another one than was measured for
     """
     from ..cluster.measure.profiles import profiles as read
     from ..instances.problem import write
     from ..instances.problem.emitted import file_word
 
     require_writable(out, store)
-    found = read(store, time=None if time is None else time.value, confidence=confidence)
+    found = read(store, time=time, confidence=confidence)
     if as_json:
         print_json(found.document())
     else:
         print_tables(found.tables(clock.time()), form)
     if out is not None:
-        made = found.instance(None if voids is None else voids.value, out.name.partition(".")[0])
+        made = found.instance(voids, out.name.partition(".")[0])
         write(made, out)
         say(f"{out}: {made.types} jobs, {made.certainty}")
         say(

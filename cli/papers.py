@@ -16,6 +16,7 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import beginning
@@ -30,57 +31,35 @@ def _known(incomplete: str) -> list[str]:
 
 
 def reproduce(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Experiments or papers by name (such as cooper), or all. Without a name, they "
-            "are listed.",
-            autocompletion=_known,
-        ),
-    ] = None,
-    listed: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            help="List the experiments, and what the papers do not determine; with names, the "
-            "options of these.",
-        ),
-    ] = False,
+    experiments: Annotated[list[str] | None, _known] = None,
+    *,
+    listed: Annotated[bool, "--list"] = False,
     option: Options = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Your copies of measured files, in the folders that CONTRIBUTING.md names.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="ROWS.jsonl",
-            help="Append rows here; runs that it holds already are not done again.",
-        ),
-    ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write each figure redrawn here, as PDF and PNG."),
-    ] = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write findings and figures' numbers here, as CSV and LaTeX."
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="PAGE.md", help="Write pages of all rows of --out.")
-    ] = None,
+    seed: Annotated[int, AtLeast(0)] = 0,
+    data: Annotated[Path | None, "FOLDER"] = None,
+    out: Annotated[Path | None, "ROWS.jsonl"] = None,
+    figures: Annotated[Path | None, "FOLDER"] = None,
+    tables: Annotated[Path | None, "FOLDER"] = None,
+    page: Annotated[Path | None, "PAGE.md"] = None,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
     """Compute the papers' tables and figures again.
 
     Prints the papers' numbers beside ours.
+
+    Parameters
+    ----------
+    experiments : experiments or papers by name (such as cooper), or all. Without a name, they are
+        listed
+    listed : list the experiments, and what the papers do not determine; with names, the options of
+        these
+    seed : seed of all random draws
+    data : your copies of measured files, in the folders that CONTRIBUTING.md names
+    out : append rows here; runs that it holds already are not done again
+    figures : write each figure redrawn here, as PDF and PNG
+    tables : write findings and figures' numbers here, as CSV and LaTeX
+    page : write pages of all rows of --out
     """
     from ..analysis.report.drawing import require_matplotlib
     from ..instances.problem.errors import CotenantError, InvalidOption

@@ -9,41 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analysis.report.console import console, print_json, progress, require_writable, waiting
-from .arguments import Json, Options, Rules, TimeLimit
+from ..instances.problem.option_types import Between
+from .arguments import From, Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER, NOT_KNOWN
 from .functions import broken_of, given_rules
-from .reading import From, read_one
+from .reading import read_one
 
 if TYPE_CHECKING:
     from ..catalog import Method
 
 
-Patience = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=999_999,
-        metavar="N",
-        help="Let the verifier do N times its usual work, which takes some 20 seconds.",
-    ),
-]
+Patience = Annotated[int, "N", Between(1, 999_999)]
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
-    result_file: Annotated[
-        str,
-        typer.Argument(
-            metavar="RESULT",
-            help="Result of `cotenant solve --out`, a solution or CSV of anybody's, or a proof.",
-        ),
-    ],
+    file: str,
+    result_file: Annotated[str, "RESULT"],
+    *,
     source: From = None,
     option: Options = None,
     rule: Rules = None,
-    prove: Annotated[
-        bool, typer.Option("--prove", help="Prove bounds again however long it takes; else 10 s.")
-    ] = False,
+    prove: Annotated[bool, "--prove"] = False,
     as_json: Json = False,
 ) -> None:
     """Check a stored answer and compute again what it claims.
@@ -53,6 +39,12 @@ def check(
 
     Exit 0: all holds, and bounds are proved again; 1: something is wrong; 3: nothing is, but a
     bound or a status is claimed, not proved.
+
+    Parameters
+    ----------
+    file : instance file, or a bundled instance
+    result_file : result of `cotenant solve --out`, a solution or CSV of anybody's, or a proof
+    prove : prove bounds again however long it takes; else 10 s
     """
     from ..analysis.run.given_answer import judge_answer, read_answer
     from ..analysis.run.result import Result
@@ -86,37 +78,28 @@ def check(
 
 
 def prove(
-    file: Annotated[
-        str, typer.Argument(help="Instance file, or a bundled instance such as colocation/tiny.")
-    ],
-    method: Annotated[
-        str, typer.Option("-m", "--method", help="An exact method; see `cotenant methods`.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(metavar="PROOF.json[.gz]", help="Write the proof here, once it is verified."),
-    ],
+    file: str,
+    *,
+    method: Annotated[str, "-m --method"],
+    out: Annotated[Path, "PROOF.json[.gz]"],
     option: Options = None,
-    given: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="RESULT.json", help="Prove this result; do not solve again."
-        ),
-    ] = None,
-    vipr: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the proof's trees here too, as VIPR certificates for viprchk: FILE, or "
-            "FILE-1, FILE-2, ... of several.",
-        ),
-    ] = None,
+    given: Annotated[Path | None, "--from RESULT.json"] = None,
+    vipr: Annotated[Path | None, "FILE"] = None,
     time_limit: TimeLimit = None,
     patience: Patience = 1,
 ) -> None:
     """Write a proof of what a method says of an instance.
 
     It is a file that `cotenant verify` accepts. Exit 3: it proves less than is claimed.
+
+    Parameters
+    ----------
+    file : instance file, or a bundled instance such as colocation/tiny
+    method : an exact method; see `cotenant methods`
+    out : write the proof here, once it is verified
+    given : prove this result; do not solve again
+    vipr : write the proof's trees here too, as VIPR certificates for viprchk: FILE, or FILE-1,
+        FILE-2, ... of several
     """
     from .. import catalog
     from ..analysis.registry import analysis_of
@@ -174,13 +157,19 @@ def prove(
 
 
 def verify(
-    file: Annotated[str, typer.Argument(help="Instance file, or a bundled instance.")],
-    proof: Annotated[str, typer.Argument(metavar="PROOF.json", help="A proof, made by anybody.")],
+    file: str,
+    proof: Annotated[str, "PROOF.json"],
+    *,
     patience: Patience = 1,
 ) -> None:
     """Judge a proof of an instance, with no solver.
 
     Runs `verify`, which needs nothing else of this package. Exit 0: accepted; 1: refused.
+
+    Parameters
+    ----------
+    file : instance file, or a bundled instance
+    proof : a proof, made by anybody
     """
     from ..analysis.run.proving import judge
     from ..instances.problem.files import locate

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.report.console import say
 from ..instances.problem.errors import UnknownName
-from .completion import formats
 
 if TYPE_CHECKING:
     from ..instances.problem import Gathered, Instance
-
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="FORMAT",
-        help="Read a file in another format, as `cotenant convert` does; -o has its options too.",
-        autocompletion=formats,
-    ),
-]
 
 
 def reader_of(form: str, source: str, texts: Sequence[str]) -> tuple[str, Callable[..., Any]]:

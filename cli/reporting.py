@@ -7,39 +7,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ..analysis.report.console import require_folder, require_writable, say, waiting
-from .arguments import Columns, InstancesShown, SummaryOnly, listed
+from .arguments import Columns, InstancesShown, listed
 
 
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUNS.jsonl", help="Rows that `cotenant compare --out` wrote."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="REPORT.html", help="Write the page here.")],
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write every picture here, as PDF and PNG."),
-    ] = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write every table here, as CSV and LaTeX."),
-    ] = None,
+    runs: Annotated[list[Path], "RUNS.jsonl"],
+    *,
+    out: Annotated[Path, "REPORT.html"],
+    figures: Annotated[Path | None, "FOLDER"] = None,
+    tables: Annotated[Path | None, "FOLDER"] = None,
     instances_shown: InstancesShown = None,
-    summary_only: SummaryOnly = False,
-    width: Annotated[
-        float | None,
-        typer.Option(
-            metavar="CM", help="Width of your paper's column, which figures and LaTeX tables fit."
-        ),
-    ] = None,
+    summary_only: bool = False,
+    width: Annotated[float | None, "CM"] = None,
     columns: Columns = None,
 ) -> None:
     """Write one HTML page about comparisons, with pictures.
 
     It holds gaps, profiles and maps of what fairness costs, and loads nothing from the network.
+
+    Parameters
+    ----------
+    runs : rows that `cotenant compare --out` wrote
+    out : write the page here
+    figures : write every picture here, as PDF and PNG
+    tables : write every table here, as CSV and LaTeX
+    width : width of your paper's column, which figures and LaTeX tables fit
     """
     from ..analysis.report.content import MOST_PICTURED
     from ..analysis.report.page import require_report, write_report
@@ -72,18 +65,18 @@ def report(
 
 
 def merge(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SHARDS.jsonl",
-            help="Files of the shards of one `cotenant compare`.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(metavar="RUNS.jsonl", help="Write the rows here.")],
+    files: Annotated[list[Path], "SHARDS.jsonl"],
+    *,
+    out: Annotated[Path, "RUNS.jsonl"],
 ) -> None:
     """Make one file of the shards of a comparison, each run once.
 
     What is missing, of other versions or of another comparison is refused.
+
+    Parameters
+    ----------
+    files : files of the shards of one `cotenant compare`
+    out : write the rows here
     """
     from ..analysis.run.lock import locked
     from ..analysis.run.shards import merge

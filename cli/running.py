@@ -4,75 +4,53 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
 from ..cluster.run.settings import Settings
 from ..solvers.interrupts import exit_code
-from .arguments import Json, Options
+from .arguments import Json, Options, SettingsFile
 from .codes import NO_ANSWER
 from .completion import methods as method_names
 from .functions import given_method
-from .settings_file import SettingsFile, read_settings
+from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.run.status import QueueStatus, Summary
 
 
-class Emit(StrEnum):
-    """Who runs the jobs instead."""
-
-    SBATCH = "sbatch"
-
-
 def run(
-    queue: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUEUE.toml", help="The jobs, as [[job]] tables: name, type, command."
-        ),
-    ],
-    store: Annotated[
-        Path,
-        typer.Option(metavar="LAB.db", help="The file that `measure` wrote; every run is added."),
-    ],
-    local: Annotated[
-        int, typer.Option(metavar="N", help="Divide this computer into so many machines.")
-    ] = 1,
-    method: Annotated[
-        str,
-        typer.Option(
-            "-m",
-            "--method",
-            help="Pairs each epoch's jobs; or your module:function.",
-            autocompletion=method_names,
-        ),
-    ] = "stable",
+    queue: Annotated[Path, "QUEUE.toml"],
+    *,
+    store: Annotated[Path, "LAB.db"],
+    local: Annotated[int, "N"] = 1,
+    method: Annotated[str, "-m --method", method_names] = "stable",
     option: Options = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="S", help="Seconds for each decision.")
-    ] = 2.0,
+    time_limit: Annotated[float, "--time-limit S"] = 2.0,
     settings: SettingsFile = None,
-    other_machine: Annotated[
-        bool,
-        typer.Option("--other-machine", help="Use what was measured on another kind of machine."),
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="RUN.html", help="Write the page of the queue here.")
-    ] = None,
-    emit: Annotated[
-        Emit | None, typer.Option(help="Print a script that submits all jobs, and run nothing.")
-    ] = None,
+    other_machine: Annotated[bool, "--other-machine"] = False,
+    report: Annotated[Path | None, "RUN.html"] = None,
+    emit: Literal["sbatch"] | None = None,
     as_json: Json = False,
 ) -> None:
     """Run the jobs of a queue, put together by what was measured.
 
     The same command continues where it stopped. Ctrl-C begins no new job and waits for those that
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.
+
+    Parameters
+    ----------
+    queue : the jobs, as [[job]] tables: name, type, command
+    store : the file that `measure` wrote; every run is added
+    local : divide this computer into so many machines
+    method : pairs each epoch's jobs; or your module:function
+    time_limit : seconds for each decision
+    other_machine : use what was measured on another kind of machine
+    report : write the page of the queue here
+    emit : print a script that submits all jobs, and run nothing
     """
     from ..analysis.report.page import require_report
     from ..catalog import find
@@ -161,16 +139,21 @@ def _print_summary(summary: Summary, store: Path) -> None:
 
 
 def advise_job(
-    store: Annotated[Path, typer.Argument(metavar="LAB.db", help="What `run` keeps its queue in.")],
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's number or name.")],
-    alpha: Annotated[
-        float | None, typer.Option(metavar="GAIN", help="Least gain that counts; else the queue's.")
-    ] = None,
+    store: Annotated[Path, "LAB.db"],
+    job: Annotated[str, "JOB"],
+    *,
+    alpha: Annotated[float | None, "GAIN"] = None,
     as_json: Json = False,
 ) -> None:
     """Tell one job of a `run` queue to take part or to break away.
 
     Says with whom, and what the job gains.
+
+    Parameters
+    ----------
+    store : what `run` keeps its queue in
+    job : the job's number or name
+    alpha : least gain that counts; else the queue's
     """
     from ..cluster.run.job_advice import job_advice
 

@@ -6,20 +6,11 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any, TypeVar
 
 from ..instances.problem.errors import InvalidFile, InvalidOption
 
 Settings = TypeVar("Settings")
-
-SettingsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings", metavar="FILE.toml", help="Take the rarer settings from this TOML file."
-    ),
-]
 
 
 def read_settings(kind: type[Settings], path: Path | None) -> Settings:

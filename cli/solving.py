@@ -16,9 +16,11 @@ from ..analysis.report.console import (
     require_writable,
     say,
 )
+from ..instances.problem.option_types import AtLeast
 from ..solvers.interrupts import deferred
 from .arguments import (
     As,
+    From,
     InstanceFile,
     Json,
     MethodName,
@@ -30,7 +32,7 @@ from .arguments import (
 )
 from .codes import NO_ANSWER, leave_interrupted
 from .functions import broken_of, failing_in, given_method, given_rules
-from .reading import From, read_one
+from .reading import read_one
 
 CONFLICT_SECONDS = 10.0
 """How long it is looked for what makes an instance infeasible, without a time limit."""
@@ -38,17 +40,14 @@ CONFLICT_SECONDS = 10.0
 
 def solve(
     file: InstanceFile,
+    *,
     method: MethodName,
     option: Options = None,
     source: From = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the method's random generator.")] = 0,
+    seed: Annotated[int, AtLeast(0)] = 0,
     time_limit: TimeLimit = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="RESULT.json", help="Write the whole result here.")
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write progress lines here.")
-    ] = None,
+    out: Annotated[Path | None, "RESULT.json"] = None,
+    log: Annotated[Path | None, "FILE"] = None,
     rule: Rules = None,
     width: Width = None,
     as_json: Json = False,
@@ -57,6 +56,12 @@ def solve(
     """Run one method on an instance and print its answer.
 
     Its value, bound, gap and metrics are printed too.
+
+    Parameters
+    ----------
+    seed : seed of the method's random generator
+    out : write the whole result here
+    log : write progress lines here
     """
     from .. import catalog
     from ..analysis.registry import analysis_of

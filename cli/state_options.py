@@ -9,23 +9,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from ..analysis.report.console import say, waiting
 from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
-from .settings_file import SettingsFile, read_settings
+from .arguments import SettingsFile
+from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.state.state import ClusterState
 
-States = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="STATE...",
-        help="What `kubectl get nodes,pods,pdb -A -o json` prints, or Proxmox's, OpenStack's or "
-        "plain tables; - is standard input; several files are one state.",
-    ),
-]
+States = Annotated[list[str], "STATE..."]
 
 
 @validate_options

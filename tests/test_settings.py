@@ -11,7 +11,7 @@ import typer
 from support.messages import refused
 from typer.testing import CliRunner
 
-from cotenant.cli.derived import options_of
+from cotenant.cli.command import command
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.problem.option_types import AtLeast, validate_options
 from cotenant.instances.problem.options import described
@@ -70,20 +70,48 @@ def test_a_field_is_refused_as_an_option_is(given: dict[str, Any]) -> None:
         walk("x", **given)
 
 
-def test_a_command_shows_fields_as_its_options() -> None:
+@dataclass(frozen=True)
+class Shown:
+    """How fast.
+
+    Attributes
+    ----------
+    steps : steps between two looks.
+    kind : how they are counted.
+    hidden : not an option, as its annotation is only a type.
+    """
+
+    kind: Annotated[Literal["slow", "fast"], "--kind"] = "slow"
+    steps: Annotated[int, AtLeast(1), "N"] = 5
+    hidden: int = 7
+
+
+SEEN: list[dict[str, Any]] = []
+
+
+def go(place: str = "x", *, shown: Shown, loud: bool = False) -> None:
+    """Go.
+
+    Not far.
+
+    Parameters
+    ----------
+    place : whence
+    loud : with noise
+    """
+    SEEN.append({"place": place, "shown": shown, "loud": loud})
+
+
+def test_command_of_a_function_has_its_arguments_options_and_the_help_of_its_docstring() -> None:
     app = typer.Typer(rich_markup_mode=None)
-    seen: list[dict[str, Any]] = []
-
-    @app.command()
-    @options_of(Pace, kind=None, steps={"min": 1}, loud=None, hidden="--hidden")
-    def go(loud: Annotated[bool, typer.Option(help="Own.")] = True, **pace: Any) -> None:
-        seen.append({"loud": loud, **pace})
-
-    shown = CliRunner().invoke(app, ["--help"]).stdout
-    names = [name for name in shown.split() if name in ("--kind", "--steps", "--loud", "--hidden")]
-    assert names == ["--kind", "--steps", "--loud", "--hidden"]
-    assert "see --kind." in shown
-    assert CliRunner().invoke(app, ["--kind", "fast", "--hidden", "--steps", "3"]).exit_code == 0
-    assert seen == [{"loud": True, "kind": "fast", "steps": 3, "hidden": True}]
-    assert type(seen[0]["kind"]) is str
+    app.command()(command(go))
+    text = CliRunner().invoke(app, ["--help"]).stdout
+    names = [word for word in text.split() if word in ("--kind", "--steps", "--loud", "--hidden")]
+    assert names == ["--kind", "--steps", "--loud"]
+    assert "Not far." in text
+    assert "Whence." in text
+    assert "Parameters" not in text
+    assert CliRunner().invoke(app, ["y", "--kind", "fast", "--loud", "--steps", "3"]).exit_code == 0
+    assert [{"place": "y", "shown": Shown("fast", 3), "loud": True}] == SEEN
+    assert type(SEEN[0]["shown"].kind) is str
     assert CliRunner().invoke(app, ["--steps", "0"]).exit_code == 2

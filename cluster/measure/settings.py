@@ -42,9 +42,9 @@ class Settings(RareSettings):
     confidence : probability with which all intervals hold together.
     """
 
-    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5)] = 0.01
+    half_width: Annotated[float, Above(0, "a share of throughput", most=0.5), "SHARE"] = 0.01
     budget: Annotated[float | None, Above(0, "seconds")] = None
-    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1)] = 1.0
-    time: Time = "cpu"
-    pressure: Annotated[float, Between(0, 1, "a share of time")] = 0.1
-    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999)] = 0.95
+    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1), "SHARE"] = 1.0
+    time: Annotated[Time, "--time"] = "cpu"
+    pressure: Annotated[float, Between(0, 1, "a share of time"), "SHARE"] = 0.1
+    confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999), "P"] = 0.95

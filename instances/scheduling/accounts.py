@@ -133,18 +133,18 @@ class Source:
     """
 
     form: Form = "auto"
-    nodes: str | None = None
-    shares: str | None = None
-    unit: str = "cpu"
+    nodes: Annotated[str | None, "SCONTROL"] = None
+    shares: Annotated[str | None, "SSHARE"] = None
+    unit: Annotated[str, "UNIT"] = "cpu"
     prices: str | None = None
     release: Literal["eligible", "submit"] = "eligible"
     waiting: Literal["shown", "limit"] = "shown"
     partition: str | None = None
     strict: bool = False
     delimiter: str = ""
-    top: Annotated[int, AtLeast(1)] | None = None
-    machines: Machines | None = None
-    by: Literal["account", "user"] = "account"
+    top: Annotated[Annotated[int, AtLeast(1)] | None, "N"] = None
+    machines: Annotated[Machines | None, "CPUS"] = None
+    by: Annotated[Literal["account", "user"], "WHO"] = "account"
     mapping: str | None = None
     inside: str | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -32,7 +31,6 @@ def run(
     time_limit: Annotated[float, "--time-limit S"] = 2.0,
     settings: SettingsFile = None,
     other_machine: Annotated[bool, "--other-machine"] = False,
-    report: Annotated[Path | None, "RUN.html"] = None,
     emit: Literal["sbatch"] | None = None,
     as_json: Json = False,
 ) -> None:
@@ -49,10 +47,8 @@ def run(
     method : pairs each epoch's jobs; or your module:function
     time_limit : seconds for each decision
     other_machine : use what was measured on another kind of machine
-    report : write the page of the queue here
     emit : print a script that submits all jobs, and run nothing
     """
-    from ..analysis.report.page import require_report
     from ..catalog import find
     from ..cluster.run.run import agent_options
     from ..cluster.run.run import run as running
@@ -70,7 +66,6 @@ def run(
     if emit is not None:
         typer.echo(sbatch_script(queue, store, **given), nl=False)
         return
-    require_report(report, queue, store)
     with waiting("running") as show:
         summary = running(
             queue,
@@ -81,10 +76,6 @@ def run(
             tell=say,
             **given,
         )
-    if report is not None:
-        from ..cluster.run.report import write_queue_report
-
-        say(f"{write_queue_report(store, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json:
         print_json(asdict(summary))
     else:
@@ -131,8 +122,6 @@ def _print_summary(summary: Summary, store: Path) -> None:
     if summary.measured is not None and summary.predicted is not None and summary.half is not None:
         facts["penalty, measured"] = f"{100 * summary.measured:.1f} points"
         facts["penalty, predicted"] = f"{100 * summary.predicted:.1f} +-{100 * summary.half:.1f}"
-    if summary.gain is not None:
-        facts["penalty, if first come, first served"] = summary.gain.words
     print_tables([facts_table(facts, str(store))])
     for name, why in summary.unfinished:
         say(f"{name} {why}")

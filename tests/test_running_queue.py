@@ -8,7 +8,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,10 @@ from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.predictor import Predictor
 from cotenant.cluster.measure.profiles import profile_of, profiles
-from cotenant.cluster.run.action_recommender import ActionRecommender
 from cotenant.cluster.run.coordinator import Coordinator
-from cotenant.cluster.run.first_come import first_come_groups
 from cotenant.cluster.run.queue import QueuedJob
-from cotenant.cluster.run.report import EPOCHS, TYPES
 from cotenant.cluster.run.waiting_jobs import WaitingQueue
-from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 
 
@@ -98,38 +94,6 @@ def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begi
     assert [row[0] for row in rows] == [6, 6, 6, 3]
     assert [row[1] for row in rows] == [21, 15, 9, 3]
     assert all(row[2] <= row[3] for row in rows)
-
-
-def within(points: float, **fields: Any) -> Colocation:
-    """Two types that lose .1 beside their own and .4 beside the other; all within an interval."""
-    penalty = np.array([[0.1, 0.4], [0.4, 0.1]])
-    return Colocation(
-        penalty,
-        np.full(2, 2),
-        names=("0", "1"),
-        low=penalty - points,
-        high=penalty + points,
-        **fields,
-    )
-
-
-def test_the_gain_over_first_come_first_served_is_that_of_the_same_jobs_and_machines(
-    begin: Begin,
-) -> None:
-    own = partial(greedy, fill=True)  # the partner of least penalty: a job of the same type
-    gain = begin("01010011", SimulatedMachines(2), matrix=within(0.05), policy=own).whole().gain
-    assert gain is not None
-    # by age 0 is beside 1 twice, then each beside its own, as placed: .3 for half of the jobs
-    assert (gain.jobs, gain.left_out) == (8, 0)
-    assert (gain.gain, gain.low, gain.high) == pytest.approx((0.15, 0.1, 0.2))
-    approved(gain.words)
-
-
-def test_first_come_first_served_passes_over_what_may_not_run_beside() -> None:
-    penalty = np.array([[0.1, np.inf], [np.inf, 0.1]])
-    pairs = Colocation(penalty, np.full(2, 4), names=("0", "1"))
-    assert first_come_groups([0, 1, 0, 1], [2, 2], pairs) == [(0, 0), (1, 1)]
-    assert first_come_groups([0, 1, 1, 1], [2, 1, 1], pairs) is None
 
 
 def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
@@ -259,7 +223,7 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
     # what was measured says 0.3 and 0.05
     machines = SimulatedMachines(2, lambda kinds: 5 / (1 - 0.25 * (set(kinds) == {"0", "1"})))
     machines.clock += later
-    run = begin("01" * 7, machines, references="spare")
+    run = begin("01" * 7, machines)
     before = profile_of(run.rows).estimates.estimates
     assert run.whole().states == {"done": 14}
     produced = run.rows.produced(1)
@@ -278,27 +242,8 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
             towards = 0.25 if a != c else 0.0
             assert abs(after[a, c].mid - towards) < abs(before[a, c].mid - towards)
     assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
-    seats = run.rows.rows(
-        "SELECT epoch, 100 * measured FROM seat JOIN placed ON placed.id = placed"
-    )
-    seen = [(epoch, points) for epoch, points in seats if points is not None]
-    epochs, types = run.rows.rows(EPOCHS), run.rows.rows(TYPES)
-    assert all(low <= middle <= high for _, middle, low, high, *_ in epochs)
-    for number, *_, mean, _ in epochs:
-        here = [points for epoch, points in seen if epoch == number]
-        assert mean == (pytest.approx(np.mean(here)) if here else None)
-    assert [row[:4] for row in types] == [("0", 7, 7, 0), ("1", 7, 7, 0)]
-    assert sum(row[6] * row[5] for row in types if row[6]) == pytest.approx(
-        sum(points for _, points in seen)
-    )
-
-
-def test_saturated_machines_refer_at_once_where_asked_to(begin: Begin) -> None:
-    machines = SimulatedMachines(1)
-    machines.clock += 1e5
-    run = begin("0011", machines, references="hourly")
-    assert run.whole().states == {"done": 4}
-    assert [len(kinds) for _, kinds in machines.begun] == [1, 1, 2]
+    epochs = run.rows.rows("SELECT low, penalty, high FROM epoch")
+    assert all(low <= middle <= high for low, middle, high in epochs)
 
 
 def test_files_of_a_command_that_is_like_no_other_stay_unread(begin: Begin, tmp_path: Path) -> None:
@@ -308,64 +253,13 @@ def test_files_of_a_command_that_is_like_no_other_stay_unread(begin: Begin, tmp_
         jobs.append(QueuedJob(f"job-{place}", Job("0", ("true", word), directory=tmp_path), True))
     machines = SimulatedMachines(1)
     machines.clock += 1e5
-    run = begin(jobs, machines, references="hourly")
+    run = begin(jobs, machines)
     assert run.whole().states == {"done": 3}
     assert [len(kinds) for _, kinds in machines.begun] == [2, 1]  # alone, like the first one
     fingerprints = {row[0] for row in run.rows.rows("SELECT fingerprint FROM job")}
     assert {jobs[0].job.fingerprint, jobs[1].job.words_fingerprint} <= fingerprints
     assert jobs[1].job.fingerprint not in fingerprints
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
-
-
-def test_strict_agents_that_certainly_gain_leave_and_are_together_next(begin: Begin) -> None:
-    matrix = Colocation(
-        np.array([[0.1, 0.3, 0.0], [0.0, 0.0, 0.2], [0.0, 0.4, 0.3]]),
-        np.full(3, 2), names=("0", "1", "2"),
-    )  # fmt: skip
-
-    def worst(problem: Colocation, *, rng: np.random.Generator) -> Any:
-        if problem.count.tolist() != [1, 2, 1]:
-            return greedy(problem, rng=rng)
-        return Pairing([0, 1], [1, 2], [1, 1], [0, 0, 0])
-
-    for agents, begun in (
-        ("participate", [("0", "1"), ("1", "2")]), ("strict", [("0", "2"), ("1", "1")])
-    ):  # fmt: skip
-        machines = SimulatedMachines(2)
-        jobs = [
-            QueuedJob(f"{agents}-{place}", Job(kind, ("true",)), True)
-            for place, kind in enumerate("0121")
-        ]
-        run = begin(jobs, machines, matrix=matrix, policy=worst, agents=agents)
-        assert run.whole().states["done"] >= 4
-        assert sorted(tuple(sorted(kinds)) for _, kinds in machines.begun) == begun
-        notes = [row[0] for row in run.rows.rows("SELECT note FROM epoch WHERE note != ''")]
-        assert bool(notes) == (agents == "strict")
-    approved(notes)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_agents_that_leave_together_certainly_gain_and_leave_each_group_once(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    middle = rng.integers(0, 20, (3, 3)) / 100
-    half = rng.integers(0, 4, (3, 3)) / 100
-    low, high = np.round(middle - half, 2), np.round(middle + half, 2)
-    placed = [*map(tuple, rng.integers(0, 3, (16, 2)).tolist()), (int(rng.integers(3)),)]
-    count = np.bincount([kind for types in placed for kind in types], minlength=3)
-    whole = Colocation(middle, count, low=low, high=high, machines=33.0)
-    first, second = np.array(placed[:-1]).T
-    pairing = Pairing(first, second, np.ones(16, int), np.bincount(placed[-1], minlength=3))
-    agents = ActionRecommender(whole, pairing, 0.02)
-    left = agents.leaving(placed)
-    assert bool(left) == bool(agents.advised("certain"))
-    groups = [group for pair in left for group, _ in pair]
-    assert len(groups) == len(set(groups)) == 2 * len(left)
-    for pair in left:
-        (one, beside), (other, its) = (
-            (placed[group][seat], placed[group][1 - seat]) for group, seat in pair
-        )
-        assert round(low[one, beside] - high[one, other], 12) > 0.02
-        assert round(low[other, its] - high[other, one], 12) > 0.02
 
 
 def test_it_is_counted_how_often_a_job_was_begun(begin: Begin) -> None:

@@ -92,8 +92,8 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
     wrong.write_text("epoch = 0")
     for options in (
         "--local 0",
-        "--local 1 -m stabel", "--local 1 -o agents=free", "--local 1 -o agent=strict",
-        "--local 1 -o alpha=-1", f"--settings {wrong}", f"--local 1 --report {queue}",
+        "--local 1 -m stabel", "--local 1 -o alpha=x", "--local 1 -o alfa=1",
+        "--local 1 -o alpha=-1", f"--settings {wrong}",
         "--local 1 -m core",
     ):  # fmt: skip
         done = run(*words, *options.split())
@@ -229,9 +229,8 @@ def enter_queue(store: Path) -> None:
         jobs = [QueuedJob(f"j{n}", Job(kind, ("true",)), True) for n, kind in enumerate("01010")]
         queue_store.enqueue(jobs)
         epoch = {
-            "id": 1, "session": 1, "begin": 0.0, "decided": 0.0, "waiting": 5, "machines": 2,
-            "free": 2, "placed": 4, "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0,
-            "possible": 0, "note": "",
+            "id": 1, "session": 1, "begin": 0.0, "decided": 0.0, "waiting": 5, "placed": 4,
+            "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0, "possible": 0,
         }  # fmt: skip
         groups = [
             PlacedGroup("g", 1, "m", (1, 2), (0.3, 0.1)),

@@ -25,10 +25,8 @@ from ..measure.machine import fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
 from ..measure.predictor import Predictor
 from ..measure.store import Store, StoredMeasurement
-from .action_recommender import format_counts
 from .dispatcher import Ended, Machines
-from .first_come import gain_over_first_come
-from .placement import Decision, losses, place
+from .placement import losses, place
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
 from .settings import RunSettings
@@ -93,7 +91,6 @@ class Coordinator:
         self._status = QueueStatus(machines=len(machines.all()))
         self._names = predictor.instance().names
         self.jobs = WaitingQueue(self._names)
-        self._reserved: list[tuple[int, ...]] = []
         self._machine_rows = {
             machine: store.machine(fingerprint(dict(facts)), facts, other=True)
             for machine, facts in machines.all().items()
@@ -134,9 +131,7 @@ class Coordinator:
         stop: Literal["finished", "interrupted"] = "interrupted" if self._stopping else "finished"
         self.store.end_session(self._session, self.machines.now(), stop)
         entries = self.queue_store.entries_of(self.jobs.entries)
-        seconds = self.machines.now() - begin
-        gain = gain_over_first_come(self.queue_store, self.predictor.instance())
-        return Summary.of(stop, entries, self._status, seconds, gain)
+        return Summary.of(stop, entries, self._status, self.machines.now() - begin)
 
     def step(self, ended: Sequence[Ended]) -> None:
         """Hear of what ended, and decide an epoch when one is due."""
@@ -154,24 +149,19 @@ class Coordinator:
         self._show()
 
     def decide(self) -> None:
-        """One epoch: group the oldest jobs on the free machines, ask their agents, begin them."""
+        """One epoch: group the oldest jobs on the free machines, advise agents, begin groups."""
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
-        waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
-        placed = self._reserved[: len(free)]
-        room = len(free) - len(placed)
+        waiting = self.jobs.queue.waiting
         whole = self.predictor.instance()
         decision = place(
-            whole, self._policy, self.jobs.queue, room, self.random(), alpha=self.settings.alpha
+            whole, self._policy, self.jobs.queue, len(free), self.random(), self.settings.alpha
         )
-        notes: list[str] = []
-        left: list[tuple[int, ...]] = []
-        if decision is not None:
-            together = self.jobs.take(decision.batch, decision.groups)
-            if self.settings.agents == "strict":
-                together, left = self._broken(decision, together, notes)
-            spare = len(free) - len(placed) - len(together)
-            placed = [*placed, *self._references(together, spare, begin)]
+        if decision is None:
+            return
+        together = self.jobs.take(decision.batch, decision.groups)
+        placed = self._references(together, len(free) - len(together), begin)
+        certain, possible = map(decision.agents.advised, ("certain", "possible"))
         predicted = [losses(whole, self.jobs.kinds(numbers)) for numbers in placed]
         groups = [
             PlacedGroup(
@@ -179,35 +169,23 @@ class Coordinator:
             )
             for machine, numbers, lost in zip(free, placed, predicted, strict=False)
         ]
-        certain, possible = (
-            (decision.agents.advised("certain"), decision.agents.advised("possible"))
-            if decision
-            else (None, None)
-        )
         decided = time.perf_counter() - clock
         jobs = [one for lost in predicted for one in lost]
-        penalty, low, high = np.mean(jobs, axis=0).tolist() if jobs else (None, None, None)
+        penalty, low, high = np.mean(jobs, axis=0).tolist()
         row = {
             "id": self._epoch, "session": self._session, "begin": begin, "decided": decided,
-            "waiting": waiting, "machines": self._status.machines, "free": len(free),
-            "placed": len(jobs), "penalty": penalty, "low": low, "high": high,
-            "certain": certain, "possible": possible, "note": "; ".join(notes),
+            "waiting": waiting, "placed": len(jobs), "penalty": penalty, "low": low, "high": high,
+            "certain": certain, "possible": possible,
         }  # fmt: skip
         try:
             ready = list(map(self._ready, groups, predicted))
             self.queue_store.begin_epoch(row, groups, begin)
         except InvalidFile:  # nothing was begun
-            for group in groups[len(self._reserved[: len(free)]) :]:
-                self.jobs.put_back(group.jobs)
-            self._reserved += left
+            self.jobs.put_back(number for group in groups for number in group.jobs)
             raise
-        self._reserved = [*self._reserved[len(free) :], *left]
         self._epoch, self._last = self._epoch + 1, begin
         self._status.epochs += 1
-        if certain is not None and possible is not None:
-            self._status.certain, self._status.possible = certain, possible
-        for note in notes:
-            self._tell(f"epoch {row['id']}: {note}")
+        self._status.certain, self._status.possible = certain, possible
         for here, ordered in ready:
             self._begin(here, ordered)
 
@@ -221,17 +199,16 @@ class Coordinator:
     def _going(self) -> bool:
         if self._running or self._pending:
             return True
-        return not self._stopping and bool(self.jobs.queue.waiting or self._reserved)
+        return not self._stopping and bool(self.jobs.queue.waiting)
 
     def _patience(self) -> float:
         """Seconds to wait for the end of a group."""
-        waits = self.jobs.queue.waiting or self._reserved
-        if self._stopping or not waits or not self._free():
+        if self._stopping or not self.jobs.queue.waiting or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 
     def _due(self) -> bool:
-        if self._stopping or not (self.jobs.queue.waiting or self._reserved):
+        if self._stopping or not self.jobs.queue.waiting:
             return False
         free = len(self._free())
         waited = self.machines.now() - self._last >= self.settings.epoch
@@ -242,54 +219,28 @@ class Coordinator:
         busy = {one.group.machine for one in self._running.values()}
         return sorted(self._machine_rows.keys() - busy)
 
-    def _broken(
-        self, decision: Decision, placed: list[tuple[int, ...]], notes: list[str]
-    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """The groups that stay, and agents that leave to be together next; the rest queue again."""
-        gone = decision.agents.leaving([self.jobs.kinds(numbers) for numbers in placed])
-        together = [tuple(placed[group][seat] for group, seat in agents) for agents in gone]
-        leave = {number for numbers in together for number in numbers}
-        broken = {group for agents in gone for group, _ in agents}
-        for group in broken:
-            self.jobs.put_back(number for number in placed[group] if number not in leave)
-        if together:
-            groups = format_counts(
-                self._names, [tuple(sorted(self.jobs.kinds(one))) for one in together]
-            )
-            notes.append(f"left their co-runners to be together next: {groups}")
-        return [one for group, one in enumerate(placed) if group not in broken], together
-
     def _references(
         self, groups: list[tuple[int, ...]], spare: int, now: float
     ) -> list[tuple[int, ...]]:
-        """The groups, some of them split where a type has no fresh run alone."""
-        mode = self.settings.references
-        if mode == "never" or (mode == "spare" and spare < 1):
-            return groups
+        """The groups, pairs of them split on spare machines where a job's command has no run alone
+        of the last hour, with which runs of its type can be compared.
+        """
         alone = {self.jobs.kinds(one)[0] for one in groups if len(one) == 1}
-        jobs = self.queue_store.jobs([number for one in groups for number in one])
         split: list[tuple[int, ...]] = []
-        back: list[int] = []
         for one in groups:
-            stale = [
-                number
-                for number, kind in zip(one, self.jobs.kinds(one), strict=True)
-                if kind not in alone
-                and _words(jobs[number]) in self._commands  # else nothing is like it
-                and not self.predictor.seen.fresh(self._job_row(jobs[number]), now)
-            ]
-            if len(one) == 1 or not stale or (spare < 1 and mode == "spare"):
-                split.append(one)
-                continue
-            rest = tuple(number for number in one if number != stale[0])
-            alone |= set(self.jobs.kinds(one if spare and len(rest) == 1 else stale[:1]))
-            split.append((stale[0],))
-            if spare:
-                split.append(rest)
-                spare -= 1
-            else:
-                back += rest
-        self.jobs.put_back(back)
+            if len(one) == 2 and spare > 0:
+                jobs, kinds = self.queue_store.jobs(one), self.jobs.kinds(one)
+                if any(
+                    kind not in alone
+                    and _words(jobs[number]) in self._commands  # else nothing is like it
+                    and not self.predictor.seen.fresh(self._job_row(jobs[number]), now)
+                    for number, kind in zip(one, kinds, strict=True)
+                ):
+                    alone |= set(kinds)
+                    split += [(number,) for number in one]
+                    spare -= 1
+                    continue
+            split.append(one)
         return split
 
     def _ready(
@@ -437,7 +388,7 @@ class Coordinator:
 
     def _show(self) -> None:
         self._status.epoch, self._status.running = self._epoch - 1, len(self._running)
-        self._status.waiting = self.jobs.queue.waiting + sum(map(len, self._reserved))
+        self._status.waiting = self.jobs.queue.waiting
         self._progress(self._status)
 
 

@@ -26,7 +26,6 @@ def place(
     queue: Waiting,
     free: int,
     rng: np.random.Generator,
-    *,
     alpha: float,
 ) -> Decision | None:
     """Take the oldest jobs off the queue, and have the policy pair them on the free machines; None

@@ -35,10 +35,9 @@ from ..measure.profiles import profile_of
 from ..measure.store import kind_of, opened
 from .coordinator import Coordinator
 from .dispatcher import Dispatcher, local_seats
-from .first_come import gain_over_first_come
 from .queue import QueuedJob, read_queue
 from .queue_store import Entry, QueueStore
-from .settings import Agents, References, RunSettings, Settings
+from .settings import RunSettings, Settings
 from .status import QueueStatus, Summary
 
 FALLBACK = "GR"
@@ -47,19 +46,14 @@ FALLBACK = "GR"
 DEFAULT_SETTINGS = Settings()
 
 
-def agent_options(
-    *, alpha: Alpha = 0.0, agents: Agents = "participate", references: References = "spare"
-) -> tuple[float, Agents, References]:
-    """The options of `run` beside those of its method.
+def agent_options(*, alpha: Alpha = 0.0) -> float:
+    """The option of `run` beside those of its method.
 
     Parameters
     ----------
     alpha : the least gain for which an agent is advised to leave; the method's too if it has one.
-    agents : participate, or strict: who certainly gains leaves before it is begun.
-    references : when a job runs alone because none of its type did for an hour, for comparison: on
-        a spare machine (spare), at once (hourly), or never.
     """
-    return alpha, agents, references
+    return alpha
 
 
 def policy_of(
@@ -97,9 +91,7 @@ def settings_of(
     """The settings of a queue, with the agents' of `agent_options`; and all options."""
     chosen = dict(options or {})
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
-    alpha, agents, references = agent_options(**mine)
-    whole = RunSettings(**asdict(settings), alpha=alpha, agents=agents, references=references)
-    return whole, chosen
+    return RunSettings(**asdict(settings), alpha=agent_options(**mine)), chosen
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
@@ -172,8 +164,7 @@ def run(
         left = queue_store.running()
         over = {entry.name for entry in queue_store.entries("state IN ('done', 'failed', 'lost')")}
         if not left and all(job.name in over for job in jobs):
-            gain = gain_over_first_come(queue_store, predictor.instance())
-            return Summary.of("finished", entered(), QueueStatus(), 0.0, gain)
+            return Summary.of("finished", entered(), QueueStatus(), 0.0)
 
         # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()

@@ -60,7 +60,7 @@ def sbatch_script(
     while free := -(-waiting.queue.waiting // 2):
         epoch += 1
         draws = np.random.default_rng([wanted.seed, epoch])
-        decision = place(whole, policy, waiting.queue, free, draws, alpha=wanted.alpha)
+        decision = place(whole, policy, waiting.queue, free, draws, wanted.alpha)
         assert decision is not None  # a job waits and a node is free
         for numbers in waiting.take(decision.batch, decision.groups):
             lost = [one[0] for one in losses(whole, waiting.kinds(numbers))]

@@ -7,9 +7,6 @@ from typing import Annotated, Literal
 
 from ...instances.problem.option_types import Above, AtLeast, Between, validate_options
 
-Agents = Literal["participate", "strict"]
-References = Literal["spare", "hourly", "never"]
-
 
 @validate_options
 @dataclass(frozen=True)
@@ -41,11 +38,6 @@ class RunSettings(Settings):
     Attributes
     ----------
     alpha : the least gain for which an agent moves.
-    agents : whether agents that certainly gain leave before they are begun.
-    references : when a job runs alone, so that runs of its type can be compared with it, if none
-        did in the last hour: where a machine is spare, at once, or never.
     """
 
     alpha: float = 0.0
-    agents: Agents = "participate"
-    references: References = "spare"

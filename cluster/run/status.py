@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .first_come import Gain
 from .queue_store import Entry
 
 Means = tuple[float | None, float | None, float | None]
@@ -68,7 +67,6 @@ class Summary:
     predicted, half, measured : see `Means`.
     seconds : it took; 0 where all jobs were done before, and nothing was run.
     unfinished : jobs that failed or are lost, with the reason.
-    gain : of the whole queue's groups over first come, first served; None where nothing was placed.
     """
 
     stop: Literal["finished", "interrupted"]
@@ -80,7 +78,6 @@ class Summary:
     measured: float | None
     seconds: float
     unfinished: tuple[tuple[str, str], ...]
-    gain: Gain | None = None
 
     @classmethod
     def of(
@@ -89,7 +86,6 @@ class Summary:
         entries: Sequence[Entry],
         status: QueueStatus,
         seconds: float,
-        gain: Gain | None,
     ) -> Summary:
         """What it came to for these jobs."""
         states = dict(Counter[str](entry.state for entry in entries))
@@ -99,4 +95,4 @@ class Summary:
             if entry.state in ("failed", "lost")
         )
         means = status.means()
-        return cls(stop, states, status.epochs, status.void, *means, seconds, unfinished, gain)
+        return cls(stop, states, status.epochs, status.void, *means, seconds, unfinished)

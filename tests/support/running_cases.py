@@ -49,7 +49,7 @@ def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
 
 
 def settings(**changes: Any) -> RunSettings:
-    usual = {"epoch": 1.0, "alpha": 0.0, "agents": "participate", "references": "never"}
+    usual = {"epoch": 1.0, "alpha": 0.0}
     return RunSettings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
 
 

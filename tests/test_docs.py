@@ -185,6 +185,17 @@ def test_pages_name_tests_and_experiments_that_exist() -> None:
     assert named > 20
 
 
+def test_files_of_the_package_that_pages_name_exist() -> None:
+    folders = "analysis|baselines|cluster|instances|models|papers|solvers|verify"
+    missing = [
+        f"{name_of(page)}: {name}"
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for name in re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)`", page.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []
+
+
 def test_the_picture_of_the_first_page_shows_what_the_methods_give() -> None:
     cover = extension("cover")
     assert cover.FILE.read_text() == cover.drawn(cover.measured())

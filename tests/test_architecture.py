@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (15_767, 11_100),
     "papers": (6_692, 4_923),
     "cli": (3_892, 2_647),
-    "tests": (61_650, 49_044),
+    "tests": (61_672, 49_063),
     "benchmarks": (10_329, 7_962),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

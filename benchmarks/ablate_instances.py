@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bench_measured import FAIR_CO2, with_room
-from bench_stable import rounded, types_with_counts, uniform
 
 import cotenant
 from cotenant.instances.admission.generators import table_i
@@ -43,6 +42,29 @@ SEEDS = 730_001, 730_002, 730_003
 """Of every draw."""
 
 DATA = Path(os.environ.get("COTENANT_DATA", "no data"))
+
+
+def types_with_counts(types: int, agents: int, rng: np.random.Generator) -> Colocation:
+    """Many types: sensitivity times pressure with noise, counts at random."""
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
+        0, 0.02, (types, types)
+    )
+    return Colocation(
+        penalty.clip(-0.02, 0.9).round(4),
+        rng.multinomial(agents, np.ones(types) / types),
+        name=f"{types} types",
+    )
+
+
+def rounded(agents: int, digits: int, rng: np.random.Generator) -> Colocation:
+    """Agents all different, with many ties."""
+    made = score_preferences(agents=agents, rng=rng)
+    return made.replace(penalty=np.round(made.penalty, digits))
+
+
+def uniform(agents: int, digits: int, rng: np.random.Generator) -> Colocation:
+    """Agents all different, penalties uniform with few or many ties."""
+    return Colocation(np.round(rng.random((agents, agents)), digits), np.ones(agents))
 
 
 class Case(NamedTuple):

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from bench_stable import processor_seconds
-from form import Rows, parser
+from form import Rows, busy, parser
 
 import cotenant
 from cotenant.instances.colocation import Colocation
@@ -71,10 +70,10 @@ def main() -> None:
         ]
         values, bounds, wall, cpu = [], [], [], []
         for seed in range(asked.seeds):
-            began, busy = time.perf_counter(), processor_seconds()
+            began, before = time.perf_counter(), busy()
             result = cotenant.solve(instance, "stable", seed=seed, time_limit=asked.limit)
             wall.append(time.perf_counter() - began)
-            cpu.append(processor_seconds() - busy)
+            cpu.append(busy() - before)
             values.append(int(result.objective or 0))
             bounds.append(int(result.bound or 0))
         rows.add(

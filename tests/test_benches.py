@@ -76,10 +76,8 @@ def test_instances_in_other_units_have_the_same_optima(
     problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    fuzz, scales = map(importlib.import_module, ("fuzz", "fuzz_scales"))
-    left: Counter[str] = Counter()
-    problems = {problem: lambda rng: scales.case_of(problem, rng, left)}
+    fuzz, cases = map(importlib.import_module, ("fuzz", "unit_cases"))
     counts: Counter[str] = Counter()
-    assert fuzz.one_case(problem, 1, counts, problems) is None
+    assert fuzz.one_case(problem, 1, counts) is None
     assert counts.total() > 50
-    assert not left
+    assert not cases.LEFT

@@ -104,7 +104,7 @@ SHARES = [ShareLimits(fewest=1, clear=clear) for clear in (1, 2)]
     [
         *(([seed, 17], 8, SHARE_LIMITS) for seed in range(3)),
         *(([limits.clear, 19], 6, limits) for limits in SHARES),
-        # ten thousand are looked at by benchmarks/fuzz_intervals.py
+        # ten thousand are looked at by `benchmarks/fuzz.py --family intervals`
         pytest.param(18, 400, SHARE_LIMITS, marks=pytest.mark.slow),
     ],
 )

@@ -60,7 +60,7 @@ def related(**changes: Any) -> Scheduling:
 
 @pytest.mark.parametrize("number", numbers(240, 40))
 def test_the_event_loop_and_the_clock_agree(number: int) -> None:
-    """Ten thousand with all rules are played by benchmarks/fuzz_scheduling.py."""
+    """`benchmarks/fuzz.py --family clock` plays as many as wanted, with all rules."""
     for seed in range(number):
         rules = np.random.default_rng(seed).choice(RULES, 3, replace=False).tolist()
         assert [*wrongs(seed, rules)] == [], seed

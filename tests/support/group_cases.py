@@ -1,7 +1,7 @@
 """Small groups instances, and everything about them by enumeration: jobs one by one, losses as
 fractions, partitions listed.
 
-`wrongs` holds every method against it: tests/test_groups_*.py and benchmarks/fuzz_groups.py.
+`wrongs` holds every method against it: tests/test_groups_*.py and `benchmarks/fuzz.py --family groups-core`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
 """Tiny instances in units from 1e-12 to 1e12 and beside enormous entries that no answer can use:
 every exact method against enumeration, against itself in another unit, and against claims that are
-forged.
-
-    python benchmarks/fuzz_scales.py --minutes 10                      # all problems in turn
-    python benchmarks/fuzz_scales.py --minutes 10 --problem market --seed 7
-    python benchmarks/fuzz_scales.py --problem packing --case 123456   # one case again
+forged; `fuzz.py` draws them.
 
 Of each case every method has the same optimum, relative to its scale, in every unit and beside
 every entry that is out of reach (types that are absent, cores that no VM has, jobs after the
 horizon). No value or bound passes an optimum that is known, what is called optimal is it, and
 `check` bears out each result and none whose bound was moved, or whose answer is worse than claimed.
-
-Prints the counterexamples as JSON, the checks tried, and how often an answer was not proved;
-exit 1 when there is a counterexample.
 """
 
 from __future__ import annotations
@@ -27,7 +20,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import fuzz
 import numpy as np
 
 import cotenant
@@ -57,6 +49,14 @@ PROVED = 0.1
 
 SECONDS = 20.0
 """For each run."""
+
+LEFT: Counter[str] = Counter()
+"""How often a method refused an instance or did not prove its answer."""
+
+Case = Iterator[tuple[str, bool, Any]]
+"""What was checked, whether it held, and what was claimed and what is true; first "", True and the
+instance.
+"""
 
 
 @dataclass(frozen=True)
@@ -359,9 +359,9 @@ def variants(family: Family, instance: Instance, rng: np.random.Generator) -> It
             yield from family.out_of_reach(instance, size)
 
 
-def case_of(problem: str, rng: np.random.Generator, left: Counter[str]) -> fuzz.Case:
-    """What is checked of one drawn instance; counts in `left` what was not proved."""
-    family = FAMILIES[problem]
+def case_of(problem: str, case: int) -> Case:
+    """What is checked of one drawn instance; counts in `LEFT` what was not proved."""
+    family, rng = FAMILIES[problem], np.random.default_rng(case)
     try:
         first = family.drawn(rng)
     except CotenantError:  # nobody that a job could share with
@@ -380,17 +380,17 @@ def case_of(problem: str, rng: np.random.Generator, left: Counter[str]) -> fuzz.
                         instance, method.name, time_limit=SECONDS, seed=1, **options
                     )
                 except CotenantError:
-                    left[f"{name}: refused"] += 1
+                    LEFT[f"{name}: refused"] += 1
                     continue
                 if result.status not in ("optimal", "infeasible"):
-                    left[f"{name}: {result.status}"] += 1
+                    LEFT[f"{name}: {result.status}"] += 1
                 yield from _checks(name, instance, method, result, true, known, rng)
 
 
 def _checks(
     name: str, instance: Instance, method: Any, result: Any, true: Optima,
     known: dict[str, tuple[float, float]], rng: np.random.Generator,
-) -> fuzz.Case:  # fmt: skip
+) -> Case:  # fmt: skip
     metric = next(
         m for m in analysis_of(instance.problem).metric_table if m.name == result.objective_name
     )
@@ -441,7 +441,7 @@ def _checks(
 def _worse(
     name: str, instance: Instance, method: Any, result: Any,
     past: Callable[[float, float], bool], rng: np.random.Generator,
-) -> fuzz.Case:  # fmt: skip
+) -> Case:  # fmt: skip
     """A policy's answer, claimed to be optimal with the certificate of the best."""
     certificate = {k: v for k, v in result.certificate.items() if k != "levels"}
     for policy in catalog.methods(instance.problem):
@@ -478,20 +478,3 @@ def _standing(instance: Instance, result: Any) -> str:
         except Refused:  # the answer keeps a rule by a rounding only, which the verifier has not
             return "claimed"
     return "refused" if proved.refused else proved.proof_status
-
-
-def main() -> int:
-    """Fuzz until the time is up or a counterexample is found."""
-    left: Counter[str] = Counter()
-
-    def of(problem: str) -> Callable[[np.random.Generator], fuzz.Case]:
-        return lambda rng: case_of(problem, rng, left)
-
-    code = fuzz.main({problem: of(problem) for problem in FAMILIES}, __doc__)
-    for what, times in sorted(left.items()):
-        print(f"    {times:8d}  {what}")
-    return code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

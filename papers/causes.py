@@ -10,7 +10,7 @@ from typing import Any
 
 from ..instances.problem.errors import CotenantError
 from ..solvers.outcome import Clock
-from .experiment import Copy, Experiment, Finding, Reproduction
+from .experiment import RULED_OUT, Copy, Experiment, Finding, Reproduction
 
 Tried = Mapping[str, Mapping[str, Finding]]
 """What was changed -> how -> the finding that came out."""
@@ -18,12 +18,13 @@ Tried = Mapping[str, Mapping[str, Finding]]
 SHORT = 40
 """A range this long is shown for each change; where one is longer, all share one."""
 
+ALL_OF_THEM = "; over all of them"
+"""Before the range of all changes that were ruled out."""
+
 MOST_WORDS = 3
 """Before a number that is the paper's value; behind more of them it is part of a sentence."""
 
-RULED_OUT = "tested and not the cause"
-
-_NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
+NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
 _ENDS = ("", "; ", " (", ", ", ": ")
 
 
@@ -105,7 +106,7 @@ def cause(finding: Finding, tried: Tried) -> str:
     if all(len(text) <= SHORT for text in ranges.values()):
         words = (f"{change} ({text})" if text else change for change, text in ranges.items())
         return f"{RULED_OUT}: {', '.join(words)}"
-    return f"{RULED_OUT}: {_listed(list(moving))}{moved and f'; over all of them {moved}'}"
+    return f"{RULED_OUT}: {_listed(list(moving))}{moved and f'{ALL_OF_THEM} {moved}'}"
 
 
 def span(texts: Sequence[str]) -> str:
@@ -116,20 +117,20 @@ def span(texts: Sequence[str]) -> str:
     """
     for end in _ENDS:
         parts = list(dict.fromkeys(text.split(end)[0] if end else text for text in texts))
-        if len(parts) == 1 and (not end or _NUMBER.search(parts[0])):
+        if len(parts) == 1 and (not end or NUMBER.search(parts[0])):
             return parts[0]
-        if len({_NUMBER.sub("#", text) for text in parts}) == 1:
-            columns = zip(*(_NUMBER.findall(text) for text in parts), strict=True)
+        if len({NUMBER.sub("#", text) for text in parts}) == 1:
+            columns = zip(*(NUMBER.findall(text) for text in parts), strict=True)
             ends = [(min(values, key=float), max(values, key=float)) for values in columns]
             word = "-" if " to " in parts[0] else " to "
             ranges = iter(a if float(a) == float(b) else f"{a}{word}{b}" for a, b in ends)
-            return "".join(f"{words}{next(ranges, '')}" for words in _NUMBER.split(parts[0]))
+            return "".join(f"{words}{next(ranges, '')}" for words in NUMBER.split(parts[0]))
     return ""
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
     """Whether the paper's one number, after a few words, lies within those of our texts."""
-    printed, first = _NUMBER.findall(paper), [_NUMBER.match(text) for text in ours]
+    printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False
     values = [float(number.group()) for number in first if number]

@@ -15,6 +15,9 @@ from ..instances.problem.options import accepts
 from ..instances.problem.settings import with_settings
 from ..solvers.outcome import Clock
 
+RULED_OUT = "ruled out"
+"""How a cause begins that names what was tested and is not the cause."""
+
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
 
 
@@ -42,12 +45,17 @@ class Finding:
     cause: str = ""
 
     @property
+    def reason(self) -> str:
+        """Of a difference its cause, what was ruled out, or that none was tested."""
+        if self.verdict != "differs":
+            return ""
+        known = self.cause or "no cause was tested"
+        return known if known.startswith(RULED_OUT) or not self.cause else f"cause: {known}"
+
+    @property
     def why(self) -> str:
-        """The note, and of a difference its cause, or that none was tested."""
-        cause = f"cause: {self.cause}" if self.cause else ""
-        if self.verdict == "differs":
-            cause = cause or "no cause was tested"
-        return "; ".join(filter(None, (self.note, cause)))
+        """The note and the reason."""
+        return "; ".join(filter(None, (self.note, self.reason)))
 
 
 Parts = Iterator[Finding | Picture]

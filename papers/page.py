@@ -14,6 +14,7 @@ from ..analysis.run.rows import read_rows
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
 from . import registry
+from .causes import ALL_OF_THEM, NUMBER, span
 from .documents import ExperimentRow, require_experiments
 from .experiment import Experiment, Finding, Verdict
 
@@ -78,15 +79,11 @@ def reproduction_pages(
 
 
 def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
-    """A paper: the verdicts by experiment, then each number, then what its text leaves open."""
+    """A paper: each experiment's numbers, then what its text leaves open."""
     guides = " ".join(one.guide for one in registry.PAPERS if one.name == name and one.guide)
-    columns = (Column("place"), Column("what"), *_TALLY, _SECONDS, Column("command"))
-    lines = [(row["place"] or "-", row["what"], *_tally([row]), row["seconds"], row["command"])
-             for row in rows]  # fmt: skip
     parts = [
         f"# {registry.TITLES[name]}\n",
         f"[All papers](../reproduction.md), with what the verdicts mean. {guides}\n",
-        Table("places", "", columns, tuple(lines)).markdown(),
     ]
     parts += [text for row in rows for text in _experiment(row)]
     left = tuple(one for paper in registry.PAPERS if paper.name == name
@@ -192,19 +189,48 @@ def _not_done(row: ExperimentRow) -> str:
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
-    """An experiment's own part of the page."""
-    place = row["place"] or row["what"]
+    """An experiment's own part of the page: what the paper prints beside ours, then numbered notes;
+    numbers that no paper prints only where there are no others.
+    """
+    place, what = row["place"] or row["what"], row["what"]
     head = f"## {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
     if why := _not_done(row):
         return [head, f"{why[:1].upper()}{why[1:]}.\n"]
-    what, read = row["what"], row["data"].values()
-    summary = f"{what[:1].upper()}{what[1:]}. `{row['command']}`, {_seconds(row['seconds'])} s."
-    if read:
-        files = ", ".join(f"{one['file']} (sha256 {one['sha256'][:12]})" for one in read)
-        summary += f" Read {files}."
-    if row["pictures"]:
-        summary += f" Draws {', '.join(row['pictures'])} (`--figures FOLDER`)."
-    return [head, summary + "\n", replace(findings_table(row), title="", caption="").markdown()]
+    # 1. What it is, and what it read.
+    read = ", ".join(one["file"] for one in row["data"].values())
+    took = f"{_seconds(row['seconds'])} s" + (f"; reads {read}" if read else "")
+    said = f"{what[:1].upper()}{what[1:]} ({took})."
+    # 2. The numbers of the paper, or those that no paper has.
+    every = findings(row)
+    shown = [entry for entry in every if entry.verdict != "not in the paper"]
+    notes, refer = _notes(shown)
+    if not shown:
+        lines: list[tuple[str, ...]] = [(entry.what, entry.ours) for entry in every]
+        columns = (Column("what"), Column("here"))
+    else:
+        columns = (*map(Column, ("what", "paper", "here", "verdict")),)  # type: ignore[assignment]
+        lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
+                 for entry in shown]  # fmt: skip
+    table = Table(row["experiment"], "", columns, tuple(lines), notes=notes)
+    return [head, f"{said}\n", table.markdown()]
+
+
+def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
+    """The notes and causes of findings, each kind once, its numbers as ranges; and the numbers of
+    those that a finding refers to.
+    """
+    kinds: dict[str, list[str]] = {}
+    refer: dict[Finding, str] = {}
+    for entry in entries:
+        parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
+        reason = entry.reason.partition(ALL_OF_THEM)[0]
+        parts |= {reason: reason} if reason else {}
+        for part, kind in parts.items():
+            kinds.setdefault(kind, []).append(part)
+        numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
+        refer[entry] = f" ({numbers})" if numbers else ""
+    lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
+    return tuple(lines), refer
 
 
 def _seconds(value: Any) -> str:
@@ -227,11 +253,11 @@ claim: what the paper prints, what comes out here, and a verdict, which is compu
 | `reproduced` | the number or the claim comes out here too |
 | `differs` | it does not; the row names the cause, or the causes that were tested and ruled out |
 | `undecided` | too few draws to tell |
-| `not in the paper` | a number of ours that helps to read the others |
+| `not in the paper` | a number of ours beside the others, in the rows and by `--tables` |
 
 To find a cause, the experiment is run again with one thing changed that the paper leaves open:
-other random draws, another order, other penalties. The row says under which change the difference
-vanishes, or how far the number moved.
+other random draws, another order, other penalties. The note of the row says under which change the
+difference vanishes, or which changes were ruled out; the file of rows, how far the number moved.
 
 All of it is made from [one file of rows](reproduction.jsonl) by
 

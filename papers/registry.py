@@ -13,7 +13,7 @@ from .experiment import Experiment, Paper
 
 _DECLARED = (
     "cooper.examples cooper.attribution cooper.stability cooper.performance cooper.prediction "
-    "cooper.scaling cooper.measured thesis_numa.costs thesis_numa.throughput "
+    "cooper.scaling thesis_numa.costs thesis_numa.throughput "
     "thesis_numa.migration thesis_numa.power thesis_numa.studies thesis_market.incentives "
     "thesis_market.profiles thesis_market.mechanisms fair_scheduling.traces "
     "fair_scheduling.claims matching.tables matching.claims fuga.games fuga.cluster "

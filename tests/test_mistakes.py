@@ -107,7 +107,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     (f"compare {TINY} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),
     (f"solve {TINY} -m own_mistake.py:boom", ("is a file", "write own_mistake:boom")),
     (f"compare {TINY} -m own_mistake.boom", ("module:function", "own_mistake:boom")),
-    ("reproduce colocation-gavel", ("matrix=PATH", "--data FOLDER", "--list")),
+    ("reproduce accelerators-policies", ("throughputs=PATH", "--data FOLDER", "--list")),
 ]  # fmt: skip
 
 

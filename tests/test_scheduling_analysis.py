@@ -448,12 +448,6 @@ def test_table_1_comes_from_one_command_on_the_lpc_trace() -> None:
         assert study(log, settings, windows=10).windows == 10
 
 
-@pytest.mark.slow
-def test_the_strategy_experiment_runs() -> None:
-    findings = experiment_named("scheduling-strategy").run(instances=2, seeds=2).findings
-    assert len(findings) == len(RULES) + 2
-
-
 def test_a_window_of_silence_is_refused() -> None:
     with refused(InvalidInstance):
         window(made_log(), Settings(begin=4500, length=100))

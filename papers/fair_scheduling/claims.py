@@ -1,18 +1,15 @@
-"""The paper's examples and theorems, checked: figs. 2, 7, prop. 5.5, thms. 5.1, 6.2, sec. 4."""
+"""The paper's examples and theorems, checked: figs. 2, 7, prop. 5.5, thms. 5.1, 6.2."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from math import factorial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from ...analysis.manipulation import misreports
 from ...analysis.report.picture import HeatMap
 from ...analysis.scheduling.prices import prices
-from ...analysis.scheduling.strategy import KINDS, STRATEGY_RULES, changes
-from ...analysis.scheduling.windows import RAND_AS
 from ...instances.problem.option_types import AtLeast
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.feasibility import assign_machines
@@ -156,38 +153,6 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60, time_limit: float = 10.
     yield chart("scheduling-theorem-6.2", "Work done by greedy rules, of the most possible", "rule",
         "share of the most work [%]", done,
         words=f"The theorem promises 75 %. {proved} instances.")  # fmt: skip
-
-
-@PAPER.experiment("strategy", "section 4", seconds=30)
-def strategy(*, seed: int = 0, instances: Count = 20, seeds: Count = 4) -> Parts:
-    """What splitting, merging, delaying or padding a job gains under each rule.
-
-    Parameters
-    ----------
-    instances : how many: three organizations, 4 machines, 9 jobs, horizon 15, load 1.5.
-    seeds : repeats of the rules that draw.
-    """
-    shape: dict[str, Any] = {"organizations": 3, "machines": 4, "jobs": 9, "horizon": 15}
-    generators = [np.random.default_rng([seed, index]) for index in range(instances)]
-    made = [workload(**shape, batch=2, load=1.5, spread=0.6, rng=rng) for rng in generators]
-    for rule in STRATEGY_RULES:
-        options = RAND_AS.get(rule, {})
-        method, words = "RAND" if options else rule, []
-        for kind in KINDS:
-            given: dict[str, Any] = {"seed": seed, "seeds": seeds, "kinds": (kind,), **options}
-            mine = [
-                found
-                for instance in made
-                for user, found in enumerate(misreports(instance, method, None, None, **given))
-                if next(changes(instance, user, (kind,)), None) is not None
-            ]
-            better = [found.ratio - 1 for found in mine if found.gain and found.truthful > 0]
-            share = sum(found.gain > 0 for found in mine) / max(1, len(mine))
-            words.append(f"{kind} {_percent(share)} (most {_percent(max(better, default=0.0))})")
-        yield addition(f"{rule}: organizations that can gain", ", ".join(words))
-    yield compare("what the numbers say", "strategy-resistant utility",
-        "the axioms of section 4 are about psi of a given schedule; a rule may serve the changed "
-        "jobs earlier", None)  # fmt: skip
 
 
 def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, alt: str) -> HeatMap:

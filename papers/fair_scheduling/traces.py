@@ -17,7 +17,7 @@ from ...instances.scheduling.formats import read_swf
 from ...instances.scheduling.log import By, Initial, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
 from ..charts import chart
-from ..experiment import Finding, Parts, Verdict, addition, compare, decided, runnable
+from ..experiment import RULED_OUT, Finding, Parts, Verdict, addition, compare, decided, runnable
 from . import PAPER
 from .printed import MACHINES, PRINTED, TABLE_1, Row
 
@@ -258,7 +258,7 @@ def _differences(
         for other, one in others.items() if verdict == "differs" else ():
             _, there, which = of(one, name)
             known = f"the start: {which} from {other}"
-            known = "tested and not the cause: the start" if which == "differs" else known
+            known = f"{RULED_OUT}: the start" if which == "differs" else known
             cause = f"{known} (mean {_interval(there)})"
         if name in paper:
             text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"

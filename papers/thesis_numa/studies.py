@@ -13,7 +13,7 @@ from ...instances.numa.answer import POLICIES
 from ...instances.numa.feasible import reach
 from ...instances.numa.generators import Data, blade_server
 from ...instances.numa.instance import Numa
-from ...instances.problem import EngineError, read
+from ...instances.problem import EngineError
 from ...solvers.numa.engine import simulate
 from ...solvers.numa.fluid import fluid, fluid_power
 from ...solvers.numa.random_inputs import draw
@@ -34,36 +34,6 @@ DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), 
 
 IDLE = 1e-5
 """A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
-
-
-@BEYOND.experiment("policies", seconds=10)
-def policies(
-    *,
-    seed: int = 0,
-    file: str = "numa/kmeans",
-    tasks: int = 500_000,
-    runs: int = 1,
-    tolerance: float = 0.005,
-) -> Parts:
-    """Of any instance (-o file=): what policies sustain, their p95, and the most of any placement.
-
-    Parameters
-    ----------
-    file : an instance file, or a bundled instance.
-    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
-    """
-    instance = read(file, "numa")
-    assert isinstance(instance, Numa)
-    where = instance.name or file
-    yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
-    words = []
-    for policy in POLICIES:
-        run = simulated(instance, policy, tasks, seed)
-        time = f"{1e3 * run.response[1]:.1f} +- {1e3 * run.response_error[1]:.1f} ms"
-        words.append(f"{policy} {time if run.stable else '-'}")
-    yield addition(f"95th percentile of response at {instance.rate:g}/s", ", ".join(words),
-        "- where the queue grows")  # fmt: skip
-    yield from _least_power(instance, where, tasks, seed)
 
 
 @BEYOND.experiment("hot-data", seconds=30)

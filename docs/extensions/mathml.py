@@ -16,7 +16,8 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 
 def _block(writer: Any, node: nodes.math_block) -> None:
-    formula = convert(node.astext(), display="block")
+    # latex2mathml knows the rows of align*, and not those of aligned
+    formula = convert(node.astext().replace("{aligned}", "{align*}"), display="block")
     writer.body.append(
         '<div class="math" role="group" '
         f'aria-label="{escape(node.astext(), quote=True)}">{formula}</div>\n'

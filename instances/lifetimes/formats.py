@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,7 +46,7 @@ def lifetimes_of(
     end = np.where(censored, stop, end)
     runs = end > start
     if not runs.any():
-        raise InvalidFile(f"{path}: no VM ends after its start; expected an end above a start")
+        raise InvalidFile(f"{path}: no VM ends after its start and starts before {stop}")
     demand, kind = np.unique(np.array(sizes)[runs], axis=0, return_inverse=True)
     for name in ("predicted_end", "names"):
         if fields.get(name):
@@ -76,16 +76,15 @@ def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Life
     resources = tuple(name for name in table.columns if name not in own)
     if len(room) != len(resources) or not all(part.isdecimal() for part in room):
         raise InvalidOption(
-            f"capacity is {capacity!r}; expected {len(resources)} whole numbers separated by "
-            f"commas, one for each of the columns {', '.join(resources) or '(none)'}"
+            f"capacity is {capacity!r}; expected whole numbers with commas between them, one for "
+            f"each of the columns of resources: {', '.join(resources) or '(none)'}"
         )
     rows, form = list(table), ""
     sizes, times, predicted = [], [], []
     for row in rows:
-        sizes.append(tuple(row.whole(name) for name in resources))
-        for name, amount, most in zip(resources, sizes[-1], room, strict=True):
-            if amount > int(most):
-                raise row.wrong(name, f"at most what a server has, {most}")
+        sizes.append(
+            _size(row, {name: (int(most), 1) for name, most in zip(resources, room, strict=True)})
+        )
         begin, form = _time(row, "start", form)
         end, form = _time(row, "end", form) if row["end"] else (None, form)
         if end is not None and end <= begin:
@@ -101,9 +100,20 @@ def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Life
     )  # fmt: skip
 
 
+def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]:
+    """What a VM takes of each resource; `server` has what a server has, and how many of that make
+    one of the column's unit.
+    """
+    size = tuple(row.whole(name, parts) for name, (_, parts) in server.items())
+    for amount, (name, (most, parts)) in zip(size, server.items(), strict=True):
+        if amount > most or not any(size):
+            raise row.wrong(name, f"more than 0 in all, and at most {most / parts:g}, a server's")
+    return size
+
+
 def _time(row: CsvRow, column: str, form: str) -> tuple[int, str]:
     """A cell that is an integer, or a date with a time, of the form of those before; its form."""
-    text = row.word(column)
+    text = row[column]
     try:
         date = datetime.fromisoformat(text) if text[4:5] == "-" else None
     except ValueError:
@@ -136,14 +146,12 @@ def azure_2017(
     until : second at which the list ends; "last-arrival" leaves out its tail.
     """
     rows = list(CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True))
-    sizes = [(row.whole("cpu_cores"), row.whole("mem_gb", 1024)) for row in rows]
+    server = {"cpu_cores": (cores, 1), "mem_gb": (int(memory * 1024), 1024)}
+    sizes = [_size(row, server) for row in rows]
     times = [(int(row.number("start_s", AMOUNT)), int(row.number("end_s_lo", AMOUNT)))
              for row in rows]  # fmt: skip
-    server: Any = {
-        "capacity": [cores, int(memory * 1024)],
-        "resources": ("CPU cores", "memory [MiB]"),
-    }
-    made = lifetimes_of(path, sizes, times, until, **server)
+    capacity, resources = [room for room, _ in server.values()], ("CPU cores", "memory [MiB]")
+    made = lifetimes_of(path, sizes, times, until, capacity=capacity, resources=resources)
     return made.replace(censored=max(made.censored, sum(row["censored"] == "1" for row in rows)))
 
 

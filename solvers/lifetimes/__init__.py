@@ -59,7 +59,7 @@ def _solve(
     *, peak: bool,
 ) -> Outcome:  # fmt: skip
     """Answers and bounds of either objective; the certificate has the steps of its proof."""
-    from .placing import clairvoyant
+    from .placing import FIRST, clairvoyant, placed_as_they_come
 
     def worth(answer: Hosts) -> int:
         use = answer.in_use(instance)
@@ -67,11 +67,13 @@ def _solve(
 
     incumbent = Incumbent(instance, clock, worth, bound=0)
     static = StaticBound(instance, clock)
-    answers = clairvoyant(instance, rng or np.random.default_rng(0), worth)
+    answers = clairvoyant(instance, rng or np.random.default_rng(0), worth, clock)
     with incumbent.keeping_best():
         # 1. an answer, and the prices of VM types that bound it
         incumbent.offer(start, "a start")
-        incumbent.offer(next(answers), "whole lives placed")
+        first = placed_as_they_come(instance, FIRST, -instance.end, instance.end)
+        incumbent.offer(first, "first fit")
+        incumbent.offer(next(answers, None), "whole lives placed")
         assert incumbent.best is not None
         use = incumbent.best.in_use(instance)
         for bound in static.tighten(use, None if peak else instance.length):

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...instances.lifetimes import Hosts, Integers, Lifetimes
-from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import validate_options
+from ..instances.lifetimes import Hosts, Integers, Lifetimes
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import validate_options
 
 Rng = np.random.Generator | None
 Ties = Literal["drawn", "file", "last-to-leave-first"]
@@ -119,11 +119,11 @@ def _placed(
     instance: Lifetimes, policy: str, rng: Rng, ties: Ties, lifetimes: Known = "true"
 ) -> Hosts:
     """The answer of a policy, by its name in the kernels."""
-    from . import kernels
+    from ..solvers.lifetimes import placing
 
-    n, expected, end = len(instance.kind), instance.end, instance.end
+    n, expected = len(instance.kind), instance.end
     drawn = (rng or np.random.default_rng(0)).permutation(n)
-    second = {"drawn": drawn, "file": np.arange(n), "last-to-leave-first": -end}[ties]
+    second = {"drawn": drawn, "file": np.arange(n), "last-to-leave-first": -instance.end}[ties]
     if lifetimes == "by-type":
         expected = expected_by_type(instance)
     elif lifetimes == "predicted":
@@ -131,13 +131,7 @@ def _placed(
             words = "lifetimes is 'predicted', and the instance has no predicted_end"
             raise InvalidOption(f"{words}; add that column, or take 'by-type'")
         expected = instance.predicted_end
-    order, leaving = np.lexsort((second, instance.start)), np.argsort(end, kind="stable")
-    size, host = instance.demand[instance.kind], np.zeros(n, dtype=np.int64)
-    times = instance.start, end, expected
-    kernels.run_policy(
-        getattr(kernels, policy), order, leaving, size, instance.capacity, *times, host
-    )
-    return Hosts(host)
+    return placing.placed_as_they_come(instance, getattr(placing, policy), second, expected)
 
 
 def expected_by_type(instance: Lifetimes) -> Integers:

@@ -38,7 +38,7 @@ from support import group_cases, interval_cases, scheduling_cases, small_acceler
 from support.advice_cases import claims, spreads_over_nodes
 from support.fairness_clock import UNITS
 from support.fairness_clock import wrongs as wrong_debts
-from support.gpu_cases import gpu_claims, share_claims
+from support.gpu_cases import gpu_claims
 from support.oracles.placement import best, state
 
 import cotenant
@@ -89,7 +89,6 @@ def clusters(case: int) -> Case:
 
 def gpus(case: int) -> Case:
     yield from gpu_claims(case)
-    yield from share_claims(case)
 
 
 def clock(case: int) -> Case:

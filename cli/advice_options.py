@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analysis.report.console import console, print_json, require_writable, say
-from ..instances.problem.errors import InvalidOption, NoSolution
+from ..instances.problem.errors import NoSolution
 from .arguments import Json
 from .codes import NO_ANSWER, NOT_KNOWN
 from .state_options import StateOptions
@@ -60,13 +60,6 @@ class ShowOptions:
         from ..solvers.outcome import validate_time_limit
 
         require_form(self.form)
-        rare = source.rare
-        if self.form is not None and rare.usage is not None and rare.count == "used":
-            raise InvalidOption(
-                "emit is given with count = used in the settings; expected a plan by requests, "
-                "which are what the scheduler counts. Change the requests and export again, or "
-                "leave out count"
-            )
         require_kinds(source.released)
         validate_time_limit(source.time_limit)
         for path in self.outputs:
@@ -120,8 +113,7 @@ class PlanOptions(ShowOptions):
     Attributes
     ----------
     plan : write the plan and its certificate here
-    emit : print what to run, and run nothing: kubectl, patches, descheduler, proxmox, openstack,
-        csv
+    emit : print what to run, and run nothing: kubectl, patches, proxmox, openstack, csv
     """
 
     plan: Annotated[Path | None, "PLAN.json"] = None

@@ -33,14 +33,3 @@ def require_latex(width: float | None, form: Form) -> None:
     """Refuse a width for tables that are not in LaTeX, before any work."""
     if width is not None and form is not Form.LATEX:
         raise InvalidOption("--width is for tables in LaTeX; add --format latex")
-
-
-def share_of(text: str, option: str = "fail-above") -> float:
-    """A share such as 10% or 0.1."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise InvalidOption(f"{option} is {text!r}; expected a share such as 10% or 0.1")
-    return value

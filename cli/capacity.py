@@ -101,20 +101,17 @@ def buy(
     source: NewOptions,
     shown: ShowOptions,
     types: Annotated[str | None, "TYPES.csv"] = None,
-    instead: Annotated[bool, "--replace"] = False,
 ) -> None:
     """Say which nodes to buy at the least price.
 
-    They are for pending and new pods. Nothing that runs moves, unless everything does (--replace).
-    Exit 1 when some pods fit nowhere, or some moves have no order; 3 when it is not known whether
-    some have to wait.
+    They are for pending and new pods. Nothing that runs moves. Exit 1 when some pods fit nowhere; 3
+    when it is not known whether some have to wait.
 
     Parameters
     ----------
     states : files of a state; or none, with --add
     types : nodes to buy: type, price, cpu, memory and what else pods may take of one; where wanted
         zone, most (so many at most), labels (a=b c=d)
-    instead : new nodes in the place of all that can be emptied, and the moves in waves
     """
     from ..cluster.plan.buy import buy as buying
     from ..cluster.state.node_types import read_types
@@ -124,7 +121,7 @@ def buy(
         raise InvalidOption(f"{what} is not given; expected --types TYPES.csv, and STATE or --add")
     state = shown.read(states or [], source)
     with waiting("looking for the cheapest nodes") as say:
-        found = buying(state, read_types(state, types), instead=instead, say=say, **source.limits)
+        found = buying(state, read_types(state, types), say=say, **source.limits)
     shown.show(found)
 
 
@@ -135,11 +132,10 @@ def safe(
     shown: ShowOptions,
     by: Annotated[list[str] | None, "LABEL"] = None,
 ) -> None:
-    """Say whether nodes can be lost, and workloads grow.
+    """Say whether nodes can be lost.
 
-    All pods of each have places on the others while nothing else moves, or which have not and what
-    would be enough; so have the pods that HorizontalPodAutoscalers and rolling updates may add.
-    Exit 1 when some of it is not known to be safe.
+    All pods of each have places on the others while nothing else moves, or which have not. Exit 1
+    when some of it is not known to be safe.
 
     Parameters
     ----------
@@ -200,7 +196,6 @@ def gpus(
     shapes = [shape_requests(state, text) for text in sizes or ()]
     with waiting("looking for room") as say:
         found = cards_of(
-            state, gang=gang, topology=topology, shapes=shapes, moves=source.rare.moves, say=say,
-            **source.limits,
-        )  # fmt: skip
+            state, gang=gang, topology=topology, shapes=shapes, say=say, **source.limits
+        )
     shown.show(found)

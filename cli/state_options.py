@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..analysis.report.console import say, waiting
-from ..instances.problem.option_types import Above, AtLeast, Between, validate_options
+from ..instances.problem.option_types import Above, Between, validate_options
 from .arguments import SettingsFile
 from .settings_file import read_settings
 
@@ -29,30 +29,16 @@ class AdviceSettings:
     ----------
     strict : answer nothing and exit 1 when a warning says that a file is not whole
     accept : codes of warnings that are left out, such as no-pdb
-    assume_request : what pods count as that request nothing of a resource: cpu=100m,memory=128Mi
-    usage : what pods use: the file of `kubectl top pods -A --containers`, VPA recommendations as
-        JSON, or a CSV namespace,pod,cpu,memory
-    count : what pods count as then: larger (of request and use), used or requested
-    headroom : share that is added to what is used; 0.15 when not given, nothing for VPA's bounds
     cpu_ratio : virtual CPUs per core, for VMs
     pending : of `nodes`: whether nodes are kept for pending pods
-    disruption : of `nodes`: the price of one move, beside those of nodes (or in nodes): the least
-        sum of both
     fail_above : of `nodes`: exit 1 when more than this share of the nodes can go
-    moves : of `gpus`: after so many moves room is counted again
     """
 
     strict: bool = False
     accept: tuple[str, ...] = ()
-    assume_request: str | None = None
-    usage: str | None = None
-    count: Literal["larger", "used", "requested"] = "larger"
-    headroom: Annotated[float | None, AtLeast(0)] = None
     cpu_ratio: Annotated[float, Above(0)] = 4.0
     pending: bool = True
-    disruption: Annotated[float | None, AtLeast(0)] = None
     fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
-    moves: Annotated[int, AtLeast(0)] = 10
 
 
 @dataclass(frozen=True)
@@ -107,10 +93,7 @@ class StateOptions:
         if words := effort(states):
             say(words)
         with waiting("reading"):
-            state = read_state(
-                states, cpu_ratio=rare.cpu_ratio, usage=rare.usage, count=rare.count,
-                headroom=rare.headroom, assume_request=rare.assume_request, **self.additions,
-            )  # fmt: skip
+            state = read_state(states, cpu_ratio=rare.cpu_ratio, **self.additions)
         state = replace(state, warnings=accepted(state, rare.accept))
         if rare.strict and state.warnings:
             for line in warning_lines(state):

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import re
 from dataclasses import fields, replace
 from fractions import Fraction
-from itertools import product
-from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from cotenant.cluster.judge.default_scheduler import left_pending
 from cotenant.cluster.judge.order import Ordered, ordered
 from cotenant.cluster.judge.scheduler_filters import Move, Scheduler, check_waves
 from cotenant.cluster.plan.answer import Answer, Question
+from cotenant.cluster.plan.cards import readable
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.optimum import moves_needed
@@ -36,7 +34,6 @@ from cotenant.cluster.report.text_report import LINES, WIDTH, amount, still_idle
 from cotenant.cluster.state.constraints import Expression, satisfies
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import NOT_COMPARED, ClusterState, Pod
-from cotenant.cluster.state.usage import readable
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption, UnknownName
 
 SAMPLE = DATA / "clusters" / "k8s"
@@ -211,27 +208,6 @@ def test_pods_that_change_places_need_one_aside() -> None:
     )
     approved(str(stuck.stuck))
     assert stuck.waves == ()
-
-
-def test_the_frontier_says_what_freeing_fewer_nodes_costs() -> None:
-    read = state(*(node(f"n{n}", "4") for n in range(4)), *(
-        pod(f"{name}-1", f"n{n}", cpu) for n, (name, cpu) in enumerate(zip("abcd", "2211", strict=True))
-    ))  # fmt: skip
-    advice = advise(read, frontier=3)
-    assert [(point.limit, point.value, point.bound) for point in advice.frontier] == [
-        (2, 2, 2), (3, 1, 1), (4, 0, 0),
-    ]  # fmt: skip
-    words = (
-        "2 nodes: 2 (proved of the pods in this file); 3 nodes: 1 (proved); 4 nodes: 0 (proved)."
-    )
-    assert words in " ".join(" ".join(lines_of(advice, details=True)).split())
-    assert [advice.document()["frontier"][1][key] for key in ("limit", "value", "bound")] == [
-        3,
-        1,
-        1,
-    ]
-    with refused(InvalidOption):
-        advise(read, frontier=1)
 
 
 # time and interrupts
@@ -476,16 +452,6 @@ def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) 
     approved(run("advise", "nodes", "state/shop", "--emit", "helm").stderr)
 
 
-def test_the_descheduler_evicts_from_the_freed_nodes() -> None:
-    text = run("advise", "nodes", "state/shop", "--emit", "descheduler").stdout
-    comments = [line for line in text.splitlines() if line.startswith("#")]
-    assert [line.split()[4] for line in comments if "taint" in line] == ["n-2", "n-4"]
-    policy = json.loads("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    assert policy["profiles"][0]["pluginConfig"][0]["args"] == {
-        "includedTaints": ["cotenant.plan/freed=true"]
-    }
-
-
 def test_nothing_in_a_file_becomes_a_command() -> None:
     advice = advise(read_state(["state/shop"]))
     order = Ordered(advice.order.waves, {12: ("taint a\nrm -rf /",)})
@@ -545,28 +511,6 @@ def test_moves_of_a_large_state_with_prices_have_a_bound() -> None:
     assert not found.infeasible
 
 
-@pytest.mark.parametrize("case", [5, 9, 19])
-def test_sum_of_money_and_moves_of_small_states_is_the_least_of_all_placements(case: int) -> None:
-    draw = random.Random(case)
-    prices = [Fraction(draw.randint(2, 9), 4) for _ in range(4)]
-    size = [draw.randint(1, 4) for _ in range(6)]
-    room = [
-        where
-        for where in product(range(4), repeat=6)
-        if all(sum(s for s, n in zip(size, where, strict=True) if n == m) <= 8 for m in range(4))
-    ]
-    here = draw.choice(room)
-    pods = [pod(f"p{k}-1", f"n{here[k]}", str(size[k])) for k in range(6)]
-    read = state(*(node(f"n{n}", "8") for n in range(4)), *pods)
-    nodes = [replace(one, price=price) for one, price in zip(read.nodes, prices, strict=True)]
-    for move in (Fraction(1, 8), Fraction(1, 2)):
-        least = min(
-            sum(prices[n] for n in set(where)) + move * sum(map(ne, where, here)) for where in room
-        )
-        advice = advise(replace(read, nodes=tuple(nodes)), disruption=move)
-        assert (advice.total.value, advice.total.bound) == (least, least)
-
-
 @pytest.mark.parametrize(("policy", "tightened"), [("Ignore", False), ("Honor", True)])
 def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
     policy: str, tightened: bool
@@ -584,9 +528,6 @@ def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
     advice = advise(read)
     assert advice.nodes.value == 3
     assert (advice.nodes.pinned == 3) is not tightened
-    points = advise(read, frontier=2).frontier
-    assert points
-    assert all((point.bound is None) is tightened for point in points)
 
 
 def test_released_pending_pods_have_a_place() -> None:

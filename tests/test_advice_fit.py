@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import ZONE, budget, listed, near, node, pod, state
+from support.advice_states import listed, node, pod, state
 from support.advice_words import lines_of, most_after
 from support.messages import approved, refused
 from support.terminal import run
@@ -189,72 +189,6 @@ def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
     found = buy(read, types_of(tmp_path, read, text))
     assert found.bought == {"a": 1, "d": 1}
     assert found.cost == Proved(Fraction(16), Fraction(16))
-
-
-def test_running_pods_go_to_new_nodes_in_waves_and_pending_ones_after_them(tmp_path: Path) -> None:
-    a = {"labels": {"app": "a"}}
-    read = state(
-        node("new-2-1", 4), pod("a-1", "new-2-1", **a), pod("a-2", "new-2-1", **a),
-        pod("b-1", "new-2-1"), pod("c-1"), budget("a", "a", 1),
-    )  # fmt: skip
-    found = buy(read, types_of(tmp_path, read), instead=True)
-    assert found.plan is not None
-    moves = [[read.pods[move.pod].name for move in wave] for wave in found.plan.order.waves]
-    assert sorted(map(len, moves)) == [1, 2]
-    assert all("a-1" not in wave or "a-2" not in wave for wave in moves)
-    assert found.plan.freed == ("new-2-1",)
-    assert found.plan.arrivals == {3: "new-2-2"}  # an old node has the other name
-    assert found.cost == Proved(Fraction("0.19"), Fraction("0.19"))
-    document = json.loads(json.dumps(found.document()))
-    plan = document["plan"]
-    assert (len(plan["order"]["waves"]), plan["freed"]) == (2, ["new-2-1"])
-    approved(lines_of(found))
-
-
-def test_what_cannot_leave_keeps_its_node(tmp_path: Path) -> None:
-    claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
-    read = state(
-        *(node(f"n{k}", 4) for k in range(5)), pod("a-1", "n0"), pod("b", "n1", owner=""),
-        pod("c-1", "n1"), pod("d-1", "n2", cpu=4, nodeSelector={"kubernetes.io/hostname": "n2"}),
-        pod("e-1", "n3", volumes=claim), pod("f-1", "n4"),
-    )  # fmt: skip
-    found = buy(read, types_of(tmp_path, read), instead=True)
-    assert [read.pods[n].name for n in found.why_not] == ["b", "d-1", "e-1"]
-    assert (found.bought, len(found.arrivals)) == ({}, 2)  # there is room on n1
-    assert found.plan is not None
-    assert found.plan.freed == ("n0", "n4")
-    approved(lines_of(found))
-    alone = state(node("n1", 4), pod("b", "n1", owner=""))
-    with refused(InvalidInstance):
-        buy(alone, types_of(tmp_path, alone), instead=True)
-
-
-def test_moves_without_an_order_are_named_and_their_nodes_stay(tmp_path: Path) -> None:
-    read = state(
-        node("n1", 4), node("n2", 4), pod("a-1", "n1", labels={"app": "a"}), pod("b-1", "n2"),
-        pod("d-1", cpu=2), budget("none", "a", 0),
-    )  # fmt: skip
-    found = buy(read, types_of(tmp_path, read), instead=True)
-    assert found.plan is not None
-    assert found.plan.freed == ("n2",)
-    assert [read.pods[n].name for n in found.plan.order.stuck] == ["a-1"]
-    approved(lines_of(found))
-    freed = buy(read, types_of(tmp_path, read), instead=True, released=["budget"]).plan
-    assert freed is not None
-    assert (freed.freed, freed.order.stuck) == (("n1", "n2"), {})
-
-
-def test_no_move_breaks_what_a_pod_that_stays_is_promised(tmp_path: Path) -> None:
-    friend = pod("b-1", "n1", cpu=4, affinity=near("a", ZONE))
-    read = state(
-        node("n1", 4, zone="z1"), node("n2", 4, zone="z1"), friend,
-        pod("a-1", "n2", labels={"app": "a"}),
-    )  # fmt: skip
-    text = "type,cpu,memory,price,zone\nsmall,2,8Gi,0.1,z2\n"
-    found = buy(read, types_of(tmp_path, read, text), instead=True)
-    assert found.plan is not None
-    assert (found.plan.freed, found.plan.order.waves) == ((), ())
-    approved(lines_of(found))
 
 
 def test_tables_of_hosts_and_vms_are_answered_too(tmp_path: Path) -> None:

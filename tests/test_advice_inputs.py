@@ -1,4 +1,4 @@
-"""What a state lacks and what is added to it: warnings, requests that are assumed, use, prices."""
+"""What a state lacks and what is added to it: warnings, settings, prices."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from cotenant.cluster.report.emit import emit
 from cotenant.cluster.run.settings import Settings as QueueSettings
 from cotenant.cluster.state.completeness import CODES, accepted
 from cotenant.cluster.state.reading import bundled_states, read_state
-from cotenant.cluster.state.state import ClusterState, Role
-from cotenant.cluster.state.usage import Count
+from cotenant.cluster.state.state import ClusterState
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 
@@ -132,7 +131,7 @@ def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> 
 
 def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
     advice = advise(read_state([one_namespace]))
-    for form in ("kubectl", "patches", "descheduler"):
+    for form in ("kubectl", "patches"):
         lines = emit(advice, form).splitlines()
         assert all(line.startswith("# warning: ") for line in lines[:3]), form
         assert not lines[3].startswith("# warning")
@@ -142,7 +141,7 @@ def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
     assert "[one-namespace]" in done.stderr
 
 
-@pytest.mark.parametrize("form", ["kubectl", "patches", "descheduler"])
+@pytest.mark.parametrize("form", ["kubectl", "patches"])
 def test_emitted_plan_begins_with_what_the_default_scheduler_leaves_pending(form: str) -> None:
     advice = advise(read_state(["state/shop"]))
     left = {scoring: (1,) for scoring in advice.left_pending}
@@ -252,170 +251,11 @@ def test_every_code_stands_in_the_page() -> None:
     assert [code for code in CODES if f"| `{code}` |" not in page] == []
 
 
-# requests that are assumed, and use
-
-
-def test_requests_are_assumed_where_there_are_none(no_requests: str) -> None:
-    read = read_state([no_requests], assume_request="cpu=100m,memory=128Mi")
-    assert codes(read) == []
-    approved([each.text for each in read.assumptions])
-    plain = read_state([no_requests])
-    for old, new in zip(plain.pods, read.pods, strict=True):
-        if old.role is Role.FINISHED:
-            assert new.requests == old.requests
-            continue
-        for name, amount in (("cpu", 100), ("memory", 128 * 2**20), ("pods", 1)):
-            assert new.requests[name] == (old.requests.get(name) or amount)
-    advice = advise(read)
-    text = words_of(lines_of(advice))
-    assert text.startswith("note: 100m cpu assumed for ")
-    assert "(proved, with requests assumed)" in text
-    assert advice.document()["state"]["counted_as"] == "with requests assumed"
-    # the scheduler counts requests, which are none
-    assert advice.left_pending == {}
+# settings
 
 
 @pytest.mark.parametrize(
-    "text", ["cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=1,cpu=2", "mem=1Gi", "cpu=1;memory=1", ""]
-)
-def test_assumptions_that_are_none_are_refused(text: str) -> None:
-    with refused(InvalidOption):
-        read_state(["state/shop"], assume_request=text)
-
-
-def used_by(read: ClusterState) -> dict[str, tuple[int, int]]:
-    return {
-        each.title: (each.requests.get("cpu", 0), each.requests.get("memory", 0))
-        for each in read.pods
-    }
-
-
-TOP = """NAMESPACE   POD   NAME   CPU(cores)   MEMORY(bytes)
-shop        a-1   main   1200m        100Mi
-shop        a-1   side   400m         28Mi
-shop        b-1   main   100m         2Gi
-shop        c-1   main   <unknown>    1Mi
-"""
-TWO = [node("n1"), node("n2"), pod("a-1", "n1"), pod("b-1", "n2"), pod("c-1", "n2"), pod("d-1")]
-Mi, Gi = 2**20, 2**30
-FORMS = {
-    "top.txt": TOP + "________   ________\n1700m   2176Mi\n",
-    "pods.txt": "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nshop a-1 1600m 128Mi\nshop b-1 100m 2Gi\n",
-    "use.csv": "namespace,pod,cpu,memory\nshop,a-1,1.2,128Mi\nshop,a-1,400m,0\nshop,b-1,0.1,2Gi\n",
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize(
-    ("count", "headroom", "a", "b"),
-    [
-        ("larger", None, (1840, Gi), (1000, -(-Gi * 230 // 100))),
-        ("larger", 0.0, (1600, Gi), (1000, 2 * Gi)),
-        ("used", 0.5, (2400, 192 * Mi), (150, 3 * Gi)),
-        ("requested", None, (1000, Gi), (1000, Gi)),
-    ],
-)
-def test_pods_count_as_the_larger_of_request_and_use(
-    tmp_path: Path, name: str, count: Count, headroom: float | None, a: Any, b: Any
-) -> None:
-    use = written(tmp_path, FORMS[name], name)
-    paths = [written(tmp_path, listed(*TWO))]
-    read = read_state(paths, usage=use, count=count, headroom=headroom)
-    plain = (1000, Gi)  # of whose use nothing is known
-    assert used_by(read) == {"shop/a-1": a, "shop/b-1": b, "shop/c-1": plain, "shop/d-1": plain}
-    assert read.usage["cpu"] == {"requested": 2000, "used": 1700, "allocatable": 16000}
-    assert read.usage["memory"] == {
-        "requested": 2 * Gi, "used": 128 * Mi + 2 * Gi, "allocatable": 64 * Gi,
-    }  # fmt: skip
-
-
-def test_replicas_count_as_the_one_that_uses_most(tmp_path: Path) -> None:
-    pods = [pod("a-1", "n1"), pod("a-2", "n2"), pod("a-3"), pod("a-0", "n1", phase="Succeeded")]
-    own = [pod(f"d-{n}", f"n{n}", owner="DaemonSet") for n in (1, 2)]
-    bare = [pod(f"x-{n}", f"n{n}", owner="") for n in (1, 2)]
-    lines = [f"shop,{name}-{n},{n},1Mi\n" for name in "adx" for n in (1, 2)]
-    use = written(tmp_path, f"namespace,pod,cpu,memory\n{''.join(lines)}", "use.csv")
-    paths = [written(tmp_path, listed(node("n1"), node("n2"), *pods, *own, *bare))]
-    read = read_state(paths, usage=use, headroom=0.0)
-    assert {title: cpu for title, (cpu, _) in used_by(read).items()} == {
-        "shop/a-1": 2000, "shop/a-2": 2000, "shop/a-3": 2000, "shop/a-0": 1000,
-        "shop/d-1": 1000, "shop/d-2": 2000, "shop/x-1": 1000, "shop/x-2": 2000,
-    }  # fmt: skip
-    assert read.usage["cpu"]["used"] == 9000
-
-
-def test_the_upper_bounds_of_autoscalers_count_for_every_pod_of_a_workload(tmp_path: Path) -> None:
-    def recommended(name: str, cpu: Any, **spec: Any) -> dict[str, Any]:
-        return {
-            "apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
-            "metadata": {"name": name, "namespace": "shop"},
-            "spec": {"targetRef": {"kind": "Deployment", "name": name}, **spec},
-            "status": {"recommendation": {"containerRecommendations": [
-                {"containerName": "main", "target": {"cpu": "1m"}, "upperBound": {"cpu": cpu, "memory": "1Gi"}},
-                {"containerName": "side", "target": {"cpu": "1m"}, "upperBound": {"cpu": "50m", "memory": "1Gi"}},
-            ]}},
-        }  # fmt: skip
-
-    pods = [pod(f"{name}-55-{n}", "n1", labels={"pod-template-hash": "55"}) for name in "ab" for n in (1, 2)]  # fmt: skip
-    for each in pods:
-        each["metadata"]["ownerReferences"][0]["name"] = each["metadata"]["name"][:4]
-    off = {"resourcePolicy": {"containerPolicies": [{"containerName": "x", "mode": "Off"}]}}
-    paths = [written(tmp_path, listed(node("n1"), *pods))]
-    scalers = [recommended("a", "1250m"), recommended("b", "5", **off)]
-    use = written(tmp_path, listed(*scalers), "vpa.json")
-    read = read_state(paths, usage=use)
-    assert used_by(read) == {  # the bounds have their margin
-        "shop/a-55-1": (1300, 2 * Gi), "shop/a-55-2": (1300, 2 * Gi),
-        "shop/b-55-1": (1000, Gi), "shop/b-55-2": (1000, Gi),
-    }  # fmt: skip
-    for content in (listed(), listed(recommended("a", "x")), listed(recommended("zz", "1"))):
-        with refused(InvalidFile):
-            read_state(paths, usage=written(tmp_path, content, "vpa.json"))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "POD NAME CPU(cores) MEMORY(bytes)\na-1 main 1m 1Mi\n",
-        "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nshop a-1 1m\n",
-        "NAMESPACE NAME CPU(cores) MEMORY(bytes)\nweb a-1 1m 1Mi\n",
-        "namespace,pod,cpu,memory\nshop,a-1,-1,1Mi\n",
-        "namespace,pod,cpu\nshop,a-1,1\n",
-        "namespace,pod,cpu,memory\nshop,a-1,1,lots\n",
-        "",
-    ],
-)
-def test_files_of_use_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
-    paths = [written(tmp_path, listed(*TWO))]
-    with refused(InvalidFile):
-        read_state(paths, usage=written(tmp_path, text, "use"))
-
-
-def test_use_of_pods_that_are_not_there_is_told(tmp_path: Path) -> None:
-    more = "".join(f"web w-{n} main 1m 1Mi\n" for n in range(3))
-    use = written(tmp_path, TOP + more, "top.txt")
-    read = read_state([written(tmp_path, listed(*TWO))], usage=use)
-    assert codes(read)[-1] == "usage-unmatched"
-    approved(read.warnings[-1].text)
-
-
-def test_the_answer_says_that_it_is_about_use(tmp_path: Path) -> None:
-    use, path = written(tmp_path, TOP, "top.txt"), written(tmp_path, listed(*whole(*TWO)))
-    given = written(tmp_path, f'usage = "{use}"\nheadroom = 0.2\n', "larger.toml")
-    done = run("advise", "nodes", path, "--settings", given)
-    approved(done.stdout)
-    given = written(tmp_path, f'usage = "{use}"\ncount = "used"\n', "used.toml")
-    done = run("advise", "nodes", path, "--settings", given, "--json")
-    found = json.loads(done.stdout)
-    assert found["state"]["counted_as"] == "counting use + 15 %"
-    assert found["state"]["usage"]["cpu"]["used"] == 1700
-    done = run("advise", "nodes", path, "--settings", given, "--emit", "csv")
-    assert (done.returncode, done.stdout) == (2, "")
-    approved(done.stderr)
-
-
-@pytest.mark.parametrize(
-    "text", ["usages = 1\n", 'count = "most"\n', "headroom = -1\n", "accept = [1]\n", "strict\n"]
+    "text", ['usage = "top.txt"\n', "cpu_ratio = 0\n", "accept = [1]\n", "strict\n"]
 )
 def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, text: str) -> None:
     path = Path(written(tmp_path, text, "s.toml"))
@@ -438,79 +278,40 @@ def test_settings_of_every_command_are_in_the_page() -> None:
             assert f"`{field.name}`" in page
 
 
-def test_machines_count_as_their_sizes(tmp_path: Path) -> None:
-    hosts = written(tmp_path, "name,cpu\nh1,8\n", "hosts.csv")
-    machines = written(tmp_path, "name,host,cpu\na,h1,2\n", "vms.csv")
-    for options in ({"assume_request": "cpu=1"}, {"usage": hosts}):
-        with refused(InvalidOption):
-            read_state([hosts, machines], **options)  # type: ignore[arg-type]
-
-
 # prices
 
 
 TYPE = "node.kubernetes.io/instance-type"
 
 
-def priced(folder: Path, table: str, *labels: dict[str, str]) -> list[tuple[Any, bool]]:
-    """Price and commitment of nodes with these labels."""
+def priced(folder: Path, table: str, *labels: dict[str, str]) -> list[Any]:
+    """Prices of nodes with these labels."""
     nodes = [node(f"n{n}", labels=each) for n, each in enumerate(labels)]
     paths = [written(folder, listed(*nodes, pod("a-1", "n0")))]
     read = read_state(paths, prices=written(folder, table, "prices.csv"))
-    return [(each.price, each.committed) for each in read.nodes]
+    return [each.price for each in read.nodes]
 
 
 def test_prices_are_exact_and_matched_by_type(tmp_path: Path) -> None:
     table = "type,price\nm5,0.1\nc5,0.384\nt3,1e-3\n"
     found = priced(tmp_path, table, {TYPE: "m5"}, {"beta.kubernetes.io/instance-type": "c5"}, {TYPE: "t3"})  # fmt: skip
-    assert [price for price, _ in found] == [Fraction(1, 10), Fraction(48, 125), Fraction(1, 1000)]
-    assert priced(tmp_path, "Type;Price\nm5;0,384\n", {TYPE: "m5"}) == [(Fraction(48, 125), False)]
-
-
-@pytest.mark.parametrize(
-    ("label", "value", "price", "committed"),
-    [
-        ("", "", 4, False),
-        ("karpenter.sh/capacity-type", "on-demand", 4, False),
-        ("karpenter.sh/capacity-type", "spot", 1, False),
-        ("karpenter.sh/capacity-type", "reserved", 3, True),
-        ("eks.amazonaws.com/capacityType", "SPOT", 1, False),
-        ("eks.amazonaws.com/capacityType", "ON_DEMAND", 4, False),
-        ("cloud.google.com/gke-spot", "true", 1, False),
-        ("cloud.google.com/gke-spot", "false", 4, False),
-        ("kubernetes.azure.com/scalesetpriority", "spot", 1, False),
-        ("kubernetes.azure.com/scalesetpriority", "regular", 4, False),
-    ],
-)
-def test_capacity_types_are_those_of_the_usual_labels(
-    tmp_path: Path, label: str, value: str, price: int, committed: bool
-) -> None:
-    table = "type,capacity,price\nm5,spot,1\nm5,Reserved,3\nm5,on-demand,4\n"
-    assert priced(tmp_path, table, {TYPE: "m5", label: value}) == [(price, committed)]
-
-
-def test_a_price_without_a_capacity_type_is_for_all_and_reserved_ones_are_on_demand(
-    tmp_path: Path,
-) -> None:
-    spot = {TYPE: "m5", "karpenter.sh/capacity-type": "spot"}
-    table = "type,price,capacity\nm5,2,\nc5,3,reserved\n"
-    assert priced(tmp_path, table, spot, {TYPE: "c5"}) == [(2, False), (3, True)]
+    assert found == [Fraction(1, 10), Fraction(48, 125), Fraction(1, 1000)]
+    assert priced(tmp_path, "Type;Price\nm5;0,384\n", {TYPE: "m5"}) == [Fraction(48, 125)]
 
 
 def test_prices_by_name_and_those_of_a_table_of_hosts(tmp_path: Path) -> None:
     hosts = written(tmp_path, "name,cpu,price\nh1,8,0.25\nh2,8,1\n", "hosts.csv")
     machines = written(tmp_path, "name,host,cpu\na,h1,2\nb,h2,2\n", "vms.csv")
     assert [each.price for each in read_state([hosts, machines]).nodes] == [Fraction(1, 4), 1]
-    table = written(tmp_path, "node,price,capacity\nh1,3,spot\nh2,2,reserved\n", "prices.csv")
+    table = written(tmp_path, "node,price\nh1,3\nh2,2\n", "prices.csv")
     read = read_state([hosts, machines], prices=table)
-    assert [(each.price, each.committed) for each in read.nodes] == [(3, False), (2, True)]
+    assert [each.price for each in read.nodes] == [3, 2]
 
 
 @pytest.mark.parametrize(
     "table",
     [
         "type,price\nm5,1\n",
-        "type,price,capacity\nm5,1,\nc5,2,spot\n",
         "node,price\nn0,1\n",
         "type,price\nm5,-1\n",
         "type,price\nm5,$1\n",

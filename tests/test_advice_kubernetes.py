@@ -5,7 +5,6 @@ drivers, owners, and pods of which the filters alone decide.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ from support.advice_words import lines_of, most_after
 from support.messages import refused
 from support.terminal import run
 
-from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
-from cotenant.cluster.state.node_types import daemon_pods, read_types
+from cotenant.cluster.state.node_types import daemon_pods
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import Role
 from cotenant.instances.problem.errors import InvalidFile
@@ -283,16 +281,3 @@ def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_pat
     assert read_state([path], added=written(tmp_path, spec, "d.json")).ignored == {
         "RuntimeClass": 1
     }
-
-
-def test_nodes_are_bought_until_a_min_domains_is_met(tmp_path: Path) -> None:
-    """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
-    types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
-    pods = [pod(f"w-{n}", "", "20m", "100Mi", **spread(minDomains=3)) for n in range(12)]
-    old = node("old", "100m", "100Mi")
-    read = state(old, *pods)
-    found = buy(read, read_types(read, types))
-    assert (found.bought, len(found.arrivals)) == ({"t": 6}, 12)
-    read = replace(read, nodes=())
-    found = buy(read, read_types(read, types))
-    assert (found.bought, len(found.arrivals)) == ({"t": 3}, 12)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from ...analysis.frontier import PricePoint
 from ...instances.problem.errors import InvalidOption
 from ..judge.order import Ordered
 from ..judge.scheduler_filters import Move
@@ -122,15 +121,11 @@ class Slots:
     ----------
     requests : of such a pod.
     now : as many fit together while nothing moves; no more do.
-    moves : that may be made.
-    after : as many fit after so many moves at most, and no more than `bound` do.
     most : no more fit whatever moves.
     """
 
     requests: Mapping[str, int]
     now: int
-    moves: int
-    after: Proved
     most: int
 
 
@@ -141,7 +136,7 @@ class Answer:
     Attributes
     ----------
     state : what was asked of, with what the question changed in it.
-    kind, name : which question, or case of one ("node", a label, an autoscaler), and of what.
+    kind, name : which question, or case of one ("node", a label, "gang"), and of what.
     status : whether what was asked can be had, by this answer; None where it is not known.
     impossible : "" or how surely it cannot.
     pods, hosts : that the question is about: those to place, or on the nodes that are emptied or
@@ -150,7 +145,7 @@ class Answer:
         now, besides what belongs to every node.
     cost, cost_now : what nodes in use cost after the plan, or those to buy; what all that run cost
         now. None without prices.
-    moves, disruption, total : pods that move, the price of a move, and money and moves as one sum.
+    moves : pods that move.
     waits, waiting : pending pods without a place.
     fits : pods that fit while nothing moves; here no answer has more than `bound`.
     freed, idle, reserved : nodes that the plan empties; that hold nothing but pods of their own;
@@ -160,23 +155,20 @@ class Answer:
     order : the moves in waves.
     left_pending : by scoring of the default scheduler: pods that stay pending if it places the
         evicted ones itself.
-    bought : nodes to buy, by type; or so many more, like one, that are enough.
-    reason : why no fewer nodes can do, or why a case is not judged, in words.
+    bought : nodes to buy, by type.
+    reason : why no fewer nodes can do, in words.
     why_not : of a pod that stays or has no place, why.
     open_to, refused : of a pod on a node that is emptied, the nodes that would take it now; of a
         pod without a node, how many nodes refuse it for which reason.
     pinned : pods that stay in the plan, and why.
     dropped, broken, repaired, left_broken : rules that the bound does not know; that are broken
         now; of these those that the plan repairs, and those that stay broken.
-    pins : what each reason that holds pods in place costs (`dearest_pins`); None where not asked.
-    frontier : the fewest moves by nodes in use, or by money.
     topology, domain, domains : the label of which the nodes of a gang have one value, the best
         one, and by value a proved bound on the moves; None where no moves admit the gang there.
     plan : the moves that lead there, where they are no part of the answer itself.
-    steps : answers of which this one is made: nodes one after the other, losses, gangs, new nodes.
+    steps : answers of which this one is made: losses, gangs, new nodes.
     room : cards of each resource, and room for pods of some sizes.
     unasked : names of gangs that were not asked about.
-    more : pods besides, for which no node has a number left.
     cut, interrupted : what was cut short, in words: by the time limit, or by an interrupt.
     """
 
@@ -192,8 +184,6 @@ class Answer:
     cost: Proved | None = None
     cost_now: Fraction | None = None
     moves: Proved = Proved()
-    disruption: Fraction | None = None
-    total: Proved | None = None
     waits: Proved = Proved()
     waiting: tuple[int, ...] = ()
     fits: Proved = Proved()
@@ -214,8 +204,6 @@ class Answer:
     broken: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     left_broken: tuple[str, ...] = ()
-    pins: tuple[Mapping[str, Any], ...] | None = None
-    frontier: tuple[PricePoint, ...] = ()
     topology: str = ""
     domain: str = ""
     domains: Mapping[str, int | None] = field(default_factory=dict)
@@ -223,7 +211,6 @@ class Answer:
     steps: tuple[Answer, ...] = ()
     room: tuple[CardUse | Slots, ...] = ()
     unasked: tuple[str, ...] = ()
-    more: int = 0
     cut: tuple[str, ...] = ()
     interrupted: bool = False
 
@@ -287,8 +274,6 @@ def _state(state: ClusterState) -> dict[str, Any]:
         "platform": state.platform,
         "warnings": _plain(state.warnings, []),
         "assumptions": _plain(state.assumptions, []),
-        "counted_as": state.counted or "requests",
-        "usage": {name: dict(each) for name, each in state.usage.items()},
         "pods": {role.value: sum(pod.role is role for pod in pods) for role in Role},
         "fixed": {pod.title: pod.reason for pod in pods if pod.role is Role.FIXED},
         "soft": soft,

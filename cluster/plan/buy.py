@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,18 +11,16 @@ import numpy as np
 
 from ...instances.packing.instance import Packing, Placement
 from ...instances.packing.placement_constraints import rules_of
-from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
-from ...solvers.interrupts import deferred
+from ...instances.problem.errors import InvalidInstance
 from ...solvers.outcome import Clock
-from ..judge.order import ordered
-from ..judge.scheduler_filters import Scheduler, check_arrivals, check_waves
+from ..judge.scheduler_filters import Scheduler, check_arrivals
 from ..state.node_types import NodeType, daemon_pods, with_nodes
 from ..state.selectors import admits, refers_to
 from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .costs import node_costs
-from .optimum import Say, SolveBudget, cost_needed, nowhere, run, with_waiting, workers_in_use
+from .optimum import Say, SolveBudget, cost_needed, nowhere, run, with_waiting
 from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched, why_refused
 from .plan import SECONDS
 from .to_packing import translate
@@ -32,7 +30,6 @@ def buy(
     state: ClusterState,
     types: Sequence[NodeType],
     *,
-    instead: bool = False,
     released: Collection[str] = (),
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
@@ -43,33 +40,26 @@ def buy(
     Parameters
     ----------
     types : what can be bought.
-    instead : whether the new nodes are in the place of all that can be emptied; control-plane
-        nodes, and those with a pod that cannot leave, stay as they are.
     released : kinds of `answer.RELEASED` that keep no pod waiting.
 
     Raises
     ------
     InvalidInstance
-        No pod is pending, nor (with `instead`) can leave.
+        No pod is pending.
     """
     # 1. the pods to place, beside nodes that are free of charge
     require_kinds(released)
-    work, every, before = SolveBudget(time_limit, say), daemon_pods(state), state
-    stays = _staying(state, types, every, released) if instead else {}
-    state = vouched(standing_still(_without_others(state, stays) if instead else state), released)
+    work, every = SolveBudget(time_limit, say), daemon_pods(state)
+    state = vouched(standing_still(state), released)
     asked = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
     if not any(state.pods[n].schedulable for n in asked):
         raise InvalidInstance(
-            state.name, f"without a pending {state.workload_noun}"
-            + " or one that can leave its node" * instead, "some to buy nodes for",
-            "Give new ones" + ", or ask for nodes in the place of those that there are"
-            * (not instead),
+            state.name, f"without a pending {state.workload_noun}", "some to buy nodes for",
+            "Give new ones",
         )  # fmt: skip
-    free = change_nodes(
-        state, lambda node: replace(node, price=Fraction(0), committed=False, can_be_drained=True)
-    )
+    free = change_nodes(state, lambda node: replace(node, price=Fraction(0), can_be_drained=True))
     # 2. the cheapest nodes for them
-    market = _Market(free, types, every, {node.name for node in before.nodes})
+    market = _Market(free, types, every)
     relaxed = market.translated(for_bound=True)
     final, arrivals, of = state, dict[int, str](), dict[str, int]()
     # rules that no instance has, or has tighter, may allow what the bound does
@@ -82,8 +72,6 @@ def buy(
             final, arrivals, of = bought
         if len(arrivals) == len(asked) and not plan.tightened:
             break
-    else:
-        final, arrivals, of = market.with_more(final, arrivals, of)
     # 3. what is proved of cheaper ones, and of the pods that wait
     waiting = tuple(n for n in asked if n not in arrivals)
     outside = sum(not state.pods[n].schedulable for n in asked)
@@ -91,20 +79,12 @@ def buy(
     least += outside
     of_each = Counter(types[of[node.name]].node.name for node in final.nodes if node.name in of)
     _, price = _rank((final, arrivals, of))
-    # 4. the moves to them, where all nodes are to be replaced
-    moves: Answer | None = None
-    if instead:
-        pinned = {n: (("", why),) for n, why in stays.items()}
-        moves = replace(_in_waves(before, final, arrivals, released, work), pinned=pinned,
-                       broken=relaxed.violated_rules)  # fmt: skip
-    stuck = moves is not None and moves.order.stuck
     scheduler = Scheduler(final, final.where | arrivals)
     return Answer(
         state=final, kind="buy", pods=tuple(asked), bought=dict(sorted(of_each.items())),
         cost=Proved(price, min(bound, price)), arrivals=arrivals, waiting=waiting,
         waits=Proved(len(waiting), least), refused=why_refused(scheduler, waiting),
-        status=None if waiting and not least else not (waiting or stuck),
-        why_not={n: (why,) for n, why in stays.items()}, plan=moves, interrupted=work.interrupted,
+        status=None if waiting and not least else not waiting, interrupted=work.interrupted,
     )  # fmt: skip
 
 
@@ -123,9 +103,8 @@ class _Market:
         state: ClusterState,
         types: Sequence[NodeType],
         every: Sequence[Pod],
-        names: Collection[str],
     ) -> None:
-        self.state, self.types, self.every, self.names = state, types, every, names
+        self.state, self.types, self.every = state, types, every
         most = _most(state, types, every)
         # two of each type: topologies in which nodes of one type share a domain are seen as such
         self.copies = {n: min(2, number) for n, number in most.items()}
@@ -147,7 +126,7 @@ class _Market:
         if for_bound:  # the own pods of a node that is not bought forbid nothing
             state = change_pods(state, beside)
             every = [replace(pod, pod_anti_affinity=()) for pod in every]
-        grown, new = with_nodes(state, self.copies, self.types, every, self.names)
+        grown, new = with_nodes(state, self.copies, self.types, every)
         # a server class for each node and type, of which there are all that an answer needs
         question = Question(grown, pending=True, nodes_stay=True, new_nodes=new)
         plan = translate(question, for_bound=for_bound)
@@ -192,7 +171,7 @@ class _Market:
         # nodes that are used, with their pods of each type
         rows = [(supply[c].pop(0), row) for c, row in servers if c in supply]
         wanted = Counter(self.kind[n] for n, _ in rows if self.kind[n] >= 0)
-        grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
+        grown, of_new = with_nodes(self.state, wanted, self.types, self.every)
         new = {kind: [name for name in of_new if of_new[name] == kind] for kind in wanted}
         left = [list(pods) for pods in plan.pods]
         targets: dict[int, str] = {}
@@ -214,32 +193,6 @@ class _Market:
         )
         check_arrivals(final, final.where, arrivals)
         return final, arrivals, of_new
-
-    def with_more(
-        self, final: ClusterState, arrivals: dict[int, str], of: dict[str, int]
-    ) -> tuple[ClusterState, dict[int, str], dict[str, int]]:
-        """The same with one more node after the other of the cheapest type that takes a pod of
-        which a spread wants more of them, as no instance knows a minDomains; what there was where
-        the rest do not all arrive so.
-        """
-        best, able = (final, arrivals, of), can_arrive(self.state)
-        wanted = Counter(of[node.name] for node in final.nodes if node.name in of)
-        left = [self.state.pods[n] for n in able if n not in arrivals]
-        fits = [k for k, one in enumerate(self.types) if one.most is None
-                and left and all(admits(one.node, pod) for pod in left)]  # fmt: skip
-        if not fits or not all(any(s.domains > 1 for s in pod.spread) for pod in left):
-            return best
-        kind = min(fits, key=lambda k: self.types[k].node.price or 0)
-        for _ in left:
-            wanted[kind] += 1
-            grown, of_new = with_nodes(self.state, wanted, self.types, self.every, self.names)
-            names = [node.name for node in grown.nodes]
-            found = admitted(Scheduler(grown), able, names)
-            if len(found) > len(best[1]):
-                best = grown, found, of_new
-            if len(found) == len(able):
-                break
-        return best
 
     def bounds(self, relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
         """How few pods wait at least, and what nodes cost at least where no more than some wait."""
@@ -274,97 +227,6 @@ def as_resources(instance: Packing) -> Packing | None:
     return Packing(
         capacity=np.hstack(capacity), demand=np.hstack(demand), request=instance.request,
         servers=instance.servers, cost=instance.cost,
-    )  # fmt: skip
-
-
-def _staying(
-    state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod], released: Collection[str]
-) -> dict[int, str]:
-    """The pods that cannot leave their nodes for new ones, and why."""
-    one_of_each = {place: 1 for place, one in enumerate(types) if one.most != 0}
-    grown, new = with_nodes(state, one_of_each, types, every)
-    own = range(len(state.pods), len(grown.pods))
-    empty = Scheduler(grown, {n: grown.pods[n].node for n in own})
-    stays, passing = {}, {"spread", "affinity"}  # which depend on further pods
-    for n, pod in enumerate(state.pods):
-        why = [words for kind, words in pod.unsupported_constraints if kind not in released]
-        if pod.role is Role.FIXED:
-            stays[n] = pod.reason
-        elif pod.role is Role.MOVABLE and (
-            why or not any(passing.issuperset(empty.refusals(n, name)) for name in new)
-        ):
-            stays[n] = ", ".join(why) or "no type takes it"
-    return stays
-
-
-def _without_others(state: ClusterState, stays: Collection[int]) -> ClusterState:
-    """The state without workers that hold none of some pods; what such a worker holds waits."""
-    kept = {state.pods[n].node for n in stays}
-    kept |= {node.name for node in state.nodes if not node.can_be_drained}
-
-    def waits(pod: Pod) -> Pod:
-        if pod.node in kept or not pod.placed:
-            return pod
-        after = Role.PENDING if pod.role is Role.MOVABLE else Role.FINISHED
-        return replace(pod, node="", role=after)
-
-    nodes = tuple(node for node in state.nodes if node.name in kept)
-    return replace(change_pods(state, waits), nodes=nodes)
-
-
-def _in_waves(
-    state: ClusterState,
-    final: ClusterState,
-    arrivals: Mapping[int, str],
-    released: Collection[str],
-    work: SolveBudget,
-) -> Answer:
-    """The moves to new nodes in waves, and pending pods once empty old nodes are gone; checked."""
-    pods, names = state.pods, {node.name for node in state.nodes}
-    workers = [node.name for node in state.nodes if node.can_be_drained]
-    new = (node for node in final.nodes if node.name not in names)
-    union = replace(state, nodes=(*state.nodes, *new), pods=(*pods, *final.pods[len(pods) :]))
-    now = union.where
-    targets = {n: name for n, name in arrivals.items() if pods[n].placed}
-    work.say(f"an order of {len(targets)} moves")
-    blocked, scheduler = set[int](), Scheduler(union)
-    if "budget" not in released:
-        blocked = {n for n in targets for theirs in [scheduler.budgets(n)]
-                if len(theirs) > 1 or any(one.allowed < 1 for one in theirs)}  # fmt: skip
-    free = {n: name for n, name in targets.items() if n not in blocked}
-    order = ordered(union, free, released, work.whole)
-    waves, why = list(order.waves), ""
-    with deferred() as put_off:
-        while True:
-            where = now | {move.pod: move.node for wave in waves for move in wave}
-            used = workers_in_use(union, where)
-            freed = tuple(name for name in workers if name not in used)
-            try:
-                check_waves(union, waves, freed=freed, released=released)
-                break
-            except InfeasibleSolution as error:  # of what pods leave behind no move was asked
-                why = str(error)
-                waves.pop()
-        left = tuple(node for node in union.nodes if node.name not in freed)
-        after = vouched(replace(union, nodes=left), released)
-        there = {n: name for n, name in where.items() if name not in freed}
-        scheduler = Scheduler(after, there)
-        pending = {n: name for n, name in arrivals.items() if n not in targets}
-        coming = arrivals_in_order(scheduler, pending)
-        check_arrivals(after, there, coming)
-        work.interrupted |= order.cut == "interrupted" or put_off.interrupted
-    whys = dict.fromkeys(blocked, ("no disruption budget allows it",)) | dict(order.stuck)
-    stuck = {n: whys.get(n, (why,)) for n, name in targets.items() if where[n] != name}
-    if order.cut:
-        work.cut.append(f"the order of moves ({len(stuck)} are in no wave)")
-    stuck |= {n: tuple(scheduler.refusals(n, pending[n])) for n in pending if n not in coming}
-    waiting = tuple(n for n, pod in enumerate(pods) if pod.role is Role.PENDING and n not in coming)
-    return Answer(
-        state=union, kind="replace", in_use=workers_in_use(union, now), freed=freed,
-        targets=targets, nodes=Proved(len(workers_in_use(after, there | coming))),
-        order=replace(order, waves=tuple(waves), stuck=stuck), moves=Proved(len(targets)),
-        arrivals=coming, waiting=waiting, waits=Proved(len(waiting)), status=not stuck,
-        cut=tuple(work.cut), interrupted=work.interrupted,
     )  # fmt: skip
 
 

@@ -23,8 +23,7 @@ class NodeCosts:
     priced : whether the nodes have prices.
     step, unit : so much cost is so much money. Nodes that are free of charge cost 1: all of them
         together less than a step.
-    paid_anyway : money for nodes that are paid whatever the plan: committed ones, and those that
-        may not be freed.
+    paid_anyway : money for nodes that are paid whatever the plan: those that may not be freed.
     """
 
     of_node: tuple[int, ...]
@@ -70,8 +69,7 @@ def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
             "Add their types to the prices",
         )  # fmt: skip
     prices = [
-        Fraction(0) if node.committed or not node.can_be_drained else node.price or Fraction(0)
-        for node in state.nodes
+        node.price or Fraction(0) if node.can_be_drained else Fraction(0) for node in state.nodes
     ]
     scale = lcm(*(price.denominator for price in prices))
     unit = Fraction(gcd(*(int(price * scale) for price in prices)) or 1, scale)
@@ -92,14 +90,10 @@ def unpriced(state: ClusterState) -> ClusterState:
 
 
 def price_of(state: ClusterState, names: frozenset[str]) -> Fraction | None:
-    """What is paid while some nodes are in use: their prices, and of committed nodes and of those
-    that may not be freed; None where the state has no prices.
+    """What is paid while some nodes are in use: their prices, and those of nodes that may not be
+    freed; None where the state has no prices.
     """
     if not state.priced:
         return None
-    paid = (
-        node.price
-        for node in state.nodes
-        if node.name in names or node.committed or not node.can_be_drained
-    )
+    paid = (node.price for node in state.nodes if node.name in names or not node.can_be_drained)
     return sum((price for price in paid if price is not None), Fraction(0))

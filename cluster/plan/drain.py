@@ -1,19 +1,13 @@
-"""Whether nodes can be emptied, together or one after the other, what blocks it, and the fewest
-moves that do it.
-"""
+"""Whether nodes can be emptied together, what blocks it, and the fewest moves that do it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
 from ...instances.problem.errors import InvalidInstance, UnknownName
-from ...solvers.outcome import Clock
 from ..judge.scheduler_filters import Scheduler
-from ..state.node_types import with_spares
-from ..state.state import ClusterState, Node, Pod, Role, change_nodes, change_pods, cordoned
+from ..state.state import ClusterState, Pod, Role, change_pods, cordoned
 from .answer import Answer, Question
 from .nodes import unmoved
 from .optimum import Say, Search, SolveBudget, fewest_moves
@@ -80,83 +74,6 @@ def drain(
         return replace(known, impossible=impossible)
     plan = plan_answer(question, best, work, arrive=False)
     return replace(known, plan=plan, status=not blocked and not plan.order.stuck)
-
-
-def roll(
-    state: ClusterState,
-    nodes: Collection[str],
-    surge: int = 0,
-    *,
-    time_limit: float | None = SECONDS,
-    released: Collection[str] = (),
-    say: Say = lambda words: None,
-) -> Answer:
-    """An order in which each of some nodes can be emptied, and is back empty before the next, with
-    as few nodes more (like the first one, at most `surge`) as an order is found with. Where that
-    can be, pods go to no node that is still to be emptied.
-
-    Returns
-    -------
-    Answer
-        `steps` are the nodes in order, with the states they begin in, and last what is known of
-        the first that stays; `bought` are the nodes more.
-    """
-    clock = Clock(time_limit)
-    like = next(node for node in state.nodes if node.name in nodes)
-    for extra in range(surge + 1):
-        share = clock.time_slice(surge + 1 - extra)
-        found = _rolled(with_spares(state, like, extra), len(state.nodes), nodes, share,
-                        released=released, say=say)  # fmt: skip
-        if found.status:
-            break
-    return replace(found, state=state, bought={like.name: extra} if extra else {})
-
-
-def _rolled(
-    state: ClusterState, own: int, nodes: Collection[str], seconds: float | None, **settings: Any
-) -> Answer:
-    clock, spares = Clock(seconds), tuple(node.name for node in state.nodes[own:])
-    on = Counter(pod.node for pod in state.pods if pod.role is Role.MOVABLE)
-    left = [*sorted(dict.fromkeys(nodes), key=lambda name: on[name]), *spares]
-    steps: list[Answer] = []
-    while left:
-        rest = frozenset(name for name in left if name not in spares) or frozenset(left)
-        first: tuple[Answer, ...] = ()
-        tries = [
-            (name, closed)
-            for name in left
-            if name in rest
-            for closed in dict.fromkeys((rest - {name}, frozenset[str]()))
-        ]
-        for name, closed in tries:
-            share = clock.time_slice(2 * len(left))
-            step = drain(_closed_to(state, closed), name, time_limit=share, **settings)
-            if step.status:
-                break
-            if not first and not closed:
-                first = (step,)
-        else:
-            hosts = (*(one.name for one in steps), *left)
-            return Answer(state=state, kind="roll", hosts=hosts, steps=(*steps, *first),
-                          status=False)  # fmt: skip
-        assert step.plan is not None
-        steps.append(step)
-        left.remove(name)
-        where = step.plan.targets
-        pods = [replace(pod, node=where.get(n, pod.node)) for n, pod in enumerate(state.pods)]
-        state = replace(state, pods=tuple(pods))
-    hosts = tuple(one.name for one in steps)
-    return Answer(state=state, kind="roll", hosts=hosts, steps=tuple(steps))
-
-
-def _closed_to(state: ClusterState, names: Collection[str]) -> ClusterState:
-    """The state where some nodes take no more pods."""
-
-    def closed(node: Node) -> Node:
-        why = node.not_ready_reason or "still to be emptied"
-        return replace(node, not_ready_reason=why) if node.name in names else node
-
-    return change_nodes(state, closed)
 
 
 def _let_go(question: Question) -> str:

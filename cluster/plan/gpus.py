@@ -44,7 +44,6 @@ def gpus(
     gang: str | None = None,
     topology: str = "",
     shapes: Collection[Mapping[str, int]] = (),
-    moves: int = 10,
     released: Collection[str] = (),
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
@@ -58,16 +57,15 @@ def gpus(
     topology : a label of which the nodes of a gang must have one value; its own when not given.
     shapes : what pods request of which room is counted; 1, 2, 4 and 8 cards, with CPU and memory as
         the state's own pods ask for each card, when not given.
-    moves : after so many at most room is counted again.
     released : kinds of `answer.RELEASED` for which no pod is pinned.
     time_limit, say : as `nodes.advise` has them; so is Ctrl-C.
 
     Raises
     ------
     InvalidInstance
-        No node has a card.
+        No node has a card, or pods share some.
     InvalidOption
-        No such gang waits, no node has the label, or a number of moves is negative.
+        No such gang waits, or no node has the label.
 
     Examples
     --------
@@ -78,8 +76,6 @@ def gpus(
     """
     # 1. where cards are free
     require_kinds(released)
-    if moves < 0:
-        raise InvalidOption(f"moves is {moves}; expected 0 or more")
     state = unpriced(state)
     cards = tuple(card_use(state))
     if not cards:
@@ -87,6 +83,11 @@ def gpus(
             state.name, "without a node that has cards",
             f"{CARD}, {MIG}* or amd.com/gpu among what pods may take of one",
             "Check that the device plugin runs, or ask advise fit",
+        )  # fmt: skip
+    if any(CARD in node.unsure for node in state.nodes):
+        raise InvalidInstance(
+            state.name, "with cards that pods share", "cards that pods have whole",
+            "Ask advise nodes or fit, which leave such nodes as they are",
         )  # fmt: skip
     _require_label(state, topology)
     # 2. the gangs that wait, those with most cards first
@@ -110,10 +111,10 @@ def gpus(
         state = replace(state, assumptions=(*state.assumptions, noted))
     slots = []
     for place, requests in enumerate(sizes):
-        if not work.interrupted:
-            part = SolveBudget(work.whole.time_slice(len(sizes) - place), say)
-            slots.append(count_slots(state, requests, moves, released, part))
-            work.interrupted |= part.interrupted
+        part = SolveBudget(work.whole.time_slice(len(sizes) - place), say)
+        part.interrupted = work.interrupted
+        slots.append(count_slots(state, requests, released, part))
+        work.interrupted |= part.interrupted
     return Answer(
         state=state, kind="gpus", room=(*cards, *slots), steps=tuple(admissions),
         unasked=tuple(name for name in waiting if name not in asked),

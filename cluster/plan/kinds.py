@@ -9,7 +9,7 @@ import numpy as np
 
 from ..state.constraints import SCHEDULER, TOLERATIONS
 from ..state.selectors import admits, ports_clash, refers_to
-from ..state.state import CARD, CARDS, COMPARED, SHARES, ClusterState, Node, Pod, Role, limitless
+from ..state.state import CARD, COMPARED, SHARES, ClusterState, Node, Pod, Role, limitless
 
 
 class Kinds:
@@ -118,7 +118,7 @@ class Kinds:
         """What a pod takes; in the bound no volumes of which not all is known, and no card that it
         shares.
         """
-        unsure = "volumes" if limitless(resource) else SHARES if resource in (CARD, CARDS) else ""
+        unsure = "volumes" if limitless(resource) else SHARES if resource == CARD else ""
         if self.for_bound and any(what == unsure for what, _ in pod.unsupported_constraints):
             return 0
         return pod.requests.get(resource, 0)

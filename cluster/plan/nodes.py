@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from ...analysis.frontier import PricePoint
-from ...analysis.packing.frontier import price_frontiers
 from ...instances.packing.instance import Integers, Packing
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..state.state import ClusterState, Role, StateWarning
 from .answer import Answer, Proved, Question
 from .assembly import Translation
 from .costs import price_of
 from .optimum import (
-    SOLVING,
     Found,
     Say,
     SolveBudget,
@@ -35,7 +30,6 @@ from .optimum import (
     moves_of,
     plans_of,
     settled,
-    whole_cost,
     with_waiting,
     workers_in_use,
 )
@@ -50,8 +44,6 @@ def advise(
     time_limit: float | None = SECONDS,
     released: Collection[str] = (),
     pending: bool = True,
-    disruption: Fraction | None = None,
-    frontier: int = 0,
     say: Say = lambda words: None,
 ) -> Answer:
     """How many nodes are enough, which can go, and the fewest moves to that.
@@ -67,17 +59,12 @@ def advise(
     released : kinds of `answer.RELEASED` for which no pod is pinned.
     pending : whether nodes are kept for pending pods. Without, the plan is for what runs, and
         pending pods have the places that are left then.
-    disruption : the price of one move, in the unit of the nodes' prices (of nodes, where they have
-        none): the plan has the least sum of both, and is not the cheapest at any number of moves.
-    frontier : so many numbers of nodes (or amounts of money), from as few as can be to those in use
-        now, each with the fewest pods that move to it; at least 2, or 0 for none. Half of the time
-        is for them.
     say : progress.
 
     Raises
     ------
     InvalidOption
-        A kind to release that is none, or a frontier of one point.
+        A kind to release that is none.
     InvalidInstance
         There is nothing to place.
     InfeasibleSolution
@@ -85,11 +72,9 @@ def advise(
     """
     # 1. the question, as plans and as the relaxation that bounds any plan
     question = Question(state, released=released, pending=pending)
-    if frontier < 0 or frontier == 1:
-        raise InvalidOption(f"frontier is {frontier}; expected 0, or at least 2 points")
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) or pod.schedulable for pod in state.pods):
         return unmoved(state)
-    work = SolveBudget(time_limit, say, parts=2 if frontier else 1)
+    work = SolveBudget(time_limit, say)
     plans = plans_of(question)
     relaxed = translate(question, for_bound=True)
     # 2. the cheapest nodes, and bounds on them
@@ -99,32 +84,17 @@ def advise(
     costs, (waiting, cost) = relaxed.costs, relaxed.costs.split(best)
     searched = max(lower, min(one.bound for one in answers if not one.infeasible))
     tightened = any(plan.tightened for plan in plans)
-    least, proved = _bounds(
-        state, relaxed, waiting, (lower, lower if tightened else searched), work
-    )
-    # 3. the fewest moves to nodes that cost no more; or the least sum of money and moves
+    proved = _bounds(state, relaxed, waiting, (lower, lower if tightened else searched), work)
+    # 3. the fewest moves to nodes that cost no more
     chosen = fewest(
         _fewest_within(with_waiting(one.plan, waiting), costs.limit(cost),
-                       settled(one.plan, one.count), work, 2)
+                       settled(one.plan, one.count), work)
         for one in answers if one.value == best and one.count is not None
     )  # fmt: skip
     assert chosen is not None
-    total: Fraction | None = None
-    if disruption is not None:
-        work.say("the least sum of money and moves")
-        chosen, total = _least_sum(chosen, costs.limit(cost), least, disruption, work)
-        assert chosen.count is not None
-        cost = cost_of(chosen.plan, chosen.count) - chosen.plan.waiting_servers
-        total *= len(plans) == 1 and not tightened
     # 4. with every rule dropped, as many nodes cannot be reached with fewer moves
     free, limit = with_waiting(relaxed, waiting), costs.limit(cost) + waiting
     moves_bound = work.find("a bound on the moves", 1, moves_needed, free, limit).bound
-    if frontier:
-        plan, seconds = chosen.plan, work.whole.time_slice(1 / SOLVING)
-        points: tuple[PricePoint, ...] = ()
-        proved["frontier"] = work.part(
-            "the frontier", lambda: _frontier(plan, waiting, frontier, seconds), points
-        )
     if best > waiting * costs.waiting + costs.limit(searched - waiting * costs.waiting):
         better = "cheaper" if state.priced else "fewer"
         work.cut.append(f"the search for {better} {state.host_noun}s")
@@ -139,10 +109,6 @@ def advise(
     answer = plan_answer(
         question, chosen, work, moves_bound=moves_bound, dropped=relaxed.dropped, **proved
     )
-    if disruption is not None:
-        spent = Fraction(answer.nodes.value) if answer.cost is None else answer.cost.value
-        spent += disruption * answer.moves.value
-        answer = replace(answer, disruption=disruption, total=Proved(spent, total, total))
     if not (answer.order.stuck and pending and plans[0].waiting_servers) or work.interrupted:
         return answer
     # 6. the moves that make room for pending pods may have no order, where those without do
@@ -151,7 +117,7 @@ def advise(
     noted = (*state.assumptions, StateWarning("pending-left", words))
     alone = advise(
         replace(state, assumptions=noted), time_limit=work.whole.time_slice(), released=released,
-        pending=False, disruption=disruption, frontier=frontier, say=say,
+        pending=False, say=say,
     )  # fmt: skip
     return answer if alone.order.stuck else alone
 
@@ -188,9 +154,9 @@ def _bounds(
     waiting: int,
     totals: tuple[int, int],
     work: SolveBudget,
-) -> tuple[int, dict[str, Any]]:
-    """The least that nodes cost while the pinned pods stay, and what is proved as fields of an
-    answer: from bounds on the total of any plan, and of one in which the pinned pods stay.
+) -> dict[str, Any]:
+    """What is proved of nodes and pods that wait, as fields of an answer: from bounds on the total
+    of any plan, and of one in which the pinned pods stay.
     """
     costs, (lower, _) = relaxed.costs, totals
     # a bound on the cost is one of the plans that leave as many waiting
@@ -202,90 +168,18 @@ def _bounds(
         needed = max(needed, -((waiting - total) // scale))
     pinned = max(needed, pinned)
     name, amount = ("cost", costs.money) if state.priced else ("nodes", int)
-    return pinned, {
+    return {
         "nodes": Proved(),
         "waits": Proved(0, *(costs.split(total)[0] for total in totals)),
         name: Proved(0, amount(needed), amount(pinned)),
     }
 
 
-def _frontier(
-    plan: Translation, waiting: int, points: int, seconds: float | None
-) -> tuple[PricePoint, ...]:
-    """The fewest moves by nodes in use, or by what they cost, while the pinned pods stay; without
-    bounds where the plan keeps more than is asked for.
-    """
-    limits = price_frontiers(plan.instance, time_limit=seconds, points=points)
-    paid = [(point, point.limit - plan.kept_cost - waiting)
-            for each in limits for point in each.points if point.limit is not None]  # fmt: skip
-    return tuple(
-        replace(
-            point,
-            limit=float(plan.costs.money(int(limit))) if plan.costs.priced else limit,
-            bound=None if plan.tightened else point.bound,
-        )
-        for point, limit in paid
-    )
-
-
-def _fewest_within(
-    plan: Translation, limit: int, start: Integers, work: SolveBudget, parts: float, at: str = ""
-) -> Found:
+def _fewest_within(plan: Translation, limit: int, start: Integers, work: SolveBudget) -> Found:
     """The fewest moves while nodes cost at most so much, no more than in a placement that does."""
     total = limit + plan.waiting_servers
-    one = work.find(f"the fewest moves{at}", parts, fewest_moves, plan, total, start)
+    one = work.find("the fewest moves", 2, fewest_moves, plan, total, start)
     return replace(one, value=moves_of(plan, start), count=start) if one.count is None else one
-
-
-def _least_sum(
-    first: Found, limit: int, floor: int, price: Fraction, work: SolveBudget
-) -> tuple[Found, Fraction]:
-    """The placement of the least sum of money and priced moves, and a bound on that sum.
-
-    Between two limits a plan costs more than the lower one and moves no fewer pods than the higher
-    one's bound. The gap between limits whose bound is least is halved, until it is no better than
-    the best placement or the time is over.
-
-    Parameters
-    ----------
-    first : the fewest moves while nodes cost at most `limit`, the least that was found, with the
-        servers where pods wait fixed (`placing.with_waiting`).
-    floor : no plan costs less.
-    price : of a move, in the unit of the nodes' prices; of nodes where they have none.
-    """
-    plan, costs = first.plan, first.plan.costs
-
-    def total(step: tuple[int, Found]) -> Fraction:
-        assert step[1].count is not None
-        cost = cost_of(plan, step[1].count) - plan.waiting_servers
-        return costs.money(cost) + price * (step[1].value or 0)
-
-    def within(limit: int, start: Found) -> tuple[int, Found]:
-        assert start.count is not None
-        at = f" at {float(costs.money(limit)):g}"
-        return limit, _fewest_within(plan, limit, start.count, work, 3, at)
-
-    steps = [(limit, first)]
-    loosest = whole_cost(plan) - plan.waiting_servers - plan.kept_cost
-    if loosest > limit:
-        steps.append(within(loosest, first))
-    while True:
-        best = min(steps, key=total)
-        # the least that a plan can sum up to: within the first limit, and between two
-        bounds = [costs.money(floor) + price * first.bound]
-        for low, high in pairwise(steps):
-            bounds.append(costs.money(low[0] + 1) + price * high[1].bound)
-        bound = min(bounds)
-        place = bounds.index(bound)
-        if bound >= total(best) or work.interrupted or work.solving.expired or place == 0:
-            return best[1], min(bound, total(best))
-        low, high = steps[place - 1], steps[place]
-        middle = costs.limit((low[0] + high[0]) // 2)
-        if not low[0] < middle < high[0]:
-            return best[1], bound
-        limit, one = within(middle, low[1])
-        # a looser limit needs no more moves
-        steps.insert(place, (limit, replace(one, bound=max(one.bound, high[1].bound))))
 
 
 def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:

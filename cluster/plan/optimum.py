@@ -60,9 +60,9 @@ class SolveBudget:
     plan of what was found is still done.
     """
 
-    def __init__(self, time_limit: float | None, say: Say, parts: int = 1) -> None:
+    def __init__(self, time_limit: float | None, say: Say) -> None:
         self.whole, self.say = Clock(time_limit), say
-        self.solving = Clock(None if time_limit is None else SOLVING * time_limit / parts)
+        self.solving = Clock(None if time_limit is None else SOLVING * time_limit)
         self.interrupted = False
         self.cut: list[str] = []
 
@@ -449,8 +449,3 @@ def settled(plan: Translation, count: Integers) -> Integers:
     nodes = len(plan.nodes)
     waiting = count[nodes:]
     return np.vstack([count[:nodes], waiting[waiting.any(axis=1)]])
-
-
-def whole_cost(plan: Translation) -> int:
-    """The cost of all servers together: a limit that forbids nothing."""
-    return int(plan.instance.server_count @ plan.instance.server_cost)

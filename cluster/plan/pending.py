@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...instances.problem.errors import InvalidInstance
 from ..judge.scheduler_filters import Scheduler, too_little
 from ..state.completeness import SHARED
-from ..state.state import CARD, CARDS, SHARES, ClusterState, Pod, Role, change_pods, limitless
+from ..state.state import CARD, SHARES, ClusterState, Pod, Role, change_pods, limitless
 from .answer import Question
 from .optimum import as_it_is, least_cost, targets_of
 from .to_packing import translate
@@ -153,7 +153,7 @@ def _counted_in_doubt(pod: Pod) -> set[str]:
     """The refusals in which a pod may count for less than is read of it."""
     unread = pod.unsupported_constraints
     volumes = (name for name in pod.requests if limitless(name) and ("volumes", SHARED) in unread)
-    cards = (CARD, CARDS) * any(kind == SHARES for kind, _ in unread)
+    cards = [CARD] * any(kind == SHARES for kind, _ in unread)
     return {*map(too_little, volumes), *map(too_little, cards)}
 
 

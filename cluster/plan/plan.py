@@ -85,7 +85,7 @@ def plan_answer(
         work.cut.append(f"the order of moves ({len(order.stuck)} are in no wave)")
     # 4. what the default scheduler would leave pending; it knows requests only
     left_over: dict[str, tuple[int, ...]] = {}
-    for scoring in SCORINGS if state.platform == "kubernetes" and not state.counted else ():
+    for scoring in SCORINGS if state.platform == "kubernetes" else ():
         left = work.part(
             "playing the default scheduler",
             lambda scoring=scoring: left_pending(  # type: ignore[misc]
@@ -131,5 +131,5 @@ def _arrivals(
     if not spare:
         return arrivals | admitted(scheduler, rest, kept)
     others = [node for node in state.nodes if node.name not in {*kept, *emptied}]
-    others.sort(key=lambda node: 0 if node.committed else node.price or 0)
+    others.sort(key=lambda node: node.price or 0)
     return arrivals | admitted(scheduler, rest, [*kept, *(node.name for node in others)])

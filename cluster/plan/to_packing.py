@@ -315,8 +315,8 @@ class _Builder(Kinds):
         }
         rooms = [
             Counter(endless | {
-                name: room for name, room in node.allocatable.items()
-                if not (self.for_bound and name in node.unsure)
+                name: LARGEST if self.for_bound and name in node.unsure else room
+                for name, room in node.allocatable.items()
             })
             for node in self.state.nodes
         ]  # fmt: skip

@@ -6,12 +6,12 @@ from ...instances.problem.option_types import validate_options
 from ..plan.answer import Answer
 from .gpus import gpus_answer
 from .model import Shown
-from .resilience import drain_answer, repair_answer, rolling_answer, safe_answer
+from .resilience import drain_answer, repair_answer, safe_answer
 from .rooms import buy_answer, fit_answer
 from .text_report import nodes_answer
 
 _WORDS = {
-    "nodes": nodes_answer, "drain": drain_answer, "roll": rolling_answer, "safe": safe_answer,
+    "nodes": nodes_answer, "drain": drain_answer, "safe": safe_answer,
     "fit": fit_answer, "buy": buy_answer, "repair": repair_answer, "gpus": gpus_answer,
 }  # fmt: skip
 

@@ -122,27 +122,6 @@ def _patches(advice: Answer) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _descheduler(advice: Answer) -> str:
-    """Taints for the freed nodes, and a policy that evicts what does not tolerate them."""
-    state = advice.state
-    lines = [
-        comment(f"kubectl taint node {named_word(name)} {FREED}=true:NoSchedule")
-        for name in advice.freed
-    ]
-    others = [n for n in advice.targets if state.pods[n].node not in advice.freed]
-    lines += [comment(f"not by this policy: {state.pods[n].title} makes room") for n in others]
-    plugin = "RemovePodsViolatingNodeTaints"
-    profile = {
-        "name": "cotenant",
-        "pluginConfig": [{"name": plugin, "args": {"includedTaints": [f"{FREED}=true"]}}],
-        "plugins": {"deschedule": {"enabled": [plugin]}},
-    }
-    api = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
-    policy = api | {"profiles": [profile]}
-    # JSON is YAML, and needs no library to be written
-    return "\n".join([*lines, json.dumps(policy, indent=2)]) + "\n"
-
-
 def _csv(advice: Answer) -> str:
     rows: list[list[object]] = [["wave", "namespace", "name", "from", "to", "temporary"]]
     where: dict[int, str] = {}
@@ -183,7 +162,6 @@ def _openstack(advice: Answer) -> str:
 FORMS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "kubectl": ("kubernetes", _kubectl),
     "patches": ("kubernetes", _patches),
-    "descheduler": ("kubernetes", _descheduler),
     "csv": ("", _csv),
     "proxmox": ("proxmox", _migrations),
     "openstack": ("openstack", _openstack),

@@ -13,7 +13,6 @@ from ..plan.answer import RELEASED, Answer, CardUse, Slots
 from ..plan.cards import MIG, cards_of
 from ..plan.gpus import cards_together
 from ..plan.pending import why_refused
-from ..state.state import PARTS
 from .model import Line, PagePart, Shown
 from .page import rows_part
 from .text_report import cut_short, ordering, plural, some, sure_of_moves
@@ -123,7 +122,7 @@ def _reasons(one: Answer) -> Iterator[str]:
     if one.status:
         return
     [why] = why_refused(Scheduler(one.state), one.pods[:1]).values()
-    refused = [f"{number} {words}" for words, number in why.items() if PARTS not in words]
+    refused = [f"{number} {words}" for words, number in why.items()]
     if refused:
         yield f"nodes refuse its first pod: {', '.join(refused)}"
     first = Counter(each for why in one.pinned.values() for each in why).most_common(PINS)
@@ -150,10 +149,7 @@ def _slots(one: Slots) -> str:
     """How many pods of a size fit."""
     if one.most == one.now:
         return f"{one.now} fit now, and no moves make room for more (proved)"
-    after = one.after
-    sure = "no more" if after.value == after.bound else f"at most {after.bound}"
-    text = f"{one.now} fit now, {after.value} after {plural(one.moves, 'move')} ({sure}, proved)"
-    return text + f", at most {one.most} after any" * bool(one.most > after.bound)
+    return f"{one.now} fit now, at most {one.most} after any moves (proved)"
 
 
 def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:

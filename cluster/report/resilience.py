@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..plan.answer import Answer
-from ..plan.safe import TOGETHER, left_of, starts_again
-from ..state.kubernetes import AUTOSCALER
-from ..state.state import ClusterState, Role
-from .model import Line, PlanPart, Shown
-from .page import rows_part, wave_steps
+from ..plan.safe import starts_again
+from ..state.state import Role
+from .model import Line, Shown
+from .page import rows_part
 from .text_report import (
     cut_short,
     fewest,
@@ -22,9 +21,6 @@ from .text_report import (
     some,
     sure_of_moves,
 )
-
-GROWS = (AUTOSCALER, "Deployment")
-"""Kinds of cases of further pods; the others lose nodes."""
 
 
 def drain_answer(found: Answer) -> Shown:
@@ -94,44 +90,11 @@ def _remarks(found: Answer) -> Iterator[tuple[str, str]]:
         yield pod.title, remark
 
 
-def rolling_answer(found: Answer) -> Shown:
-    """The order in which nodes are emptied, or the first that stays."""
-    state, left = found.state, [*found.hosts]
-    done = [step for step in found.steps if step.status]
-    plans = {step.name: step.plan for step in done if step.plan is not None}
-    del left[: len(done)]
-    moves = sum(plan.moves.value for plan in plans.values())
-    waves = sum(len(plan.order.waves) for plan in plans.values())
-    spares = sum(found.bought.values())
-    like = f", with {plural(spares, state.host_noun)} more" if spares else ""
-    order = [f"{name} ({plan.moves.value})" for name, plan in plans.items()]
-    title = "In this order, with their moves"
-    lines = [Line("order (moves)", order, title=title)] * bool(order)
-    first = f"emptied one after the other, each back empty before the next{like}: "
-    first += f"{plural(moves, 'move')} in {plural(waves, 'wave')}."
-    if left:
-        first = f"no order was found in which {some(left)} can be emptied{like}."
-        lines = [replace(line, words="before that (moves)") for line in lines]
-        lines += drain_answer(found.steps[-1]).lines
-    steps = [step for name, plan in plans.items() for step in wave_steps(plan, f"{name}: ")]
-    return Shown(
-        state, f"Empty {', '.join([*plans, *left])}",
-        f"An order in which each {state.host_noun} can be emptied, and is back before the next.",
-        (Line(first), *lines), found.status, plan=PlanPart((), (), tuple(steps)),
-        no_plan="nodes emptied one after the other have a plan each: give the first alone, and the "
-        "next with a new state",
-    )  # fmt: skip
-
-
 def safe_answer(found: Answer) -> Shown:
-    """What can be lost, which workloads can grow, and of the rest which pods have no place and what
-    would be enough.
-    """
+    """What can be lost, and of the rest which pods have no place."""
     state, one, lines = found.state, found.state.workload_noun, []
-    grows = [case for case in found.steps if case.kind in GROWS]
-    lost_of = [case for case in found.steps if case.kind not in GROWS]
-    for kind in dict.fromkeys(loss.kind for loss in lost_of):
-        losses = [loss for loss in lost_of if loss.kind == kind]
+    for kind in dict.fromkeys(loss.kind for loss in found.steps):
+        losses = [loss for loss in found.steps if loss.kind == kind]
         what = f"{state.host_noun if kind == 'node' else kind.rpartition('/')[2]}s"
         number = sum(loss.status is True for loss in losses)
         words = f"safe: any one of {number} {what} can be lost; all its {one}s that start again "
@@ -140,23 +103,17 @@ def safe_answer(found: Answer) -> Shown:
             what_is = "safe" if any(loss.status is False for loss in losses) else "known"
             words = f"not {what_is}: {number} of {len(losses)} {what} can be lost{_others(losses)}."
         lines.append(Line(words, number=f"{number} of {len(losses)} {what}"))
-    lines += _growing(state, grows)
-    lost, own = _lost(state), sum(pod.role is Role.RESIDENT for pod in state.pods)
+    own = sum(pod.role is Role.RESIDENT for pod in state.pods)
+    lost = [p.title for p in state.pods if p.role is Role.FIXED and not starts_again(p)]
     words = f"lost with their {state.host_noun}: {plural(own, one)} of its own"
-    words += f", and what nothing starts again: {some(lost, 2)}" * bool(lost)
-    lines.append(Line(words + _not_asked(state)))
-    cases = [case for case in found.steps if not case.reason]
-    worst = sorted(
-        (case for case in cases if not case.status), key=lambda case: case.status is None
-    )
-    rows = [(_called(case), _without(case)) for case in worst]
-    unjudged = {f"{case.kind} {case.name}": case.reason for case in grows if case.reason}
-    rows += [(name, f"not judged: {why}") for name, why in unjudged.items()]
-    if rows:
+    lines.append(Line(words + f", and what nothing starts again: {some(lost, 2)}" * bool(lost)))
+    worst = [case for case in found.steps if not case.status]
+    worst.sort(key=lambda case: case.status is None)
+    if rows := [(f"without {case.name}", _without(case)) for case in worst]:
         lines.append(Line("case", rows=rows, title="What is not safe, or is not known"))
     places = [
-        (_called(case), len(case.pods) + case.more, case.fits.value, case.fits.bound)
-        for case in cases
+        (f"without {case.name}", len(case.pods), case.fits.value, case.fits.bound)
+        for case in found.steps
     ]  # fmt: skip
     headings = "case", f"its {one}s", "have a place", "at most, proved"
     return Shown(
@@ -176,63 +133,15 @@ def _others(losses: Iterable[Answer]) -> str:
     return words + f"; not known of {some(unknown, 3)}" * bool(unknown)
 
 
-def _growing(state: ClusterState, cases: Sequence[Answer]) -> Iterator[Line]:
-    """Whether autoscalers can reach their maximum, and Deployments be updated."""
-    kinds = {growth.kind for growth in state.growths}
-    for kind, what, deed in (
-        (AUTOSCALER, "HPA", "be at the maximum"),
-        ("Deployment", "Deployment", "start a surge, one at a time"),
-    ):
-        losses = {case.name: case for case in cases if case.kind == kind and not case.reason}
-        together = losses.pop(TOGETHER, None)
-        unjudged = [case.name for case in cases if case.kind == kind and case.reason]
-        if kind in kinds:
-            number = sum(case.status is True for case in losses.values())
-            number_of = f"{number} of {plural(len(losses) + len(unjudged), what)}"
-            words = f"{number_of} can {deed}{_others(losses.values())}"
-            words += f"; not judged: {some(unjudged, 3)}" * bool(unjudged)
-            if together is not None:
-                means = {True: "they can", False: "they cannot (proved)", None: "not known"}
-                which = TOGETHER + " that are judged" * bool(unjudged)
-                words += f"; {which}: {means[together.status]}"
-            yield Line(f"{words}.", number=number_of)
-
-
-def _not_asked(state: ClusterState) -> str:
-    """What a file of Kubernetes does not tell of growth, and how it would."""
-    kinds = {growth.kind for growth in state.growths}
-    words = {"hpa": ("HPAs", AUTOSCALER), "deploy": ("surges", "Deployment")}
-    absent = {word: what for word, (what, kind) in words.items() if kind not in kinds}
-    what = f"; not asked: {' and '.join(absent.values())} (get {','.join(absent)} too)"
-    return what * (bool(absent) and state.platform == "kubernetes")
-
-
-def _called(loss: Answer) -> str:
-    """What a case is called."""
-    words = {AUTOSCALER: "at the maximum of", "Deployment": "in the surge of"}
-    return f"{words.get(loss.kind, 'without')} {loss.name}"
-
-
 def _without(loss: Answer) -> str:
-    """Which pods of a loss have no place, and what would be enough."""
+    """Which pods of a loss have no place, and why."""
     state, fits = loss.state, loss.fits
-    titles = [state.pods[n].title for n in left_of(loss)]
+    titles = [state.pods[n].title for n in loss.pods if n not in loss.arrivals]
     sure = f"{'no more' if fits.value == fits.bound else f'at most {fits.bound}'} fit, proved"
-    number = len(titles) + loss.more
-    words = f"{number} of {plural(len(loss.pods) + loss.more, state.workload_noun)} "
-    words += f"{'has' if number == 1 else 'have'} no place ({sure})"
-    words += f": {some(titles, 3)}" * bool(loss.hosts)
-    if whys := list(dict.fromkeys(", ".join(why) for why in loss.why_not.values() if why)):
-        words += f" ({some(whys, 1)})"
-    for like, spare in loss.bought.items():
-        words += f"; enough: {plural(spare, state.host_noun)} more like {like}"
-        words += " (fewest, proved)" * (spare == 1 and loss.status is False)
-    return words
-
-
-def _lost(state: ClusterState) -> list[str]:
-    """The pods that nothing starts again."""
-    return [pod.title for pod in state.pods if pod.role is Role.FIXED and not starts_again(pod)]
+    words = f"{len(titles)} of {plural(len(loss.pods), state.workload_noun)} "
+    words += f"{'has' if len(titles) == 1 else 'have'} no place ({sure}): {some(titles, 3)}"
+    whys = list(dict.fromkeys(", ".join(why) for why in loss.why_not.values() if why))
+    return words + f" ({some(whys, 1)})" * bool(whys)
 
 
 def repair_answer(found: Answer) -> Shown:

@@ -11,9 +11,7 @@ from .model import Line, PagePart, Shown
 from .page import MAX_PENDING, rows_part
 from .text_report import (
     amount,
-    cut_short,
     on_nodes,
-    ordering,
     plural,
     preemption,
     some,
@@ -65,46 +63,21 @@ def fit_answer(found: Answer) -> Shown:
 
 def buy_answer(found: Answer) -> Shown:
     """What to buy, and what is known of cheaper answers."""
-    state, one, plan = found.state, found.state.workload_noun, found.plan
+    state, one = found.state, found.state.workload_noun
     lines = [Line(_bought(found), number=amount(_cost(found).value)), *_not_read(state)]
-    if staying := [
-        f"{name} ({', '.join(f'{title}: {why}' for title, why in those.items())})"
-        for name, those in _staying(found).items()
-    ]:
-        title = f"{state.host_noun.capitalize()}s that have to stay"
-        lines.append(Line("have to stay, with all that they hold", staying, title=title))
-    if plan is not None:
-        lines += map(Line, (*ordering(plan), *cut_short(plan)))
-        moves = [
-            f"{state.pods[move.pod].title} to {move.node} ({number})"
-            for number, wave in enumerate(plan.order.waves, 1) for move in wave
-        ]  # fmt: skip
-        lines += [Line("moves (wave)", moves, title="Moves, with their waves")] * bool(moves)
     lines += _waits(found)
     parts = _places(state, found.arrivals)
     if found.bought:
         parts = (rows_part("What to buy", ("type", "number"), found.bought.items()), *parts)
     about = f"The cheapest {state.host_noun}s for the {one}s that wait, and what no answer costs "
     title = f"{state.host_noun.capitalize()}s to buy"
-    return Shown(
-        state if plan is None else plan.state, title, f"{about}less than.", tuple(lines),
-        found.status, plan, f"the new {state.host_noun}s have no names yet", parts=parts,
-    )  # fmt: skip
+    return Shown(state, title, f"{about}less than.", tuple(lines), found.status, parts=parts)
 
 
 def _cost(found: Answer) -> Proved:
     """What the nodes to buy cost."""
     assert found.cost is not None
     return found.cost
-
-
-def _staying(found: Answer) -> dict[str, dict[str, str]]:
-    """By node that has to stay its pods that cannot leave, with the reasons."""
-    nodes: dict[str, dict[str, str]] = {}
-    for n, why in found.why_not.items():
-        pod = found.state.pods[n]
-        nodes.setdefault(pod.node, {})[pod.title] = ", ".join(why)
-    return nodes
 
 
 def _bought(found: Answer) -> str:
@@ -117,11 +90,8 @@ def _bought(found: Answer) -> str:
         if not found.waits.bound:
             sure = "not known whether they have to"
         wait = f"; {rest} wait{'s' * (rest == 1)} ({sure})"
-    waves = found.plan.order.waves if found.plan else ()
-    moved = f", after moves in {plural(len(waves), 'wave')}" * bool(waves)
     if not number:
-        where = "stays" if found.plan else "there is"
-        return f"nothing to buy: {fit} fit on what {where}{moved}{wait}."
+        return f"nothing to buy: {fit} fit on what there is{wait}."
     what = ", ".join(f"{number} {name}" for name, number in found.bought.items())
     # where each costs 1, only their number is asked
     counted = cost.value == number
@@ -129,10 +99,7 @@ def _bought(found: Answer) -> str:
     if cost.value != cost.bound:
         sure = f"at least {amount(cost.bound)}"
     price = "" if counted else f" for {amount(cost.value)}"
-    if stay := len(_staying(found)):
-        sure += f" while {plural(stay, found.state.host_noun)} stay{'s' * (stay == 1)}"
-    hold = "would hold" if found.plan and found.plan.order.stuck else "hold"
-    return f"{what}{price} {hold} {fit}{moved} ({sure}, proved){wait}."
+    return f"{what}{price} hold {fit} ({sure}, proved){wait}."
 
 
 def _waits(found: Answer) -> Iterator[Line]:

@@ -10,9 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from ...analysis.frontier import PricePoint
 from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
@@ -21,8 +19,8 @@ from ..state.constraints import GATES, NOMINATED
 from ..state.state import EMPTY_DIR, HOST_PATH, ClusterState, Role
 from .model import Line, Shown
 
-GIVEN = ("usage", "assumed-requests", "kept-free", "unbound-claims")
-"""Assumptions that the user gave, or that places rest on: they stand before the answer."""
+GIVEN = ("unbound-claims",)
+"""Assumptions that places rest on: they stand before the answer."""
 LINES, LEAST_LINES = 10, 8
 """Lines of an answer with its warnings, and after them, without details: of longer lists some items
 are left out, of which no more than `WIDEST` are tried.
@@ -80,14 +78,14 @@ def _texts(line: Line, shown: int) -> Iterator[str]:
 
 
 def warning_lines(state: ClusterState) -> list[str]:
-    """What stands before an answer: warnings, and what was given beside the state."""
+    """What stands before an answer: warnings, and what its places rest on."""
     lines = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
     lines += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
     return wrapped(lines)
 
 
 def nodes_answer(advice: Answer) -> Shown:
-    """The plan for fewer nodes in words, and where asked what holds pods in place."""
+    """The plan for fewer nodes in words."""
     state, order, moves = advice.state, advice.order, len(advice.targets)
     host, one = state.host_noun, state.workload_noun
     enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes.value, host)}"
@@ -95,8 +93,6 @@ def nodes_answer(advice: Answer) -> Shown:
     if advice.cost is not None and advice.cost_now is not None:
         paid = f"{amount(advice.cost_now)} \u2192 {amount(advice.cost.value)}"
         lines.append(Line(_saving(advice, advice.cost, advice.cost_now), number=paid))
-    if advice.total is not None and advice.disruption is not None:
-        lines.append(Line(_sum(advice, advice.total, advice.disruption)))
     if idle := still_idle(advice):
         words = f"{len(idle)} idle, with nothing but {'its' if len(idle) == 1 else 'their'} own"
         title = f"Idle {host}s, with nothing but their own {one}s"
@@ -117,14 +113,7 @@ def nodes_answer(advice: Answer) -> Shown:
         number = f"{len(advice.arrivals)} of {pending} pending"
         lines.append(Line(_pending(advice), number=number))
         lines += map(Line, preemption(state, advice.waiting))
-    if advice.frontier:
-        lines.append(Line(_trade(advice)))
     lines += map(Line, cut_short(advice))
-    if advice.pins:
-        title = f"What the reasons cost that hold {one}s in place"
-        lines.append(Line("reason", rows=[_pin(advice, pin) for pin in advice.pins], title=title))
-    elif advice.pins is not None:
-        lines.append(Line(f"no {one} is held in place by a reason that could be let go"))
     about = f"How many {host}s hold everything in this file, which can go, with which moves, and "
     about += "what is proved of it."
     title = f"{host.capitalize()}s of {Path(state.name).name}"
@@ -246,13 +235,9 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
     """What the plan saves of what all nodes cost, and the most that any plan does."""
     state, cost = advice.state, paid_then.value
     least, pinned = paid_then.bound, paid_then.pinned
-    gone = {*advice.freed, *still_idle(advice)}
-    paid = sum(node.committed and node.name in gone for node in state.nodes)
     running = " that run" * bool(state.hosts_off)
     saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
     saves += f"{amount(now)}, the price of all {state.host_noun}s{running}"
-    if paid:
-        saves += f" ({paid} of those that can go {'is' if paid == 1 else 'are'} paid anyway)"
     if cost == least:
         return f"{saves}; no plan saves more (proved)."
     if least is None:
@@ -263,16 +248,6 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
     more = "more" if cost == pinned else f"more than {amount(now - pinned, math.ceil)}"
     stay = f"while the pinned {state.workload_noun}s stay"
     return f"{saves}; no plan saves {more} {stay}, nor {most} in any case (proved)."
-
-
-def _sum(advice: Answer, total: Proved, price: Fraction) -> str:
-    """What nodes and moves cost together."""
-    words = f"with {amount(price)} for each move it sums up to {amount(total.value)}"
-    if not (least := total.bound):
-        return f"{words}."
-    stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
-    less = "less" if least == total.value else f"less than {amount(least, math.floor)}"
-    return f"{words}; no plan sums up to {less}{stay} (proved)."
 
 
 def _pending(advice: Answer) -> str:
@@ -360,42 +335,10 @@ def cut_short(advice: Answer) -> Iterator[str]:
         yield f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."
 
 
-def _trade(advice: Answer) -> str:
-    """Pods that move by nodes left in use."""
-    parts = []
-    for point in advice.frontier:
-        moves = "no plan was found"
-        if point.value is not None:
-            proved = point.value == point.bound
-            sure = "proved" if proved else f"at least {point.bound or 0:.0f}"
-            moves = f"{point.value:.0f} ({sure})"
-        parts.append(f"{limit_words(advice, point)}: {moves}")
-    one = advice.state.workload_noun
-    stay = f" while the pinned {one}s stay" * bool(advice.pinned)
-    by = f"{advice.state.host_noun}s in use" if advice.cost is None else "what is paid"
-    return f"fewest {one}s that move, by {by}{stay}: {'; '.join(parts)}."
-
-
-def limit_words(advice: Answer, point: PricePoint) -> str:
-    """What a point of the frontier allows: nodes in use, or money."""
-    if advice.cost is None:
-        return f"{int(point.limit or 0)} {advice.state.host_noun}s"
-    return amount(Fraction(point.limit or 0))
-
-
 def left_to_default(advice: Answer) -> str:
     """How many evicted pods stay pending if the default scheduler places them itself."""
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
-
-
-def _pin(advice: Answer, pin: Mapping[str, Any]) -> tuple[str, str]:
-    """A reason that holds pods in place, and what would be saved without it."""
-    saved = pin.get("cost", pin["nodes"])
-    what = f" {advice.state.host_noun}{'s' * (saved != 1)}" * ("cost" not in pin)
-    pods = plural(len(pin["pods"]), advice.state.workload_noun)
-    sure = f"({'' if pin['proved'] else 'not '}proved)"
-    return f"without {pin['reason']} ({pin['kind']}, {pods})", f"{saved:g}{what} less {sure}"
 
 
 WIDTH = 80
@@ -450,7 +393,6 @@ def amount(money: Fraction, rounded: Callable[[Fraction], int] = round) -> str:
 def qualified(state: ClusterState, words: str) -> str:
     """A sentence about a state: what is proved says of what."""
     of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
-    of += f", {state.counted}" if state.counted else ""
     return _PROVED.sub(f"proved{of}", words, count=1)
 
 

@@ -13,7 +13,7 @@ from .state import Budget, ClusterState, Pod, Role, StateWarning
 
 CODES = (
     "one-namespace", "no-system-pods", "no-daemonsets", "namespaces-missing",
-    "pods-per-node-too-few", "no-requests", "truncated", "stale", "no-pdb", "usage-unmatched",
+    "pods-per-node-too-few", "no-requests", "truncated", "stale", "no-pdb",
 )  # fmt: skip
 """The codes of all warnings."""
 
@@ -77,7 +77,7 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
             f"{first} of {len(counted)} pods to place {verb} {rest}: they count as nothing there, "
             "and the answer is about the rest"
         )
-        cure = "set assume_request or usage in --settings FILE.toml"
+        cure = "give them requests and export again"
         found.append(StateWarning("no-requests", words, cure))
     return tuple(found)
 
@@ -94,8 +94,7 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
     known, pods = set(names), state.pods
     # servers of two projects may have one name
     titles = [pod.owner[1] if state.platform == "openstack" else pod.title for pod in pods]
-    growing = [f"{each.kind} {each.title}" for each in state.growths]
-    for noun, them in ((state.host_noun, names), (title, titles), ("object", growing)):
+    for noun, them in ((state.host_noun, names), (title, titles)):
         if (twice := repeated(them)) is not None:
             raise InvalidFile(
                 f"{files}: {noun} {twice!r} is given twice; give one state of one cluster"

@@ -1,5 +1,5 @@
 """The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
-pvc, csinodes, sc, ns, hpa, deploy in it or beside it.
+pvc, csinodes, sc, ns in it or beside it.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.
@@ -7,7 +7,6 @@ they look at and this package does not model is named pod by pod.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +32,6 @@ from .state import (
     VOLUMES,
     Budget,
     ClusterState,
-    Growth,
     Health,
     Node,
     Pod,
@@ -43,7 +41,6 @@ from .state import (
 )
 from .volumes import Volumes
 
-AUTOSCALER = "HorizontalPodAutoscaler"
 COMMAND = "kubectl get nodes,pods,pdb -A -o json"
 """What prints a state that is read here."""
 
@@ -95,10 +92,9 @@ _OTHER_TOPOLOGIES = (
 """Annotations that demand near nodes in a way that is not modelled."""
 
 _BILLION = 10**9
-_PERCENT = re.compile("([0-9]{1,6})%")
 _USED = {
     "Node", "Pod", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim", "CSINode",
-    AUTOSCALER, "Deployment", "StorageClass", "Namespace",
+    "StorageClass", "Namespace",
 }  # fmt: skip
 
 
@@ -144,10 +140,9 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
         spaces = {}
     pods = tuple(_pod(item, volumes, spaces) for item in objects["Pod"])
     nodes = tuple(volumes.limited(node, pods) for node in nodes)
+    nodes, pods, shares = with_shares(nodes, pods, objects)
     pods = tuple(each for pod in pods for each in _on_each(pod, nodes))
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
-    growths = (*map(_autoscaler, objects[AUTOSCALER]), *map(_update, objects["Deployment"]))
-    nodes, pods, shares = with_shares(nodes, pods, objects)
     assumptions = [*kept_in_place(pods), *shares]
     if volumes.unbound:
         text = f"{first_of(sorted(volumes.unbound))} taken to be made wherever the storage class "
@@ -165,7 +160,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     warnings += listed(objects, pods, budgets)
     state = ClusterState(
         "kubernetes", next(iter(contents)), nodes, pods, budgets, dict(ignored), tuple(warnings),
-        tuple(assumptions), growths=growths,
+        tuple(assumptions),
     )  # fmt: skip
     return require_one_cluster(state, whole, f"export them together with `{COMMAND}`")
 
@@ -412,24 +407,3 @@ def _budget(item: Fields) -> Budget:
         * (status.whole("observedGeneration") >= about.whole("generation")),
         spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy >= desired > 0,
     )  # fmt: skip
-
-
-def _autoscaler(item: Fields) -> Growth:
-    spec = item.of("spec")
-    target, most = spec.of("scaleTargetRef"), spec.whole("maxReplicas")
-    if most < 1:
-        raise spec.wrong("maxReplicas", most, "a whole number, at least 1")
-    return Growth(AUTOSCALER, *name_of(item), (target.text("kind"), target.text("name")), most)
-
-
-def _update(item: Fields) -> Growth:
-    """The pods of a Deployment and the surge of its rolling update, rounded up."""
-    spec, own = item.of("spec"), ("Deployment", name_of(item)[1])
-    rolling, replicas = spec.of("strategy").of("rollingUpdate"), spec.whole("replicas", 1)
-    given = rolling.content["maxSurge"] if "maxSurge" in rolling else "25%"
-    if share := _PERCENT.fullmatch(given) if isinstance(given, str) else None:
-        given = -(-replicas * int(share[1]) // 100)
-    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise rolling.wrong("maxSurge", given, "a whole number, 0 or more, or one such as 25%")
-    surges = given and replicas and spec.of("strategy").text("type") != "Recreate"
-    return Growth("Deployment", *name_of(item), own, replicas + given if surges else 0)

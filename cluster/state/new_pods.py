@@ -14,7 +14,6 @@ from ...instances.problem.errors import InvalidFile, InvalidOption, install, sug
 from ...instances.problem.quantities import amount, measured
 from ...instances.problem.reading import parse_any_json, read_text
 from .fields import Fields
-from .gpu_shares import whole_cards
 from .state import ClusterState, Pod, Role
 
 _NUMBERS = {
@@ -188,7 +187,7 @@ def shape_requests(state: ClusterState, shape: str) -> dict[str, int]:
                 f"cpu=4,memory=16Gi ({units.get(state.platform, '500m, 2 or 1.5Gi')})"
             )
         requests[name] = -(-number // 1)
-    return whole_cards(requests, resources_of(state))
+    return requests
 
 
 def resources_of(state: ClusterState) -> list[str]:

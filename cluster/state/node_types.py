@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count, islice
@@ -13,11 +13,11 @@ from ...instances.problem.tables import LARGEST, CsvTable
 from .completeness import first_of
 from .new_pods import resource_of, resources_of, size_of
 from .selectors import admits
-from .state import ClusterState, Node, Pod, Role, StateWarning
+from .state import ClusterState, Node, Pod, Role, StateWarning, change_nodes
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-_HOSTS = {HOST, "host"}
-_GIVEN = ("type", "price", "zone", "most", "labels", "capacity")
+_HOSTS = (HOST, "host")
+_GIVEN = ("type", "price", "zone", "most", "labels")
 _PODS = 110
 """Pods on a node where a table does not say: what a kubelet takes when nothing is set."""
 
@@ -102,60 +102,23 @@ def type_like(state: ClusterState, name: str) -> NodeType:
 
 
 def with_nodes(
-    state: ClusterState,
-    numbers: Mapping[int, int],
-    types: Sequence[NodeType],
-    every: Sequence[Pod],
-    names: Collection[str] = (),
+    state: ClusterState, numbers: Mapping[int, int], types: Sequence[NodeType], every: Sequence[Pod]
 ) -> tuple[ClusterState, dict[str, int]]:
     """The state with so many nodes of each type, by its place, each with those of `every` node's
-    pods (see `daemon_pods`) that run there; and the type of each new node by its name, which is
-    none of some `names`.
+    pods (see `daemon_pods`) that run there; and the type of each new node by its name.
     """
     of: dict[str, int] = {}
+    taken, host = {node.name for node in state.nodes}, _HOSTS[state.platform != "kubernetes"]
+    nodes, pods = list(state.nodes), list(state.pods)
     for place, number in numbers.items():
-        one, before = types[place].node, len(state.nodes)
-        own = [pod for pod in every if admits(one, pod)]
-        state = with_copies(state, one, number, f"new-{place + 1}", own, names)
-        of |= {node.name: place for node in state.nodes[before:]}
-    return state, of
-
-
-def with_copies(
-    state: ClusterState,
-    like: Node,
-    number: int,
-    stem: str,
-    own: Iterable[Pod],
-    names: Collection[str] = (),
-) -> ClusterState:
-    """The state with so many nodes more that are like one, with its labels (but its name), each
-    with pods of its own.
-    """
-    taken = {node.name for node in state.nodes}.union(names)
-    free = (name for k in count(1) if (name := f"{stem}-{k}") not in taken)
-    names = list(islice(free, number))
-    host = HOST if state.platform == "kubernetes" else "host"
-    nodes = [
-        replace(like, name=name, labels={
-            key: name if value == like.name else value for key, value in like.labels.items()
-        } | {host: name})
-        for name in names
-    ]  # fmt: skip
-    pods = [replace(pod, name=f"{pod.name} {name}", node=name) for name in names for pod in own]
-    return replace(state, nodes=(*state.nodes, *nodes), pods=(*state.pods, *pods))
-
-
-def with_spares(
-    state: ClusterState, like: Node, number: int, before: ClusterState | None = None
-) -> ClusterState:
-    """The state with so many nodes more that are like a node, with pods of their own as it has them
-    (in a state before it was lost).
-    """
-    own = [
-        pod for pod in (before or state).pods if pod.role is Role.RESIDENT and pod.node == like.name
-    ]
-    return with_copies(state, like, number, f"{like.name}-spare", own)
+        like, stem = types[place].node, f"new-{place + 1}"
+        own = [pod for pod in every if admits(like, pod)]
+        free = (name for k in count(1) if (name := f"{stem}-{k}") not in taken)
+        for name in islice(free, number):
+            of[name] = place
+            nodes.append(replace(like, name=name, labels={**like.labels, host: name}))
+            pods += [replace(pod, name=f"{pod.name} {name}", node=name) for pod in own]
+    return replace(state, nodes=tuple(nodes), pods=tuple(pods)), of
 
 
 def daemon_pods(state: ClusterState) -> list[Pod]:
@@ -174,73 +137,43 @@ def daemon_pods(state: ClusterState) -> list[Pod]:
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 """Labels that hold a node's type; the second is the older one."""
 
-_CAPACITIES = {
-    "karpenter.sh/capacity-type": {"spot": "spot", "reserved": "reserved"},
-    "eks.amazonaws.com/capacityType": {"SPOT": "spot", "CAPACITY_BLOCK": "reserved"},
-    "cloud.google.com/gke-spot": {"true": "spot"},
-    "cloud.google.com/gke-preemptible": {"true": "spot"},
-    "kubernetes.azure.com/scalesetpriority": {"spot": "spot"},
-}
-"""Label -> its values -> the capacity type; everything else is on demand."""
-
-_ROWS_FOR = {
-    "on-demand": ("on-demand", "", "reserved"),
-    "spot": ("spot", ""),
-    "reserved": ("reserved", "", "on-demand"),
-}
-"""Capacity type of a node -> those of rows that hold its price, the best first. What is reserved is
-a matter of the bill: its nodes are often labelled as on demand.
-"""
-
-
-def capacity_type(node: Node) -> str:
-    """How a node is paid, by its labels: "on-demand", "spot" or "reserved"."""
-    found = (values.get(node.labels.get(label, "")) for label, values in _CAPACITIES.items())
-    return next(filter(None, found), "on-demand")
-
 
 def set_prices(state: ClusterState, path: str) -> ClusterState:
     """The state whose nodes have the prices of a table.
 
     Parameters
     ----------
-    path : CSV with the columns type (or node, for prices by name) and price, and, where they
-        differ, capacity: on-demand, spot or reserved. Other columns are left alone.
+    path : CSV with the columns type (or node, for prices by name) and price. Other columns are left
+        alone.
 
     Raises
     ------
     InvalidFile
-        A price is none, a row is there twice, or a node that may be freed has no price.
+        A price is none, a row is there twice, prices differ by capacity, or a node that may be
+        freed has no price.
     """
     table = CsvTable(path, lower=True)
     key = "node" if "node" in table.places else "type"
     table.require(key, "price")
-    prices: dict[tuple[str, str], Fraction] = {}
+    if "capacity" in table.places:
+        raise InvalidFile(
+            f"{path}: prices by capacity are not modelled; expected one price for each type, or "
+            "prices by name, in a column node"
+        )
+    prices: dict[str, Fraction] = {}
     for row in table:
-        capacity = row["capacity"].lower()
-        if capacity not in ("", *_ROWS_FOR):
-            raise row.wrong("capacity", "on-demand, spot, reserved, or nothing")
-        entry = row.word(key), capacity
-        if entry in prices:
-            words = f"{key} {entry[0]!r}{f', {capacity}' * bool(capacity)}"
-            raise row.error(f": {words} is given twice; expected one price for each")
-        prices[entry] = row.fraction("price")
-    nodes, without, used = [], [], set()
-    for node in state.nodes:
-        name = node.name
-        if key == "type":
-            name = next(filter(None, map(node.labels.get, TYPES)), "")
-        capacity = capacity_type(node)
-        kinds = _ROWS_FOR[capacity] if key == "type" else ("", *_ROWS_FOR)
-        rows = [(name, each) for each in kinds if (name, each) in prices]
-        used.add(name)
-        if rows:
-            committed = "reserved" in (capacity, rows[0][1])
-            node = replace(node, price=prices[rows[0]], committed=committed)
-        elif node.can_be_drained:
-            kind = f"{name or 'no type'}, {capacity}"
-            without.append(f"{node.name} ({kind})" if key == "type" else node.name)
-        nodes.append(node)
+        if (name := row.word(key)) in prices:
+            raise row.error(f": {key} {name!r} is given twice; expected one price for each")
+        prices[name] = row.fraction("price")
+
+    def called(node: Node) -> str:
+        kinds = (node.labels.get(label, "") for label in TYPES)
+        return node.name if key == "node" else next(filter(None, kinds), "no type")
+
+    without = [
+        node.name if key == "node" else f"{node.name} ({called(node)})"
+        for node in state.nodes if called(node) not in prices and node.can_be_drained
+    ]  # fmt: skip
     if without:
         cure = "Add a row for each type" if key == "type" else "Add a row for each"
         if any("(no type" in each for each in without):
@@ -250,8 +183,9 @@ def set_prices(state: ClusterState, path: str) -> ClusterState:
             f"{state.host_noun} that may be freed. {cure}"
         )
     notes = list(state.assumptions)
-    if unknown := sorted({name for name, _ in prices} - used):
+    if unknown := sorted({*prices}.difference(map(called, state.nodes))):
         text = f"{path} has prices of {len(unknown)} {key}s that no {state.host_noun} has"
         text += f": {first_of(unknown)}"
         notes.append(StateWarning("prices-unmatched", text))
-    return replace(state, nodes=tuple(nodes), assumptions=tuple(notes))
+    state = change_nodes(state, lambda node: replace(node, price=prices.get(called(node))))
+    return replace(state, assumptions=tuple(notes))

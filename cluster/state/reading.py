@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 from ...instances.problem.errors import InvalidFile, UnknownName
 from ...instances.problem.files import SUFFIXES
 from ...instances.problem.json_detection import looks_like
-from ...instances.problem.option_types import Above, AtLeast, validate_options
+from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.reading import file_limit, read_text
 from .completeness import missing
 from .kubernetes import COMMAND, kubernetes_state
 from .new_pods import documents, new_pods
 from .node_types import set_prices
 from .state import ClusterState
-from .usage import Count, assume_requests, count_usage
 from .virtual_machines import openstack_state, plain_state, proxmox_state
 
 CPU_RATIO = 4.0
@@ -45,10 +43,6 @@ def read_state(
     paths: Sequence[str],
     *,
     cpu_ratio: Ratio = CPU_RATIO,
-    usage: str | None = None,
-    count: Count = "larger",
-    headroom: Annotated[float, AtLeast(0)] | None = None,
-    assume_request: str | None = None,
     prices: str | None = None,
     added: str | None = None,
     replicas: int | None = None,
@@ -60,11 +54,7 @@ def read_state(
     paths : a Kubernetes List (or one of each kind), Proxmox's cluster resources, OpenStack's three
         lists, tables of hosts and of VMs, or a bundled state such as "state/shop".
     cpu_ratio : virtual CPUs that count as a core, where machines are VMs of Proxmox or OpenStack.
-    usage : a file of what pods use, see `usage.count_usage`.
-    count : what a pod counts as then.
-    headroom : share that is added to what pods use.
-    assume_request : what pods that request nothing of a resource count as: "cpu=100m,memory=128Mi".
-    prices : a table of prices of nodes, see `prices.set_prices`.
+    prices : a table of prices of nodes, see `node_types.set_prices`.
     added, replicas : workloads whose pods run nowhere yet, see `new_pods.new_pods`; the state may
         then be theirs alone, without nodes.
 
@@ -74,11 +64,6 @@ def read_state(
         A file cannot be read or is none of these, or they do not belong together.
     """
     state = _read(paths, cpu_ratio, None if added is None else (added, new_pods(added, replicas)))
-    if usage is not None:
-        margin = None if headroom is None else Fraction(repr(float(headroom)))
-        state = count_usage(state, usage, count, margin)
-    if assume_request is not None:
-        state = assume_requests(state, assume_request)
     if prices is not None:
         state = set_prices(state, prices)
     return replace(state, warnings=(*missing(state), *state.warnings))

@@ -57,11 +57,7 @@ domain.
 """
 
 CARD = "nvidia.com/gpu"
-CARDS, PARTS = "whole cards", "parts of cards"
-"""What device plugins count; and of nodes with cards that pods share, beside what the file says:
-cards that hold no share, and parts of which a card has `CARD_PARTS`.
-"""
-CARD_PARTS = 10**6
+"""What NVIDIA's device plugin counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,6 @@ class Node:
     unknown_reason : what is not known of it: no plan puts anything there, and the bound allows
         everything.
     price : of being in use, in the user's money and time; None where it is not given.
-    committed : whether it is paid even when it is freed, as a reserved one is.
     unsure : resources that the node may have more of than `allocatable` says: the bound knows no
         limit on them.
     """
@@ -102,7 +97,6 @@ class Node:
     not_ready_reason: str = ""
     unknown_reason: str = ""
     price: Fraction | None = None
-    committed: bool = False
     unsure: frozenset[str] = frozenset()
 
 
@@ -203,24 +197,6 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """How many pods of a workload (its kind and name) there may be at one time: by an autoscaler,
-    or while a Deployment is updated, 0 where its update adds none.
-    """
-
-    kind: str
-    namespace: str
-    name: str
-    workload: tuple[str, str]
-    most: int
-
-    @property
-    def title(self) -> str:
-        """Its namespace and name."""
-        return f"{self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
 class StateWarning:
     """What makes a file something else than the cluster, or is taken to be so.
 
@@ -249,13 +225,9 @@ class ClusterState:
     ----------
     platform : "kubernetes", "proxmox", "openstack" or "csv".
     name : of the file.
-    growths : how far HorizontalPodAutoscalers and updates of Deployments may go.
     ignored : kinds of objects in the file that are not used, with their number.
     warnings : what makes the file something else than the cluster.
     assumptions : what is taken to be so, and what no such file says.
-    counted : what pods count as, in words, where it is not what they request.
-    usage : by resource, of the pods whose use is known: "requested" and "used" by them, and
-        "allocatable" of all nodes.
     """
 
     platform: str
@@ -266,9 +238,6 @@ class ClusterState:
     ignored: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[StateWarning, ...] = ()
     assumptions: tuple[StateWarning, ...] = ()
-    counted: str = ""
-    usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    growths: tuple[Growth, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -20,12 +19,12 @@ from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.pending import standing_still
 from cotenant.cluster.plan.repair import repair
-from cotenant.cluster.plan.safe import alone, growths, losses, without
+from cotenant.cluster.plan.safe import safe, without
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.constraints import selects
-from cotenant.cluster.state.kubernetes import AUTOSCALER, kubernetes_state
-from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes, with_spares
-from cotenant.cluster.state.state import ClusterState, Growth, Node, Pod, Role, cordoned
+from cotenant.cluster.state.kubernetes import kubernetes_state
+from cotenant.cluster.state.node_types import NodeType, daemon_pods, with_nodes
+from cotenant.cluster.state.state import ClusterState, Node, Pod, Role, cordoned
 from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import ZONE, random_list, random_spread
 from support.oracles.advice import best_placement, fewest_reached, joint_placements
@@ -100,16 +99,8 @@ def spreads_over_nodes(seed: int) -> Iterator[Claim]:
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
-    """The places of a lost node's pods, and of pods that autoscalers and updates add, and that
-    there are no more, against every placement.
-    """
-    cases = [(without(state, loss.hosts), loss) for loss in losses(state)]
-    running = Counter((p.namespace, p.owner) for p in state.pods if p.placed and p.owner[1])
-    grown = growths(replace(state, growths=tuple(
-        Growth(kind, namespace, owner[1], owner, number + 1 + number % 2)
-        for (namespace, owner), number in running.items() for kind in (AUTOSCALER, "Deployment")
-    )))  # fmt: skip
-    cases += [(alone(loss), loss) for loss in grown if not loss.more]
+    """The places of a lost node's pods, and that there are no more, against every placement."""
+    cases = [(without(state, loss.hosts), loss) for loss in safe(state).steps]
     for lost, loss in cases:
         if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
             continue
@@ -122,12 +113,6 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
         rules = any(pod.spread or pod.pod_affinity for pod in state.pods)
         held = (rules or seen[1] <= most) and most <= seen[3]
         yield "pods that a loss leaves places for", held, seen
-        if loss.bought and not rules:
-            [(name, spare)] = loss.bought.items()
-            [like] = [node for node in state.nodes if node.name == name]
-            more = with_spares(lost, like, spare, state)
-            every = joint_placements(more, set(range(len(more.pods))), set())
-            yield "spare nodes that are enough", min(every)[0] == 0, (loss.name, spare)
 
 
 def _repairing(state: ClusterState) -> Iterator[Claim]:
@@ -207,10 +192,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
     prices = [Fraction(each) for each in ("0", "0.384", "1", "1", "2.25", "7")]
     priced = replace(
         state,
-        nodes=tuple(
-            replace(node, price=prices[rng.integers(6)], committed=bool(rng.random() < 0.1))
-            for node in state.nodes
-        ),
+        nodes=tuple(replace(node, price=prices[rng.integers(6)]) for node in state.nodes),
     )
     for what, given in (("nodes", state), ("money", priced)):
         advice = advise(given)
@@ -246,13 +228,6 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         best, found = min(plans), (waiting, cost, len(advice.targets))
         number = 1 if besides else 3
         yield f"pods that wait, {what}, moves", found[:number] <= best[:number], (found, best)
-        if given.priced and not besides and not left.tightened:
-            price = Fraction(str(rng.choice(["0.1", "0.5", "2"])))
-            summed = advise(given, disruption=price)
-            total, bound = summed.total.value, summed.total.bound
-            least = paid + min(one[1] + price * one[2] for one in plans if one[0] <= waiting)
-            held = bool(summed.order.stuck) or total == least == bound
-            yield "the least sum of money and moves", held, (total, least, bound)
         if not _counts_others(given) and not any(pod.pod_affinity for pod in given.pods):
             better = found[:2] < min(every)[:2]
             yield f"no better than any placement ({what})", not better, (found, best)
@@ -307,26 +282,6 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         return
     still, every = standing_still(state), daemon_pods(state)
     yield from _cheapest(buy(state, types), still, types, every)
-    replaced = buy(state, types, instead=True)
-    assert replaced.plan is not None
-    where = {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
-    where |= {move.pod: move.node for wave in replaced.plan.order.waves for move in wave}
-    freed, own = replaced.plan.freed, (Role.RESIDENT, Role.LEAVING)
-    lost = [n for n in where if where[n] in freed and state.pods[n].role not in own]
-    yield "no pod is on a node that is replaced", not lost, (lost, freed)
-    kept = {state.pods[n].node for n in replaced.why_not}
-    kept |= {node.name for node in state.nodes if not node.can_be_drained}
-    pods = [
-        after
-        for pod, after in zip(state.pods, still.pods, strict=True)
-        if not pod.placed or pod.node in kept
-    ]
-    out = [pod for pod in state.pods if pod.role is Role.MOVABLE and pod.node not in kept]
-    pods += [replace(pod, node="", role=Role.PENDING) for pod in out]
-    nodes = tuple(node for node in state.nodes if node.name in kept)
-    if number + len(out) <= 3:
-        alone = replace(still, nodes=nodes, pods=tuple(pods))
-        yield from _cheapest(replaced, alone, types, every)
 
 
 def _types(rng: np.random.Generator) -> list[NodeType]:

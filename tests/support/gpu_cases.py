@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.state.kubernetes import kubernetes_state
 from cotenant.cluster.state.state import ClusterState, Role
 from support.advice_cases import Claim, _counts_others
-from support.advice_states import listed, node, pod, random_list
+from support.advice_states import random_list
 from support.oracles.advice import Goals, joint_placements
 
 MOST_PLACEMENTS = 3000
@@ -109,8 +108,7 @@ def gpu_claims(seed: int) -> Iterator[Claim]:
     if pods:
         for topology in ("", DOMAIN) if rng.random() < 0.5 else ("",):
             yield from _admitted(content, state, pods, topology)
-    yield from _slots(state, {CARD: int(rng.integers(1, 4)), "cpu": 1000, "pods": 1},
-                      int(rng.integers(0, 3)))  # fmt: skip
+    yield from _slots(state, {CARD: int(rng.integers(1, 4)), "cpu": 1000, "pods": 1})
 
 
 def _admitted(
@@ -170,9 +168,9 @@ def _only(content: dict[str, Any], topology: str, value: str) -> dict[str, Any]:
     return narrowed
 
 
-def _slots(state: ClusterState, requests: dict[str, int], moves: int) -> Iterator[Claim]:
-    """Room for pods of one size: now, after so many moves, and whatever moves."""
-    found = count_slots(state, requests, moves, (), SolveBudget(30.0, lambda words: None))
+def _slots(state: ClusterState, requests: dict[str, int]) -> Iterator[Claim]:
+    """Room for pods of one size: now, and whatever moves."""
+    found = count_slots(state, requests, (), SolveBudget(30.0, lambda words: None))
     most: dict[str, int] = {}
     for number in range(1, 4):
         asked = with_slots(state, requests, number)
@@ -189,137 +187,6 @@ def _slots(state: ClusterState, requests: dict[str, int], moves: int) -> Iterato
         every = joint_placements(asked, set(), set())
         if any(not goals[0] for goals in every):
             most["ever"] = number
-        if any(not goals[0] and goals[2] <= moves for goals in every):
-            most["after"] = number
     if "now" in most:
         yield "slots now", found.now == most["now"], (found, most)
     yield "slots after any moves", found.most >= most.get("ever", 0), (found, most)
-    yield "slots after few moves", found.after.bound >= most.get("after", 0), (found, most)
-    order = [found.now, found.after.value, found.after.bound, found.most]
-    yield "slots in order", order == sorted(order), found
-
-
-# shared cards
-
-PARTS = 4
-"""Shares are so many parts of a card, less one at most."""
-
-
-def share_claims(seed: int) -> Iterator[Claim]:
-    """What is checked of a state whose pods share cards, by HAMi's annotations or KAI's."""
-    rng = np.random.default_rng(seed)
-    content, sizes, places, cards = _shared(rng, hami=bool(rng.random() < 0.5))
-    state = kubernetes_state({"state.json": content})
-    gang = tuple(n for n, pod in enumerate(state.pods) if pod.gang)
-    found = admit(state, "train", gang, "", (), SolveBudget(30.0, lambda words: None))
-    truth = [_fewest(sizes, places, cards, fixed) for fixed in (False, True)]
-    seen = (found.impossible, found.domains, truth)
-    free, pinned = truth
-    if found.impossible.startswith("whatever"):
-        yield "shares: a gang that no moves admit", free is None, seen
-    bound = found.domains[""]
-    yield "shares: a bound", free is None or (bound is not None and bound <= free), seen
-    moves = len(found.plan.targets) if found.plan else None
-    yield "shares: the fewest moves while they stay", moves == pinned, (moves, seen)
-
-
-def _shared(
-    rng: np.random.Generator, hami: bool
-) -> tuple[dict[str, Any], list[int], list[tuple[int, int] | None], list[int]]:
-    """A List; of each pod its parts of cards, and where it is (node, card); cards of each node."""
-    items: list[dict[str, Any]] = []
-    sizes: list[int] = []
-    places: list[tuple[int, int] | None] = []
-    cards = [int(rng.integers(1, 3)) for _ in range(int(rng.integers(2, 4)))]
-    for n, number in enumerate(cards):
-        own = node(f"n{n}", **{CARD: str(number * (10 if hami else 1))})
-        if hami:
-            own["metadata"]["annotations"] = {"hami.io/node-nvidia-register": "".join(
-                f"n{n}c{k},10,{1000 * PARTS},100,NVIDIA-T4,0,true:" for k in range(number)
-            )}  # fmt: skip
-        items.append(own)
-    for n, number in enumerate(cards):
-        for k in range(number):
-            left = PARTS if rng.random() < 0.75 else 0
-            while left and len(sizes) < 5 and rng.random() < 0.8:
-                size = (
-                    PARTS if left == PARTS and rng.random() < 0.4 else int(rng.integers(1, PARTS))
-                )
-                if size > left:
-                    break
-                left -= size
-                items.append(_taking(f"p{len(sizes)}-x", n, k, size, hami))
-                sizes.append(size)
-                places.append((n, k))
-            if not hami and 0 < left < PARTS:
-                items.append(pod(
-                    f"r{n}{k}-x", f"n{n}", owner="", namespace="kai-resource-reservation",
-                    labels={"runai-gpu-group": f"n{n}c{k}"}, containers=_asking({CARD: "1"}),
-                ))  # fmt: skip
-    for n in range(int(rng.integers(1, 3))):
-        number = int(rng.integers(1, 3))
-        items.append(
-            pod(f"g{n}-x", labels={GANG: "train"}, containers=_asking({CARD: str(number)}))
-        )
-        sizes.append(number * PARTS)
-        places.append(None)
-    return listed(*items), sizes, places, cards
-
-
-def _asking(requests: dict[str, str]) -> list[dict[str, Any]]:
-    return [{"name": "main", "resources": {"requests": {"cpu": "10m", **requests}}}]
-
-
-def _taking(name: str, n: int, k: int, size: int, hami: bool) -> dict[str, Any]:
-    """A pod that has so many parts of a card."""
-    whole = size == PARTS
-    if hami:
-        notes = {"hami.io/vgpu-devices-allocated": f"n{n}c{k},NVIDIA,{1000 * size},0:;"}
-        asks = {CARD: "1", **({} if whole else {"nvidia.com/gpumem": str(1000 * size)})}
-        return pod(name, f"n{n}", annotations=notes, containers=_asking(asks))
-    if whole:
-        return pod(name, f"n{n}", containers=_asking({CARD: "1"}))
-    return pod(
-        name, f"n{n}", annotations={"gpu-fraction": str(size / PARTS)},
-        labels={"runai-gpu-group": f"n{n}c{k}"}, containers=_asking({}),
-    )  # fmt: skip
-
-
-def _fewest(
-    sizes: list[int], places: list[tuple[int, int] | None], cards: list[int], fixed: bool
-) -> int | None:
-    """The fewest pods that leave their node so that all have room on cards; with `fixed` shares
-    stay on their card.
-    """
-    best: int | None = None
-    for nodes in product(range(len(cards)), repeat=len(sizes)):
-        moves = sum(
-            place is not None and place[0] != n for place, n in zip(places, nodes, strict=True)
-        )
-        if best is not None and moves >= best:
-            continue
-        if fixed and any(place is not None and size < PARTS and place[0] != n
-                         for size, place, n in zip(sizes, places, nodes, strict=True)):  # fmt: skip
-            continue
-        if all(_on_cards([(size, place) for size, place, n in zip(sizes, places, nodes, strict=True)
-                          if n == here], number, here, fixed)
-               for here, number in enumerate(cards)):  # fmt: skip
-            best = moves
-    return best
-
-
-def _on_cards(
-    pods: list[tuple[int, tuple[int, int] | None]], cards: int, here: int, fixed: bool
-) -> bool:
-    """Whether pods have room on the cards of a node."""
-    whole = sum(size // PARTS for size, _ in pods if size >= PARTS)
-    shares = [(size, place) for size, place in pods if size < PARTS]
-    for chosen in product(range(cards), repeat=len(shares)):
-        if fixed and any(place is not None and place[0] == here and place[1] != k
-                         for (_, place), k in zip(shares, chosen, strict=True)):  # fmt: skip
-            continue
-        used = [sum(size for (size, _), k in zip(shares, chosen, strict=True) if k == card)
-                for card in range(cards)]  # fmt: skip
-        if max(used, default=0) <= PARTS and sum(u == 0 for u in used) >= whole:
-            return True
-    return False

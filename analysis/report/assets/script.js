@@ -59,7 +59,6 @@
   }
 
   // Filters: rows that hold the text; parts without one are put away, parts with one are opened.
-  const filters = new Map();
   for (const list of document.querySelectorAll("[data-filter]")) {
     const what = list.dataset.filter;
     const rows = Array.from(list.querySelectorAll("tbody tr"), (row) => (
@@ -102,10 +101,6 @@
     }
     line.append(count);
     if (rows.length > 5) list.prepend(line);
-    filters.set(list.closest("section").id, (text) => { box.value = text; filter(); });
-  }
-  for (const link of document.querySelectorAll("[data-find]")) {
-    link.addEventListener("click", () => filters.get(link.hash.slice(1))?.(` ${link.dataset.find} `));
   }
 
   // On paper everything is unfolded.

@@ -118,7 +118,7 @@ def joint_placements(
         node.name: Fraction(node.can_be_drained)
         if not state.priced
         else Fraction(0)
-        if node.committed or not node.can_be_drained
+        if not node.can_be_drained
         else node.price or Fraction(0)
         for node in state.nodes
     }

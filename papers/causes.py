@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..instances.problem.errors import CotenantError
 from ..solvers.outcome import Clock
-from .experiment import RULED_OUT, Copy, Experiment, Finding, Reproduction
+from .experiment import RULED_OUT, Finding, Reproduction
 
 Tried = Mapping[str, Mapping[str, Finding]]
 """What was changed -> how -> the finding that came out."""
@@ -46,9 +47,19 @@ def explained(
     clock = Clock()
     for change, ways in done.experiment.variations.items() if tried else ():
         for how, changes in ways.items():
-            for one in _again(done.experiment, changes, seed, data, options):
-                if one.what in tried and one.verdict != "not in the paper":
-                    tried[one.what].setdefault(change, {})[how] = one
+            # 1. Its own files, where the folder holds them; no change undoes the user's.
+            files = {name: data and data / value
+                     for name, value in changes.items() if isinstance(value, Path)}  # fmt: skip
+            there = all(path and path.is_file() for path in files.values())
+            if not there or next(iter(changes)) in options or changes.get("seed") == seed:
+                continue
+            paths = {name: str(path) for name, path in files.items()}
+            given: dict[str, Any] = {"seed": seed, **changes, **paths, **options}
+            # 2. What comes out of it; options that do not go together are left out.
+            with suppress(CotenantError):
+                for one in done.experiment.run(data=data, **given).findings:
+                    if one.what in tried and one.verdict != "not in the paper":
+                        tried[one.what].setdefault(change, {})[how] = one
     findings = (
         replace(one, cause=cause(one, tried[one.what]))
         if one.verdict == "differs" and not one.cause
@@ -56,24 +67,6 @@ def explained(
         for one in done.findings
     )
     return replace(done, findings=tuple(findings), seconds=done.seconds + clock.seconds)
-
-
-def _again(
-    experiment: Experiment,
-    changes: Mapping[str, Any],
-    seed: int,
-    data: Path | None,
-    options: Mapping[str, Any],
-) -> Sequence[Finding]:
-    """A run's findings with these changes; none where they undo the user's, or cannot be."""
-    copies = {name: value.under(data) for name, value in changes.items() if isinstance(value, Copy)}
-    if next(iter(changes)) in options or changes.get("seed") == seed or None in copies.values():
-        return ()
-    given: dict[str, Any] = {"seed": seed, **changes, **copies, **options}
-    try:
-        return experiment.run(data=data, **given).findings
-    except CotenantError:  # options that do not go together
-        return ()
 
 
 def cause(finding: Finding, tried: Tried) -> str:

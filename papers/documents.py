@@ -42,8 +42,7 @@ class ExperimentDocument(BaseModel):
 
     Attributes
     ----------
-    paper, place, what, source : as of an `Experiment`; `paper` is the title.
-    data : option -> the file that it read.
+    data : option -> place in the folder and sha256 of the file that it read.
     findings : the paper's numbers beside ours.
     pictures : names.
     error, skipped : why it failed, or was skipped.
@@ -54,10 +53,6 @@ class ExperimentDocument(BaseModel):
     key: str
     problem: str
     experiment: str
-    paper: str
-    place: str
-    what: str
-    source: str
     seed: int
     options: dict[str, Any]
     data: dict[str, FileDocument]

@@ -19,6 +19,7 @@ RULED_OUT = "ruled out"
 """How a cause begins that names what was tested and is not the cause."""
 
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
+_VERDICTS: tuple[Verdict, Verdict] = ("differs", "reproduced")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def compare(
     """
     if holds is None:
         return Finding(what, paper, ours, "not in the paper", note)
-    verdict = holds if isinstance(holds, str) else _judged(holds)
+    verdict: Verdict = holds if isinstance(holds, str) else _VERDICTS[bool(holds)]
     return Finding(what, paper, ours, verdict, note, cause if verdict == "differs" else "")
 
 
@@ -92,27 +93,13 @@ def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
     """The verdict on a mean's sign: undecided while 0 lies from `low` to `high`."""
-    return "undecided" if low <= 0 <= high else _judged(holds)
-
-
-def _judged(holds: bool) -> Verdict:
-    return "reproduced" if holds else "differs"
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A file in a folder of users' copies: an option whose value is its path there."""
-
-    file: str
-
-    def under(self, folder: Path | None) -> str | None:
-        """Its path; None where the folder does not hold it."""
-        path = None if folder is None else folder / self.file
-        return str(path) if path is not None and path.is_file() else None
+    return "undecided" if low <= 0 <= high else _VERDICTS[bool(holds)]
 
 
 Variations = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""What the paper leaves open -> another choice of it -> its options, first the one changed."""
+"""What the paper leaves open -> another choice of it -> its options, first the one changed; a Path
+is of a measured file in the folder of users' copies.
+"""
 
 
 def draws(**shorter: Any) -> Variations:
@@ -224,35 +211,31 @@ class Experiment:
         """Paper and place."""
         return f"{self.paper.cited} {self.place}".strip()
 
-    def files(self, folder: Path | None, given: Collection[str] = ()) -> dict[str, str]:
-        """Option -> place of each measured file that a folder of users' copies holds, without the
-        options that are `given`.
+    def files(self, folder: Path | None, given: Collection[str] = ()) -> dict[str, Path]:
+        """Option -> path of each measured file that a folder of users' copies holds, without the
+        options that are `given`; those that variations read, by their place in the folder.
         """
-        return {
-            option: file
-            for option, file in self.data
-            if option not in given and Copy(file).under(folder)
-        }
-
-    @property
-    def also_read(self) -> tuple[str, ...]:
-        """The measured files that its variations read."""
         runs = [changes for ways in self.variations.values() for changes in ways.values()]
-        values = [value for changes in runs for value in changes.values()]
-        return tuple(dict.fromkeys(one.file for one in values if isinstance(one, Copy)))
+        also = (value for changes in runs for value in changes.values() if isinstance(value, Path))
+        wanted = dict(self.data) | {str(value): str(value) for value in also}
+        return {
+            name: folder / file
+            for name, file in wanted.items()
+            if folder is not None and name not in given and (folder / file).is_file()
+        }
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
-        found = {name: Copy(file).under(data) for name, file in self.files(data, options).items()}
+        held, own = self.files(data, options), dict(self.data)
+        found = {name: str(path) for name, path in held.items() if name in own}
         drawn = {"seed": seed} if accepts(self.function, "seed") else {}
         clock = Clock()
         parts = self.function(**drawn, **found, **options)
         command = self.command(seed=seed, data=bool(found), **options)
-        return Reproduction(
-            self, command, clock.seconds, tuple(one for one in parts if isinstance(one, Finding)),
-            tuple(replace(one, command=one.command or command)
-                  for one in parts if not isinstance(one, Finding)),
-        )  # fmt: skip
+        findings = tuple(one for one in parts if isinstance(one, Finding))
+        pictures = (one for one in parts if not isinstance(one, Finding))
+        drawn_by = tuple(replace(one, command=one.command or command) for one in pictures)
+        return Reproduction(self, command, clock.seconds, findings, drawn_by)
 
     def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
         """What a person types to run it; DATA stands for their folder of measured files."""

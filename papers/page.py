@@ -20,8 +20,6 @@ from .experiment import Experiment, Finding, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
-_TALLY = tuple(Column(verdict, numeric=True) for verdict in VERDICTS)
-
 
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
     """The last row of each experiment there is, in the order of `EXPERIMENTS`."""
@@ -60,37 +58,80 @@ def reproduction_pages(
     counted by paper), `folder`/PAPER.md for each paper's numbers, ours, verdicts and why.
     """
     shown = latest(rows)
-    by_paper = {
-        name: [row for row in shown if row["paper"] == title]
-        for name, title in registry.TITLES.items()
-    }
+    by_paper: dict[str, list[ExperimentRow]] = {name: [] for name in registry.TITLES}
+    for row in shown:
+        by_paper[registry.experiment_named(row["experiment"]).paper.name].append(row)
     by_paper = {name: mine for name, mine in by_paper.items() if mine}
     pages = {f"{folder}/{name}.md": _paper_page(name, mine) for name, mine in by_paper.items()}
-    lines = [(registry.TITLES[name], len(mine), *_tally(mine), _sum(mine))
-             for name, mine in by_paper.items()]  # fmt: skip
-    lines.append(("all", len(shown), *_tally(shown), _sum(shown)))
+    names = [*by_paper, "all"]
+    lines = tuple(
+        (name, len(mine), *_tally(mine), float(sum(row["seconds"] for row in mine)))
+        for name, mine in zip(names, [*by_paper.values(), shown], strict=True)
+    )
     columns = (Column("paper"), Column("experiments", numeric=True), *_TALLY, _SECONDS)
-    counts = Table("counts", "", columns, tuple(lines)).markdown()
-    for name, title in registry.TITLES.items():
-        counts = counts.replace(f"| {title} |", f"| [{title}]({folder}/{name}.md) |")
-    names = "\n".join(name.removesuffix(".md") for name in pages)
-    contents = f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    counts = Table("counts", "", columns, lines).markdown()
+    for name in by_paper:
+        link = f"[{registry.TITLES[name]}]({folder}/{name}.md)"
+        counts = counts.replace(f"| {name} |", f"| {link} |")
+    listed = "\n".join(name.removesuffix(".md") for name in pages)
+    contents = f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
     return {"": "\n".join([_HEAD, counts, contents])} | pages
 
 
 def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
     """A paper: each experiment's numbers, then what its text leaves open."""
-    guides = " ".join(one.guide for one in registry.PAPERS if one.name == name and one.guide)
+    parts_of_it = [paper for paper in registry.PAPERS if paper.name == name]
+    guides = " ".join(paper.guide for paper in parts_of_it if paper.guide)
     parts = [
         f"# {registry.TITLES[name]}\n",
         f"[All papers](../reproduction.md), with what the verdicts mean. {guides}\n",
     ]
     parts += [text for row in rows for text in _experiment(row)]
-    left = tuple(one for paper in registry.PAPERS if paper.name == name
-                 for one in paper.not_determined)  # fmt: skip
-    if left:
+    if left := tuple(entry for paper in parts_of_it for entry in paper.not_determined):
         parts += ["## What the text does not determine\n", left_open(left).markdown()]
     return "\n".join(parts)
+
+
+def _experiment(row: ExperimentRow) -> list[str]:
+    """An experiment's own part of the page: what the paper prints beside ours, then numbered notes;
+    numbers that no paper prints only where there are no others.
+    """
+    one = registry.experiment_named(row["experiment"])
+    place, what = (f"{text[:1].upper()}{text[1:]}" for text in (one.place or one.what, one.what))
+    head = f"## {place}: `{one.name}`\n"
+    if why := _not_done(row):
+        return [head, f"{why[:1].upper()}{why[1:]}.\n"]
+    read = ", ".join(entry["file"] for entry in row["data"].values())
+    took = f"{_seconds(row['seconds'])} s" + (f"; reads {read}" if read else "")
+    every = findings(row)
+    shown = [entry for entry in every if entry.verdict != "not in the paper"]
+    notes, refer = _notes(shown)
+    lines: list[tuple[str, ...]] = [(entry.what, entry.ours) for entry in every]
+    columns = [Column("what"), Column("here")]
+    if shown:
+        columns = [Column("what"), Column("paper"), Column("here"), Column("verdict")]
+        lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
+                 for entry in shown]  # fmt: skip
+    table = Table(one.name, "", tuple(columns), tuple(lines), notes=notes)
+    return [head, f"{what} ({took}).\n", table.markdown()]
+
+
+def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
+    """The notes and causes of findings, each kind once, its numbers as ranges; and the numbers of
+    those that a finding refers to.
+    """
+    kinds: dict[str, list[str]] = {}
+    refer: dict[Finding, str] = {}
+    for entry in entries:
+        parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
+        reason = entry.reason.partition(ALL_OF_THEM)[0]
+        parts |= {reason: reason} if reason else {}
+        for part, kind in parts.items():
+            kinds.setdefault(kind, []).append(part)
+        numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
+        refer[entry] = f" ({numbers})" if numbers else ""
+    lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
+    return tuple(lines), refer
 
 
 def findings_table(row: ExperimentRow) -> Table:
@@ -101,21 +142,19 @@ def findings_table(row: ExperimentRow) -> Table:
     )  # fmt: skip
     lines = tuple((entry.what, entry.paper or "-", entry.ours, entry.verdict, entry.why)
                   for entry in findings(row))  # fmt: skip
-    name, title = row["experiment"], f"{row['source']}: {row['what']}"
-    caption, why = f"{row['seconds']:.1f} s", _not_done(row)
-    return Table(name, title, columns, lines, caption=caption, notes=(why,) if why else ())
+    one, why = registry.experiment_named(row["experiment"]), _not_done(row)
+    return Table(one.name, f"{one.source}: {one.what}", columns, lines, f"{row['seconds']:.1f} s",
+        notes=(why,) if why else ())  # fmt: skip
 
 
 def summary_table(rows: Sequence[ExperimentRow]) -> Table:
     """Experiments that were run: how many findings of each verdict, and what failed."""
-    columns = (
-        Column("experiment", bold=True, wrap=False), Column("place"), Column("status"), *_TALLY,
-        Column("seconds", lambda value: f"{value:.1f}", numeric=True),
-    )  # fmt: skip
+    columns = (_NAME, Column("place"), Column("status"), *_TALLY, _SECONDS)
     lines = [
-        (row["experiment"], row["source"], row["status"], *_tally([row]), row["seconds"])
+        (row["experiment"], registry.experiment_named(row["experiment"]).source, row["status"],
+         *_tally([row]), row["seconds"])
         for row in rows
-    ]
+    ]  # fmt: skip
     notes = tuple(f"{row['experiment']} {why}" for row in rows if (why := _not_done(row)))
     return Table("reproduction", "experiments", columns, tuple(lines), notes=notes)
 
@@ -152,24 +191,16 @@ def about(seconds: float) -> str:
 
 
 def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
-    """The options of experiments, with meaning, default and values; last, those without any."""
-    none = []
+    """The options of experiments, with meaning, default and values."""
     for one in experiments:
         words = f"{one.source}: {one.what}; about {about(one.seconds)}"
-        table = options_table(one.function, one.name)
-        if table.rows:
-            yield replace(table, caption=words)
-        else:
-            none.append((one.name, words))
-    if none:
-        title = "experiments without options"
-        yield Table("no-options", title, (_NAME, Column("what")), tuple(none))
+        yield replace(options_table(one.function, one.name), caption=words)
 
 
 def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
     """Figures and tables that a text does not determine, and why."""
-    columns = (Column("paper and place", bold=True), Column("why"))
-    return Table("not-determined", title, columns, entries)
+    return Table("not-determined", title, (Column("paper and place", bold=True), Column("why")),
+        entries)  # fmt: skip
 
 
 def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
@@ -178,59 +209,10 @@ def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
     return [seen.count(verdict) for verdict in VERDICTS]
 
 
-def _sum(rows: Iterable[ExperimentRow]) -> float:
-    return float(sum(row["seconds"] for row in rows))
-
-
 def _not_done(row: ExperimentRow) -> str:
     """That an experiment failed or was skipped, and why; "" when it is done."""
     status = row["status"]
     return "" if status == "done" else f"{status}: {row.get('error') or row.get('skipped')}"
-
-
-def _experiment(row: ExperimentRow) -> list[str]:
-    """An experiment's own part of the page: what the paper prints beside ours, then numbered notes;
-    numbers that no paper prints only where there are no others.
-    """
-    place, what = row["place"] or row["what"], row["what"]
-    head = f"## {place[:1].upper()}{place[1:]}: `{row['experiment']}`\n"
-    if why := _not_done(row):
-        return [head, f"{why[:1].upper()}{why[1:]}.\n"]
-    # 1. What it is, and what it read.
-    read = ", ".join(one["file"] for one in row["data"].values())
-    took = f"{_seconds(row['seconds'])} s" + (f"; reads {read}" if read else "")
-    said = f"{what[:1].upper()}{what[1:]} ({took})."
-    # 2. The numbers of the paper, or those that no paper has.
-    every = findings(row)
-    shown = [entry for entry in every if entry.verdict != "not in the paper"]
-    notes, refer = _notes(shown)
-    if not shown:
-        lines: list[tuple[str, ...]] = [(entry.what, entry.ours) for entry in every]
-        columns = (Column("what"), Column("here"))
-    else:
-        columns = (*map(Column, ("what", "paper", "here", "verdict")),)  # type: ignore[assignment]
-        lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
-                 for entry in shown]  # fmt: skip
-    table = Table(row["experiment"], "", columns, tuple(lines), notes=notes)
-    return [head, f"{said}\n", table.markdown()]
-
-
-def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
-    """The notes and causes of findings, each kind once, its numbers as ranges; and the numbers of
-    those that a finding refers to.
-    """
-    kinds: dict[str, list[str]] = {}
-    refer: dict[Finding, str] = {}
-    for entry in entries:
-        parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
-        reason = entry.reason.partition(ALL_OF_THEM)[0]
-        parts |= {reason: reason} if reason else {}
-        for part, kind in parts.items():
-            kinds.setdefault(kind, []).append(part)
-        numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
-        refer[entry] = f" ({numbers})" if numbers else ""
-    lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
-    return tuple(lines), refer
 
 
 def _seconds(value: Any) -> str:
@@ -239,6 +221,7 @@ def _seconds(value: Any) -> str:
 
 _NAME = Column("experiment", bold=True, wrap=False)
 _SECONDS = Column("seconds", _seconds, numeric=True)
+_TALLY = tuple(Column(verdict, numeric=True) for verdict in VERDICTS)
 
 _PACKAGE = "cotenant"
 """Written apart: in this house a line that imports from the package by name is an error."""

@@ -39,12 +39,12 @@ class Task:
     @cached_property
     def files(self) -> dict[str, dict[str, str]]:
         """The measured files to be read: option -> place in the folder, and sha256."""
-        if self.data is None:
-            return {}
-        read = self.experiment.files(self.data, self.options)
-        read |= {one: one for one in self.experiment.also_read if (self.data / one).is_file()}
-        digests = {option: _digest(self.data / file) for option, file in read.items()}
-        return {name: {"file": read[name], "sha256": digest} for name, digest in digests.items()}
+        found = {}
+        for name, path in self.experiment.files(self.data, self.options).items():
+            with path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            found[name] = {"file": dict(self.experiment.data).get(name, name), "sha256": digest}
+        return found
 
     @property
     def missing(self) -> list[str]:
@@ -63,13 +63,12 @@ class Task:
 
     def row(self, status: str, **more: Any) -> ExperimentRow:
         """Its row, with what came of it."""
-        one = self.experiment
+        one, options = self.experiment, dict(self.options)
         known = {
-            "problem": one.paper.problem, "experiment": one.name, "paper": one.paper.title,
-            "place": one.place, "what": one.what, "source": one.source, "seed": self.seed,
-            "options": dict(self.options), "data": self.files,
-            "command": one.command(seed=self.seed, data=bool(self.files), **self.options),
-            "status": status, "seconds": 0.0, "findings": [], "pictures": [],
+            "problem": one.paper.problem, "experiment": one.name, "seed": self.seed,
+            "options": options, "data": self.files, "status": status, "seconds": 0.0,
+            "command": one.command(seed=self.seed, data=bool(self.files), **options),
+            "findings": [], "pictures": [],
         }  # fmt: skip
         return known | more | {"versions": versions(), "key": self.key}
 
@@ -225,8 +224,3 @@ def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> l
     written = [(row["experiment"], form) for form in ("csv", "tex")]
     asked = ((figures, drawn), (tables, written))
     return [to / f"{name}.{form}" for to, names in asked if to for name, form in names]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

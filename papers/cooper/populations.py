@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -28,7 +29,7 @@ from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.colocation import find_stable, optimal
 from ...solvers.outcome import Status
-from ..experiment import Copy, Variations, draws, each
+from ..experiment import Variations, draws, each
 
 Order = Literal["index", "random"]
 Gpu = Literal["k80", "p100", "v100"]
@@ -186,8 +187,8 @@ def penalties(**shorter: Any) -> Variations:
     are unpublished; `shorter` are options that make such a run take less time.
     """
     measured = {
-        "Fair-CO2's": {"matrix": Copy(FAIR_CO2), "form": "fair-co2"},
-        "Gavel's": {"matrix": Copy(GAVEL), "form": "gavel"},
+        "Fair-CO2's": {"matrix": Path(FAIR_CO2), "form": "fair-co2"},
+        "Gavel's": {"matrix": Path(GAVEL), "form": "gavel"},
     }
     ways = {**each("model_seed", 1, 2, 3), **measured}
     return {

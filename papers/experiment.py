@@ -226,8 +226,8 @@ class Experiment:
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
-        held, own = self.files(data, options), dict(self.data)
-        found = {name: str(path) for name, path in held.items() if name in own}
+        files, own = self.files(data, options), dict(self.data)
+        found = {name: str(path) for name, path in files.items() if name in own}
         drawn = {"seed": seed} if accepts(self.function, "seed") else {}
         clock = Clock()
         parts = self.function(**drawn, **found, **options)

@@ -31,7 +31,6 @@ extensions = [
     "generated",
     "numpydoc_compat",
 ]
-source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # notebooks become Markdown when read
 exclude_patterns = ["_build", "extensions", "extra"]
 
 myst_enable_extensions = ["dollarmath", "fieldlist"]
@@ -55,6 +54,7 @@ html_static_path = ["static"]
 html_extra_path = ["extra"]  # a page of its own: the one that judges proofs in a browser
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "scorer.js")
+html_use_index = html_domain_indices = False  # the search finds names
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"

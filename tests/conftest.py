@@ -84,7 +84,6 @@ SAMPLED = {
     "test_a_forgery_is_refused": 2,
     "test_an_answer_is_what_it_says_and_survives_its_file": 4,
     "test_the_examples_of_a_page_run_and_print_what_it_says": 9,
-    "test_a_notebook_prints_what_is_stored_in_it": 8,
     "test_what_is_exact_equals_enumeration_whatever_things_are_called": 4,
     "test_changes_to_a_result_are_seen_or_listed": 12,
     "test_no_exact_method_ends_behind_a_policy": 8,

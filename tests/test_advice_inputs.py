@@ -264,7 +264,7 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
 
 
 def test_settings_of_every_command_are_in_the_page() -> None:
-    page = (Path(__file__).parents[1] / "docs/howto/settings.md").read_text()
+    page = (Path(__file__).parents[1] / "docs/reference/commands.md").read_text()
     for kind in (
         ComparisonSettings,
         AdviceSettings,

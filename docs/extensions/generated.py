@@ -16,17 +16,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-
-LAYERS = ("instances", "models", "solvers", "baselines", "analysis")
-INNER = re.compile(r".*kernels|document|draft|common|printed|search|compiled")
-"""Names of modules that are for the inside only."""
 
 _PART = re.compile(r"^<!-- site: (\w+)(?: ([\w.-]+))? -->$", re.MULTILINE)
 ROOT_PAGES = {
@@ -51,6 +47,33 @@ def filled(text: str, page: str = "") -> str:
 def site_links(text: str) -> str:
     """Links to the root's own pages (on a code host they lead there) lead to this site's copies."""
     return _ROOT_PAGE.sub(lambda found: f"]({found[1]}{ROOT_PAGES[found[2]]}", text)
+
+
+GLOSSARY = Path(__file__).resolve().parents[1] / "glossary.md"
+_TERM = re.compile(r"^\| (?!term )([^|]+?) \| (.+?) \|(?: (.+?))? \|$", re.MULTILINE)
+_TABLE = re.compile(r"^\| term \|.*\n\|[-|]+\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+
+
+def terms(text: str, page: str) -> str:
+    """The page with what stands in the tables of the glossary as its terms, to which links to it
+    from other pages lead.
+    """
+    if page == "glossary":
+        return _TABLE.sub(lambda found: _glossary(found[1]), text)
+    known = {one[0].lower() for one in _TERM.findall(GLOSSARY.read_text())}
+    return re.sub(
+        r"\[([^\]]+)\]\((?:\.\./)*glossary\.md\)",
+        lambda found: f"{{term}}`{found[1]}`" if found[1].lower() in known else found[0],
+        text,
+    )
+
+
+def _glossary(rows: str) -> str:
+    entries = [
+        f"{term}\n  {meaning}{f' *{source}*' if source else ''}\n"
+        for term, meaning, source in _TERM.findall(rows)
+    ]
+    return "\n".join(["```{glossary}", *entries, "```", ""])
 
 
 def methods(problem: str, before: str = "", page: str = "") -> str:
@@ -136,32 +159,105 @@ def undetermined(name: str = "", before: str = "", page: str = "") -> str:
     return Table("undetermined", "", (Column("place"), Column("why")), NOT_DETERMINED).markdown()
 
 
-def modules(name: str, before: str = "", page: str = "") -> str:
-    """The reference of a problem, of what is "common" to all in a layer ("common-instances"), or of
-    a package by its dotted name; module by module.
-    """
+def data(name: str = "", before: str = "", page: str = "") -> str:
+    """The data types of every problem: its instances and answers, and what checks and measures them."""
+    return _by_problem(lambda problem: _offered(f"cotenant.instances.{problem}"))
+
+
+def exact(name: str = "", before: str = "", page: str = "") -> str:
+    """The exact methods of every problem, as functions."""
+    return _by_problem(
+        lambda problem: [*_methods(problem, EXACT), *_offered(f"cotenant.solvers.{problem}")]
+    )
+
+
+def policies(name: str = "", before: str = "", page: str = "") -> str:
+    """The papers' policies for every problem, as functions."""
+    return _by_problem(
+        lambda problem: [
+            *(one for one in _methods(problem, None) if one not in _methods(problem, EXACT)),
+            *_offered(f"cotenant.baselines.{problem}"),
+        ]
+    )
+
+
+def programs(name: str = "", before: str = "", page: str = "") -> str:
+    """The declarative programs of every problem that has some."""
+
+    def written(problem: str) -> list[Any]:
+        root = f"cotenant.models.{problem}"
+        parts = [one.name for one in pkgutil.iter_modules(_paths(root))]
+        return _offered(root) or [one for part in parts for one in _offered(f"{root}.{part}")]
+
+    return _by_problem(written)
+
+
+def names(name: str, before: str = "", page: str = "") -> str:
+    """What a package or module offers."""
+    return _described(_offered(f"cotenant.{name}"))
+
+
+EXACT = ("exact", "equilibrium")
+"""Kinds of the methods that prove something."""
+
+
+def _by_problem(found: Callable[[str], list[Any]]) -> str:
+    """A section a problem, with the objects that are found for it."""
     from cotenant.instances.problem import PROBLEM_NAMES
 
-    roots = [f"cotenant.{name}"]
-    if name in PROBLEM_NAMES:
-        roots = [f"cotenant.{layer}.{name}" for layer in LAYERS]
-    elif name.startswith("common-"):
-        own = (*PROBLEM_NAMES, "roommates", "papers")
-        layers = name.removeprefix("common-").split("-")
-        parents = [
-            (layer, importlib.import_module(f"cotenant.{layer}").__path__) for layer in layers
-        ]
-        found = [
-            f"cotenant.{layer}.{entry.name}"
-            for layer, path in parents
-            for entry in pkgutil.iter_modules(path)
-        ]
-        roots = [
-            *(root for root in found if root.rpartition(".")[2] not in own),
-            *(["cotenant.catalog"] if "instances" in layers else []),
-        ]
-    listed = dict.fromkeys(module for root in roots for module in _public_modules(root))
-    return "\n".join(_module_part(module) for module in listed)
+    return "\n".join(
+        f"## {problem.capitalize()}\n\n{_described(there)}"
+        for problem in PROBLEM_NAMES
+        if (there := found(problem))
+    )
+
+
+def _methods(problem: str, kinds: tuple[str, ...] | None) -> list[Any]:
+    """The functions of a problem's methods, of these kinds (None: of all)."""
+    import cotenant
+
+    return [
+        one.resolve() for one in cotenant.methods(problem) if kinds is None or one.kind in kinds
+    ]
+
+
+def _paths(root: str) -> list[str]:
+    """Where the modules of a package are; nowhere for a module, or where there is none."""
+    if importlib.util.find_spec(root) is None:
+        return []
+    return list(getattr(importlib.import_module(root), "__path__", []))
+
+
+def _offered(root: str) -> list[Any]:
+    """The classes, then the functions, that a module or package offers: its `__all__`, or what it
+    defines itself.
+    """
+    if importlib.util.find_spec(root) is None:
+        return []
+    module = importlib.import_module(root)
+    own = [
+        entry
+        for entry, value in vars(module).items()
+        if not entry.startswith("_") and getattr(value, "__module__", "") == root
+    ]
+    values = [getattr(module, entry) for entry in getattr(module, "__all__", own)]
+    values = [
+        value
+        for value in values
+        if hasattr(value, "__qualname__") and value.__module__.startswith("cotenant.")
+    ]
+    return sorted(values, key=lambda value: not isinstance(value, type))
+
+
+def _described(values: Iterable[Any]) -> str:
+    """Objects where they are defined, each once."""
+    lines = ["```{eval-rst}"]
+    for value in dict.fromkeys(values):
+        kind = "function" if not isinstance(value, type) else "class"
+        kind = "exception" if kind == "class" and issubclass(value, Exception) else kind
+        lines.append(f".. auto{kind}:: {value.__module__}.{value.__qualname__}")
+        lines += ["   :members:", ""] if kind == "class" else [""]
+    return "\n".join([*lines, "```", ""])
 
 
 def commands(name: str = "", before: str = "", page: str = "") -> str:
@@ -308,61 +404,16 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
         experiments,
         judge,
         undetermined,
-        modules,
+        data,
+        exact,
+        policies,
+        programs,
+        names,
         page,
         picture,
         thumbnails,
     )
 }
-
-
-def _public_modules(root: str) -> Iterator[str]:
-    """A package or module and everything public below it; nothing where there is none."""
-    if importlib.util.find_spec(root) is None:
-        return
-    module = importlib.import_module(root)
-    if INNER.fullmatch(root.rpartition(".")[2]):
-        return
-    yield root
-    for entry in pkgutil.iter_modules(getattr(module, "__path__", [])):
-        if not entry.name.startswith("_"):
-            yield from _public_modules(f"{root}.{entry.name}")
-
-
-def _own_names(module: Any) -> list[str]:
-    """The public functions and classes a module defines."""
-    own = [
-        name
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", "") == module.__name__ and callable(value)
-    ]
-    return [name for name in own if not name.startswith("_")]
-
-
-def _module_part(name: str) -> str:
-    """One module's section; of a package also what its face offers, each name a link to where it is
-    described.
-    """
-    module = importlib.import_module(name)
-    own = _own_names(module)
-    offered = [
-        (entry, getattr(module, entry))
-        for entry in getattr(module, "__all__", [])
-        if entry not in own
-    ]
-    links = [
-        f":py:obj:`{entry} <{value.__module__}.{value.__qualname__}>`"
-        for entry, value in offered
-        if hasattr(value, "__qualname__")
-    ]
-    if not own and not links and not (module.__doc__ or "").strip().partition("\n")[2]:
-        return ""
-    lines = [f".. automodule:: {name}", *([f"   :members: {', '.join(own)}"] if own else [])]
-    if links:
-        lines += ["", f"To import from ``{name}``: {', '.join(links)}."]
-    return (
-        f"\n## {name.removeprefix('cotenant.')}\n\n```{{eval-rst}}\n" + "\n".join(lines) + "\n```\n"
-    )
 
 
 def _summary(function: Any) -> str:
@@ -389,11 +440,7 @@ KEYWORDS = {
 
 
 def _fill(app: Sphinx, name: str, content: list[str]) -> None:
-    if name.startswith("notebooks/"):
-        import notebooks  # beside this file, on the path of a site that is built
-
-        content[0] = notebooks.as_page(content[0], name.rpartition("/")[2])
-    content[0] = site_links(filled(content[0], name))
+    content[0] = terms(site_links(filled(content[0], name)), name)
     if name in KEYWORDS:
         meta = f".. meta::\n   :keywords: {KEYWORDS[name]}"
         content[0] += f"\n\n```{{eval-rst}}\n{meta}\n```\n"
@@ -421,7 +468,10 @@ def _verifier(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Fill pages as they are read."""
+    """Fill pages as they are read; a function with overloads has one signature, its own."""
+    from sphinx.pycode import ModuleAnalyzer
+
+    ModuleAnalyzer.overloads = property(lambda _: {}, lambda *_: None)  # type: ignore[assignment]
     app.connect("build-finished", _verifier)
     app.connect("source-read", _fill)
     app.connect("builder-inited", _palette)

@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_993, 9_785),
     "papers": (6_508, 4_792),
     "cli": (3_790, 2_573),
-    "tests": (60_708, 48_256),
+    "tests": (60_651, 48_214),
     "benchmarks": (8_485, 6_560),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -447,7 +447,8 @@ def share_gpus(
     ([0.5, 0.5], True)
     """
     from ..instances.accelerators import Accelerators, TimeShares
-    from ..instances.accelerators.measures import sums_by, throughputs
+    from ..instances.accelerators.feasible import sums_by
+    from ..instances.accelerators.measures import throughputs
 
     asked, number = given(jobs, "jobs"), numbers(devices, "devices", "devices")
     kinds = list(number.index)

@@ -190,7 +190,7 @@ def test_covering_prices_are_accepted_exactly_and_round_to_no_smaller_bound(seed
     for _ in range(5):
         sizes = (instance.types, len(instance.devices), instance.types)
         raw = Prices(*(rng.random(size) * (rng.random(size) < 0.7) for size in sizes))
-        covered = covering(instance, raw, money)
+        covered = covering(instance, raw, money * instance.device_cost)
         parts = [[Fraction(value) for value in values.tolist()] for values in covered]
         (worth, unit), (price, over) = over_common(parts[0]), over_common(parts[1] + parts[2])
         step = {"worth": multipliers(worth, unit), "prices": multipliers(price, over)}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
+from itertools import pairwise
 
 import numpy as np
 
 from ..problem.errors import InfeasibleSolution
 from ..problem.option_types import validate_options
 from .answer import TimeShares
-from .instance import Accelerators, Floats, Integers
+from .instance import MOST, Accelerators, Floats, Integers
 
 
 def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]:
@@ -53,11 +54,16 @@ def check(instance: Accelerators, solution: TimeShares) -> None:
             f"{_jobs_of(instance, solution, row)} may not run on "
             f"{instance.device_names[solution.device[row]]!r}"
         )
-    for total, limit, what, unit in _uses(instance, solution):
-        if total > limit:
-            raise InfeasibleSolution(
-                f"{what} {limit} + {float(total - limit):.6g} {unit} at a time; there are {limit}"
-            )
+    limit, excess = _limits(instance), _excess(instance, solution)
+    kinds = len(instance.devices)
+    for row in np.flatnonzero(excess > 0)[:1].tolist():
+        name, unit = (*instance.device_names, *instance.names)[row], "devices' work"
+        what = f"{name!r} is given"
+        if row >= kinds:
+            what, unit = f"jobs of {name!r} are given", "jobs' time"
+        raise InfeasibleSolution(
+            f"{what} {limit[row]} + {excess[row]:.6g} {unit} at a time; there are {limit[row]}"
+        )
 
 
 def _jobs_of(instance: Accelerators, solution: TimeShares, row: int) -> str:
@@ -66,32 +72,34 @@ def _jobs_of(instance: Accelerators, solution: TimeShares, row: int) -> str:
     return f"{first!r} alone" if second < 0 else f"{first!r} beside {instance.names[second]!r}"
 
 
-def _uses(instance: Accelerators, solution: TimeShares) -> list[tuple[Fraction, int, str, str]]:
-    """What the shares use of each kind of device and of each type's jobs, exactly, and how much
-    there is.
+def _limits(instance: Accelerators) -> Integers:
+    """(D + T,) devices of each kind, jobs of each type."""
+    return np.concatenate([instance.devices, instance.count])
+
+
+def _excess(instance: Accelerators, solution: TimeShares) -> Floats:
+    """(D + T,) by how much the shares use more of each than there is: exact sums, rounded once, so
+    that their signs are those of fractions.
     """
-    devices = [Fraction(0)] * len(instance.devices)
-    jobs = [Fraction(0)] * instance.types
-    rows = zip(
-        solution.first.tolist(),
-        solution.second.tolist(),
-        solution.device.tolist(),
-        solution.share.tolist(),
-        strict=True,
-    )
-    for first, second, device, share in rows:
-        exact = Fraction(share)
-        devices[device] += exact * int(instance.workers[first])
-        jobs[first] += exact
-        if second >= 0:
-            jobs[second] += exact
-    return [
-        (total, int(limit), f"{name!r} is given", "devices' work")
-        for total, limit, name in zip(devices, instance.devices, instance.device_names, strict=True)
-    ] + [
-        (total, int(limit), f"jobs of {name!r} are given", "jobs' time")
-        for total, limit, name in zip(jobs, instance.count, instance.names, strict=True)
-    ]
+    share, kinds = np.minimum(solution.share, 2.0 * MOST), len(instance.devices)
+    # products of shares in two halves and of workers in two halves are exact (Dekker 1971)
+    high = share * (2**27 + 1) - (share * (2**27 + 1) - share)
+    workers = instance.workers[solution.first].astype(float)
+    small = workers % 2**15
+    halves = [part * of for part in (high, share - high) for of in (small, workers - small)]
+    pair, limit = solution.second >= 0, _limits(instance)
+    places = [*[solution.device] * 4, kinds + solution.first, kinds + solution.second[pair]]
+    places.append(np.arange(len(limit)))
+    values = np.concatenate([*halves, share, share[pair], -limit.astype(float)])
+    return sums_by(np.concatenate(places), values, len(limit))
+
+
+def sums_by(places: Integers, values: Floats, number: int) -> Floats:
+    """(number,) sums of the values at each place, rounded once: bounds rest on them."""
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(number + 1)).tolist()
+    listed = values[order].tolist()
+    return np.array([math.fsum(listed[a:b]) for a, b in pairwise(ends)])
 
 
 def within_limits(
@@ -108,10 +116,12 @@ def within_limits(
     rows = np.flatnonzero(share)
     answer = TimeShares(first[rows], second[rows], device[rows], share[rows])
     while True:
-        totals = [total / limit for total, limit, *_ in _uses(instance, answer) if total > limit]
-        if not totals:
+        excess = _excess(instance, answer)
+        over = excess > 0
+        if not over.any():
             return answer
-        smaller = float(1 / max(totals)) * (1 - 2.0**-52)
+        limit = _limits(instance)[over]
+        smaller = float((limit / (limit + excess[over])).min()) * (1 - 2.0**-52)
         answer = answer.replace(share=answer.share * smaller)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..problem.errors import InvalidInstance
 from .answer import TimeShares
-from .feasible import rates
-from .instance import Accelerators, Booleans, Floats, Integers
+from .feasible import rates, sums_by
+from .instance import Accelerators, Booleans, Floats
 
 
 def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
@@ -20,13 +20,6 @@ def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
     steps = np.concatenate([one * solution.share, (two * solution.share)[pair]])
     total = sums_by(kinds, steps, instance.types)
     return np.divide(total, instance.count, out=np.zeros(instance.types), where=instance.count > 0)
-
-
-def sums_by(places: Integers, values: Floats, number: int) -> Floats:
-    """(number,) sums of the values at each place, rounded once: bounds rest on them."""
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(1, number))
-    return np.array([math.fsum(part) for part in np.split(values[order], ends)])
 
 
 def proportional_throughputs(instance: Accelerators) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, Integers
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder, Term
@@ -34,37 +34,57 @@ class Prices(NamedTuple):
 class ShareProgram:
     """A linear program whose first columns are the placements, each in a unit of its own.
 
-    The first D rows say what there is of each kind of device, the next T that of jobs, each divided
-    by it; the last T are the throughputs of types, each divided by what its unit asks.
+    The first D rows say what there is of each kind of device, the next that of the jobs of each
+    type, each divided by it; the last are the throughputs of types, each divided by what its unit
+    asks.
 
     Attributes
     ----------
     program : the arrays; all rows are equalities.
-    width : (k,) the most jobs or pairs that a placement could have: its share is that times its
-        column.
+    types : those that the program places.
+    placements : (k,) indices of their placements.
+    width : (k,) the most jobs or pairs that each could have: its share is that times its column.
     unit : (T,) steps a second that make the throughput of a job of the type 1.
     theta : the column of the ratio that is to be the most; None where there is none.
     """
 
     program: LinearProgram
+    types: Integers
+    placements: Integers
     width: Floats
     unit: Floats
     theta: int | None
 
-    def answer(self, instance: Accelerators, point: Floats) -> TimeShares:
-        """The time shares that a point stands for, within the limits exactly."""
-        first, second, device, *_ = instance.placements
-        return within_limits(instance, first, second, device, point[: len(first)] * self.width)
+    def answer(
+        self,
+        instance: Accelerators,
+        point: Floats,
+        others: tuple[Integers, Integers, Floats] | None = None,
+    ) -> TimeShares:
+        """The time shares that a point stands for, with those of the other types (types, kinds of
+        device, shares), within the limits exactly.
+        """
+        first, second, device = (each[self.placements] for each in instance.placements[:3])
+        share = point[: len(first)] * self.width
+        if others is not None:
+            first = np.append(first, others[0])
+            second = np.append(second, np.full(len(others[0]), -1))
+            device, share = np.append(device, others[1]), np.append(share, others[2])
+        return within_limits(instance, first, second, device, share)
 
     def prices(self, instance: Accelerators, row_dual: Floats) -> Prices:
         """The prices that the multipliers of the rows are."""
-        kinds, jobs = len(instance.devices), np.maximum(instance.count, 1)
-        device, job, step = np.split(row_dual, [kinds, kinds + instance.types])
-        return Prices(
-            np.maximum(step, 0.0) / (jobs * self.unit) * (instance.count > 0),
+        kinds, types = len(instance.devices), self.types
+        device, job, step = np.split(row_dual, [kinds, kinds + len(types)])
+        jobs, there = np.maximum(instance.count[types], 1), instance.count[types] > 0
+        prices = Prices(
+            np.zeros(instance.types),
             np.maximum(-device, 0.0) / np.maximum(instance.devices, 1) * (instance.devices > 0),
-            np.maximum(-job, 0.0) / jobs * (instance.count > 0),
+            np.zeros(instance.types),
         )
+        prices.step[types] = np.maximum(step, 0.0) / (jobs * self.unit[types]) * there
+        prices.job[types] = np.maximum(-job, 0.0) / jobs * there
+        return prices
 
 
 @validate_options
@@ -75,6 +95,8 @@ def share_program(
     floor: Floats | None = None,
     rate: Floats | None = None,
     cost: Floats | None = None,
+    types: Integers | None = None,
+    others: Floats | None = None,
 ) -> ShareProgram:
     """Most theta such that each job of a type has at least floor + theta x rate times its `unit` of
     throughput; with `cost`, the least of it such that each has the floor.
@@ -85,38 +107,48 @@ def share_program(
     floor : (T,) in that unit; 0 when not given.
     rate : (T,) in that unit, 0 or more; 1 when not given.
     cost : (k,) of one job or pair at each placement; may be below 0.
+    types : those that are placed, of an instance without pairs; all when not given.
+    others : (2, D) devices that the other types use, and how many more for each 1 of theta.
     """
-    kinds, types = len(instance.devices), instance.types
-    unit, there = shaped("unit", unit, types), instance.count > 0
-    floor = np.where(there, 0.0 if floor is None else shaped("floor", floor, types), 0.0)
-    rate = np.where(there, 1.0 if rate is None else shaped("rate", rate, types), 0.0)
-    first, second, device, first_rate, second_rate, workers = instance.placements
+    kinds, count = len(instance.devices), instance.types
+    unit, there = shaped("unit", unit, count), instance.count > 0
+    floor = np.where(there, 0.0 if floor is None else shaped("floor", floor, count), 0.0)
+    rate = np.where(there, 1.0 if rate is None else shaped("rate", rate, count), 0.0)
+    placed = np.arange(count) if types is None else types
+    row = np.full(count + 1, -1)
+    row[placed] = np.arange(len(placed))
+    chosen = np.flatnonzero(row[instance.placements.first] >= 0)
+    first, second, device, first_rate, second_rate, workers = (
+        each[chosen] for each in instance.placements
+    )
     pair = second >= 0
     jobs, devices = np.maximum(instance.count, 1.0), np.maximum(instance.devices, 1)
-    width = _most(instance)
+    used, more = np.zeros((2, kinds)) if others is None else others / devices
+    width = _most(instance)[chosen]
     builder = ProgramBuilder()
-    columns = builder.columns(len(width), cost=0.0 if cost is None else cost * width)
+    columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
         """What each placement adds to the rows of its types, each divided by an amount."""
         return [
-            (first, columns, width * one / amount[first]),
-            (second[pair], columns[pair], (width * two / amount[second])[pair]),
+            (row[first], columns, width * one / amount[first]),
+            (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),
         ]
 
-    spare, idle = builder.columns(kinds), builder.columns(types)
-    beyond, each = builder.columns(types), np.ones(len(width))
-    used = (device, columns, width * workers / devices[device])
-    builder.sums(kinds, used, (np.arange(kinds), spare, 1.0), lower=1.0, upper=1.0)
-    time = [*of_types(jobs, each, each), (np.arange(types), idle, 1.0)]
-    builder.sums(types, *time, lower=1.0, upper=1.0)
-    progress = [*of_types(jobs * unit, first_rate, second_rate), (np.arange(types), beyond, -1.0)]
-    theta = None
-    if cost is None:
-        theta = int(builder.columns(1, cost=-1.0)[0])
-        progress.append((np.arange(types), np.full(types, theta), -rate))
-    builder.sums(types, *progress, lower=floor, upper=floor)
-    return ShareProgram(builder.build(), width, unit, theta)
+    spare, idle = builder.columns(kinds), builder.columns(len(placed))
+    beyond, each = builder.columns(len(placed)), np.ones(len(width))
+    theta = None if cost is not None else int(builder.columns(1, cost=-1.0)[0])
+    work = [(device, columns, width * workers / devices[device]), (np.arange(kinds), spare, 1.0)]
+    time = [*of_types(jobs, each, each), (np.arange(len(placed)), idle, 1.0)]
+    progress = of_types(jobs * unit, first_rate, second_rate)
+    progress.append((np.arange(len(placed)), beyond, -1.0))
+    if theta is not None:
+        work.append((np.arange(kinds), np.full(kinds, theta), more))
+        progress.append((np.arange(len(placed)), np.full(len(placed), theta), -rate[placed]))
+    builder.sums(kinds, *work, lower=1 - used, upper=1 - used)
+    builder.sums(len(placed), *time, lower=1.0, upper=1.0)
+    builder.sums(len(placed), *progress, lower=floor[placed], upper=floor[placed])
+    return ShareProgram(builder.build(), placed, chosen, width, unit, theta)
 
 
 def _most(instance: Accelerators) -> Floats:

@@ -20,7 +20,7 @@ from ...instances.accelerators.measures import (
     throughputs,
 )
 from ...instances.problem.option_types import validate_options
-from ...models.accelerators import Prices, share_program
+from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
 from .prices import ROUNDING, covering, most_worth
 from .programs import (
@@ -165,8 +165,7 @@ class _Filling:
         instance = self.instance
         while not self.frozen.all():
             rate = natural_rates(instance, self.worth(self.frozen)) * ~self.frozen
-            program = share_program(instance, self.unit, floor=self.base, rate=rate)
-            found = solved(instance, program, clock)
+            found = solved(instance, self.unit, clock, floor=self.base, rate=rate)
             self.stop = found.stop
             if found.status is not Status.OPTIMAL:
                 self.unsettled = found
@@ -192,8 +191,7 @@ class _Filling:
                 more = np.where(rising & (goal > self.base * (1 + SAME)), goal - self.base, 0.0)
                 if not more.any():  # they were at their most with those before
                     break
-                program = share_program(instance, self.unit, floor=self.base, rate=more)
-                found = solved(instance, program, clock)
+                found = solved(instance, self.unit, clock, floor=self.base, rate=more)
                 self.stop = found.stop
                 if found.status is not Status.OPTIMAL:
                     self.unsettled = found

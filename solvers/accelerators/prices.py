@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, Floats
 from ...models.accelerators import Prices
 
 ROUNDING = 4e-15
@@ -21,15 +21,15 @@ are moved by it to the side where they claim less.
 """
 
 
-def covering(instance: Accelerators, prices: Prices, money: float = 0.0) -> Prices:
+def covering(instance: Accelerators, prices: Prices, rent: Floats | float = 0.0) -> Prices:
     """The prices with those of jobs raised by as little as it takes that no placement is worth more
-    than it uses, where a device in use costs `money` times its cost besides.
+    than it uses, where a device in use costs the `rent` (D,) of its kind besides.
     """
     first, second, device, first_rate, second_rate, workers = instance.placements
     pair = second >= 0
     step, job = prices.step, prices.job.copy()
     worth = step[first] * first_rate + np.where(pair, step[second] * second_rate, 0.0)
-    used = workers * (prices.device + money * instance.device_cost)[device]
+    used = workers * (prices.device + rent)[device]
     used = used + job[first] + np.where(pair, job[second], 0.0)
     short = worth - used + ROUNDING * (worth + used)
     same = first == second

@@ -14,9 +14,10 @@ from ...instances.accelerators.feasible import isolated_shares, proportional_sha
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import isolated_throughputs, throughputs
 from ...instances.problem.errors import EngineError
-from ...models.accelerators import Prices, ShareProgram, share_program
+from ...models.accelerators import Prices, share_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Status, Stop
+from .mixes import Held
 from .prices import ROUNDING, covering, most_worth
 
 LEAST_RATE = 2e-9
@@ -24,6 +25,9 @@ LEAST_RATE = 2e-9
 
 SAME = 1e-9
 """Levels that differ by no more than this fraction are one."""
+
+SMALL = 100
+"""Types up to which the program places all."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +62,67 @@ def price_lists(prices: Prices) -> dict[str, list[float]]:
 
 def solved(
     instance: Accelerators,
-    program: ShareProgram,
+    unit: Floats,
     clock: Clock,
     *,
-    step: Floats | float = 0.0,
-    money: float = 0.0,
+    floor: Floats,
+    rate: Floats | None = None,
+    gain: Floats | float = 0.0,
+    rent: Floats | float = 0.0,
 ) -> Optimum:
-    """The optimum of a program.
+    """The most theta such that each job has at least floor + theta x rate times its unit of
+    throughput; without a rate the least cost, less what is gained, such that each has the floor.
 
     Parameters
     ----------
-    step : (T,) what a step a second of each type is worth in the objective, besides the multipliers
-        of the floors.
-    money : what a unit of cost is.
+    unit, floor, rate : (T,) as `share_program` takes them.
+    gain : (T,) what a step a second of each type is worth besides.
+    rent : (D,) what a device of each kind costs while it is in use.
     """
+    rent, held = np.broadcast_to(rent, instance.devices.shape), None
+    # 1. of many types that run alone most have the mix that is cheapest at the best prices
+    if instance.together is None and instance.types > SMALL and not clock.expired:
+        if (floor * unit <= instance.alone.max(axis=1)).all():
+            held = Held(instance, unit, clock, floor, rate, gain, rent)
+    if held is not None and held.at_most.any():
+        # devices are enough for the most that some job can have: what is quickest is there
+        found = solved(
+            instance, unit, clock, floor=floor + held.theta * rate, rent=1 / held.devices
+        )
+        step = np.zeros(instance.types)
+        step[held.at_most] = 1 / (held.count * held.rate)[held.at_most] / held.at_most.sum()
+        prices = Prices(step, np.zeros(len(rent)), np.zeros(len(step)))
+        return replace(found, prices=covering(instance, prices))
+    while True:
+        # 2. the program of the others
+        found = _solved(instance, unit, clock, floor, rate, gain, rent, held)
+        if held is None or found.stop is not Stop.FINISHED:
+            return found
+        # 3. mixes that use too much, or that others beat at its prices, are not held
+        if not (held.enlarge() if found.status is Status.INFEASIBLE else held.again):
+            return found
+
+
+def _solved(
+    instance: Accelerators,
+    unit: Floats,
+    clock: Clock,
+    floor: Floats,
+    rate: Floats | None,
+    gain: Floats | float,
+    rent: Floats,
+    held: Held | None,
+) -> Optimum:
+    """The optimum where types have the mixes that are held; the program places the others."""
+    cost, (first, second, device, one, two, workers) = None, instance.placements
+    gains = np.broadcast_to(gain, unit.shape)
+    if rate is None:
+        worth = gains[first] * one + np.where(second >= 0, gains[second] * two, 0.0)
+        cost = workers * rent[device] - worth
+    types, others = (None, None) if held is None else (np.flatnonzero(held.free), held.uses())
+    program = share_program(
+        instance, unit, floor=floor, rate=rate, cost=cost, types=types, others=others
+    )
     status, stop, message = Status.UNKNOWN, Stop.TIME_LIMIT, "the time was up"
     answer: EngineAnswer | None = None
     solution, prices = isolated_shares(instance), None
@@ -82,14 +133,16 @@ def solved(
         except EngineError as error:
             stop, message = Stop.FINISHED, str(error)
     if answer is not None and answer.point is not None and answer.row_dual is not None:
-        solution = program.answer(instance, answer.point)
         prices = program.prices(instance, answer.row_dual)
-    if prices is None or (program.theta is not None and not prices.step.any()):
+        if held is not None:
+            held.move(prices, 0.0 if program.theta is None else float(answer.point[program.theta]))
+        solution = program.answer(instance, answer.point, held and held.rows())
+    if prices is None or (rate is not None and not prices.step.any()):
         share = np.zeros(instance.types)
-        if program.theta is not None:
-            share = (instance.count > 0) / (program.unit * instance.jobs)
-        prices = Prices(share, np.zeros(len(instance.devices)), np.zeros(instance.types))
-    prices = covering(instance, prices._replace(step=prices.step + step), money)
+        if rate is not None:
+            share = (instance.count > 0) / (unit * instance.jobs)
+        prices = Prices(share, np.zeros(len(rent)), np.zeros(instance.types))
+    prices = covering(instance, prices._replace(step=prices.step + gain), rent)
     return Optimum(solution, prices, status, stop, message)
 
 
@@ -115,10 +168,10 @@ def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
 
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
     """The optimum of the least ratio, or equal parts if better; its value and bound."""
-    program = share_program(
-        instance, isolated_throughputs(instance), rate=natural_rates(instance, unit)
+    rate = natural_rates(instance, unit)
+    best = solved(
+        instance, isolated_throughputs(instance), clock, floor=np.zeros(len(rate)), rate=rate
     )
-    best = solved(instance, program, clock)
     answers = (best.solution, *equal_parts(instance))
     value, solution = max(
         ((least_ratio(instance, each, unit), each) for each in answers), key=itemgetter(0)

@@ -18,7 +18,6 @@ from ...instances.accelerators.measures import (
     throughputs,
 )
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...models.accelerators import share_program
 from ..outcome import Clock, Outcome, Status, agree
 from .prices import ROUNDING, most_worth
 from .programs import equal_parts, most_ratio, solved
@@ -76,9 +75,7 @@ def max_throughput(
     floor = entitlements(instance) * least
     gain = np.where(instance.count > 0, instance.weight / entitlements(instance), 0.0)
     gain = gain / instance.jobs
-    first, second, _, first_rate, second_rate, _ = instance.placements
-    worth = gain[first] * first_rate + np.where(second >= 0, gain[second] * second_rate, 0.0)
-    return _least(instance, -worth, floor, Clock(time_limit), gain=gain)
+    return _least(instance, floor, Clock(time_limit), gain=gain)
 
 
 @validate_options
@@ -123,9 +120,7 @@ def min_cost(
     optimal 1.95
     """
     floor = owed_throughputs(instance, least)
-    _, _, device, *_, workers = instance.placements
-    each = workers * instance.device_cost[device]
-    return _least(instance, each, floor, Clock(time_limit), money=1.0)
+    return _least(instance, floor, Clock(time_limit), rent=instance.device_cost)
 
 
 def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) -> tuple[()] | None:
@@ -149,41 +144,40 @@ def _meets(instance: Accelerators, solution: TimeShares, floor: Floats) -> bool:
 
 def _least(
     instance: Accelerators,
-    each: Floats,
     floor: Floats,
     clock: Clock,
     *,
     gain: Floats | float = 0.0,
-    money: float = 0.0,
+    rent: Floats | None = None,
 ) -> Outcome:
-    """The least of a cost (k,) of each placement such that every job has its floor (T,) [steps/s]:
-    of money, or less what a step a second of each type gains.
+    """The least rent (D,) of devices, or else the most gain (T,) of steps a second, such that every
+    job has its floor (T,) [steps/s].
     """
-    asked = (floor > 0) & (instance.count > 0)
+    asked, costs = (floor > 0) & (instance.count > 0), 0.0 if rent is None else rent
     unit = np.where(asked, floor, 1.0)
     for margin in (MARGIN, 0.0) if asked.any() else (0.0,):
-        program = share_program(instance, unit, floor=np.where(asked, 1 + margin, 0.0), cost=each)
-        best = solved(instance, program, clock, step=gain, money=money)
+        each = np.where(asked, 1 + margin, 0.0)
+        best = solved(instance, unit, clock, floor=each, gain=gain, rent=costs)
         answers = [best.solution, *equal_parts(instance)]
         if best.status is Status.OPTIMAL and _meets(instance, best.solution, floor):
             break
     else:
-        program = share_program(instance, unit, rate=np.where(asked, 1.0, 0.0))
-        most = solved(instance, program, clock)
+        rate = np.where(asked, 1.0, 0.0)
+        most = solved(instance, unit, clock, floor=np.zeros(len(rate)), rate=rate)
         if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
             return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
         answers.append(most.solution)
     met = [each for each in answers if _meets(instance, each, floor)]
     due = math.fsum((best.prices.step - gain) * instance.count * floor) * (1 - ROUNDING)
     bound = due - most_worth(instance, best.prices)
-    bound = max(bound, 0.0) if money else -bound
+    bound = -bound if rent is None else max(bound, 0.0)
     if not met:
         return Outcome(None, bound, Status.UNKNOWN, best.stop, best.certificate)
-    measure: Any = cost if money else mean_throughput
+    measure: Any = mean_throughput if rent is None else cost
     values = [float(measure(instance, each)) for each in met]
-    value = min(values) if money else max(values)
+    value = max(values) if rent is None else min(values)
     solution = met[values.index(value)]
-    bound = min(bound, value) if money else max(bound, value)
-    proved = agree(value, bound, scale(instance, "cost" if money else "mean_throughput"))
+    bound = max(bound, value) if rent is None else min(bound, value)
+    proved = agree(value, bound, scale(instance, "mean_throughput" if rent is None else "cost"))
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     return Outcome(solution, bound, status, best.stop, best.certificate)

@@ -139,8 +139,8 @@ FAULTS = r"""
 
 @ instances/accelerators/measures.py: a job of two workers is due as much as one of one
 ? accelerators::test_the_optima_equal_the_programs_of_every_job
-- return proportional_throughputs(instance) * instance.weight / instance.workers
-+ return proportional_throughputs(instance) * instance.weight
+- return instance.proportional * instance.weight / instance.workers
++ return instance.proportional * instance.weight
 
 @ verify/accelerators.py: a pair pays for the time of one job
 ? proofs_accelerators::test_prices_are_refused_where_a_placement_is_worth_more_and_nowhere_else

@@ -16,6 +16,8 @@ def envy(instance: Accelerators, solution: TimeShares) -> float:
     parts of its time, times its own weight over the other's. Only jobs that need equally many
     workers are compared; where a job cannot run it has no throughput. O(T k) for k shares.
     """
+    from scipy.sparse import csr_array
+
     there = np.flatnonzero(instance.count)
     taken = np.zeros((instance.types, instance.types))  # of a job of the row in the column's place
     first, second, device, share = (
@@ -25,7 +27,8 @@ def envy(instance: Accelerators, solution: TimeShares) -> float:
         rows = np.flatnonzero(own >= 0)
         rate = _rates(instance, beside[rows], device[rows])
         part = share[rows] / instance.count[own[rows]]
-        np.add.at(taken.T, own[rows], (rate * part).T)
+        of = csr_array((part, (own[rows], np.arange(len(rows)))), (instance.types, len(rows)))
+        taken += (of @ rate.T).T
     taken *= instance.weight[:, None] / instance.weight
     taken[instance.workers[:, None] != instance.workers] = 0.0
     most = taken[np.ix_(there, there)].max(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -215,6 +216,15 @@ class Accelerators(Instance["TimeShares"]):
         """(T, D) throughput alone, 0 also where there are too few devices of the kind."""
         fits = self.workers[:, None] <= self.devices
         return np.where(fits, self.throughput, 0.0)
+
+    @cached_property
+    def proportional(self) -> Floats:
+        """(T,) steps a second of a job that always runs alone, on each kind of device for a part of
+        its time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section
+        4.1); 1 for a type without jobs, which may run nowhere.
+        """
+        steps = np.array([math.fsum(row) for row in (self.alone * self.devices).tolist()])
+        return np.where(self.count > 0, steps / self.all_devices, 1.0)
 
     @cached_property
     def placements(self) -> Placements:

@@ -22,28 +22,19 @@ def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
     return np.divide(total, instance.count, out=np.zeros(instance.types), where=instance.count > 0)
 
 
-def proportional_throughputs(instance: Accelerators) -> Floats:
-    """(T,) steps a second of a job that always runs alone, on each kind of device for a part of its
-    time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section 4.1); 1
-    for a type without jobs, which may run nowhere.
-    """
-    steps = np.array([math.fsum(row) for row in instance.alone * instance.devices])
-    return np.where(instance.count > 0, steps / instance.all_devices, 1.0)
-
-
 def isolated_throughputs(instance: Accelerators) -> Floats:
     """(T,) steps a second of a job in its own 1/n of the cluster, n the number of jobs: that part
     of the devices of each kind, but not more than it needs.
     """
     part = instance.all_devices / (instance.jobs * instance.workers)
-    return np.asarray(np.minimum(part, 1.0) * proportional_throughputs(instance))
+    return np.asarray(np.minimum(part, 1.0) * instance.proportional)
 
 
 def entitlements(instance: Accelerators) -> Floats:
     """(T,) steps a second that make a job's normalized throughput 1: those of the proportional time
     by its weight, for a job of one worker; half for one that needs two.
     """
-    return proportional_throughputs(instance) * instance.weight / instance.workers
+    return instance.proportional * instance.weight / instance.workers
 
 
 def hierarchical_weights(instance: Accelerators, frozen: Booleans | None = None) -> Floats:
@@ -87,7 +78,7 @@ def owed_throughputs(instance: Accelerators, least: float) -> Floats:
 def mean_throughput(instance: Accelerators, solution: TimeShares) -> float:
     """The mean of jobs' normalized throughputs, whatever their weights."""
     there = instance.count > 0
-    ratio = throughputs(instance, solution) * instance.workers / proportional_throughputs(instance)
+    ratio = throughputs(instance, solution) * instance.workers / instance.proportional
     return float(ratio[there] @ instance.count[there]) / instance.jobs
 
 

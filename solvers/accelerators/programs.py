@@ -172,7 +172,8 @@ def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Opti
     best = solved(
         instance, isolated_throughputs(instance), clock, floor=np.zeros(len(rate)), rate=rate
     )
-    answers = (best.solution, *equal_parts(instance))
+    unsure = () if best.status is Status.OPTIMAL else equal_parts(instance)
+    answers = (best.solution, *unsure)
     value, solution = max(
         ((least_ratio(instance, each, unit), each) for each in answers), key=itemgetter(0)
     )

@@ -43,6 +43,9 @@ _OPTIONS: dict[str, Any] = {
     **dict.fromkeys(TOLERANCES, 1e-9),
 }
 
+FEW = 500
+"""Nonzeros up to which a continuous program takes less time than to start a thread."""
+
 WITHOUT_HEURISTICS: dict[str, Any] = {
     "mip_heuristic_effort": 0.0,
     "mip_detect_symmetry": False,
@@ -275,8 +278,9 @@ def _run(
             outcome.append(solver.run())
 
     interrupted = run_interruptibly(
-        work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell
-    )
+        work, solver.cancelSolve, time_limit=time_limit, poll=progress.tell,
+        quick=report is None and solver.getNumNz() <= FEW and not solver.getLp().integrality_,
+    )  # fmt: skip
     if report is not None:
         solver.cbMipImprovingSolution.unsubscribe(improved)
     word = str(solver.getModelStatus().name)

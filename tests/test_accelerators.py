@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import seeds
-from support.small_accelerators import CLOSE, drawn, leximin_wrongs, wrongs
+from support.small_accelerators import CLOSE, drawn, filled, leximin_wrongs, wrongs
 from support.terminal import run
 
 import cotenant
@@ -28,7 +29,8 @@ from cotenant.models.accelerators import share_program
 from cotenant.models.accelerators.readable import cost_model, max_min_model, ratio_model
 from cotenant.models.answer import instance_answer
 from cotenant.models.program import from_pyomo
-from cotenant.solvers.accelerators.leximin import _Filling
+from cotenant.solvers.accelerators import mixes, programs
+from cotenant.solvers.accelerators.leximin import Filling
 from cotenant.solvers.accelerators.programs import fairer
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock
@@ -167,17 +169,18 @@ class Programs(Clock):
         return self.left_over < 0
 
 
-@pytest.mark.parametrize("settled", [1, 3])
+@pytest.mark.parametrize("settled", [1, 2])
 def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> None:
     instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
     unit = entitlements(instance)
     found = []
     for clock in (Programs(settled), Clock()):
-        filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+        filling = Filling(instance, unit)
         filling.fill(clock)
         found.append(filling.outcome("worst_throughput", unit))
     cut, whole = found
-    assert len(cut.certificate["levels"]) == settled + 1 < len(whole.certificate["levels"])
+    assert (len(cut.certificate["levels"]) > 1) == (settled > 1)
+    assert len(cut.certificate["levels"]) < len(whole.certificate["levels"])
     for mine, best in zip(
         cut.certificate["levels"][:-1], whole.certificate["levels"], strict=False
     ):
@@ -189,28 +192,30 @@ def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> 
 
 
 @pytest.mark.parametrize("block", seeds(20, 1))
-def test_levels_raised_at_once_equal_those_of_a_program_each(block: int) -> None:
+@pytest.mark.parametrize("method", ["leximin", "hierarchical"])
+def test_levels_raised_at_once_equal_those_of_a_program_each(method: str, block: int) -> None:
     """Jobs at their fastest placement, kinds that are used up, and jobs that are named too late."""
     for seed in range(10 * block, 10 * block + 10):
         rng = np.random.default_rng(seed)
         instance = drawn(seed, most_jobs=6)
         if seed % 5 == 0:
-            instance = Accelerators(rng.lognormal(0, 0.6, (30, 3)), np.ones(30), [15, 10, 8])  # type: ignore[arg-type]
-        unit, ratios = entitlements(instance), []
-        for fill in (_Filling.fill, _Filling.fill_at_once):
-            filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
-            fill(filling, Clock())
-            outcome = filling.outcome("worst_throughput", unit)
-            for level in outcome.certificate["levels"]:
-                assert level["bound"] == pytest.approx(level["value"], rel=1e-8)
-            ratios.append(np.sort(throughputs(instance, outcome.solution) / unit))
-        assert ratios[1] == pytest.approx(ratios[0], rel=1e-9)
+            instance = Accelerators(
+                rng.lognormal(0, 0.6, (30, 3)), np.ones(30), [15, 10, 8],  # type: ignore[arg-type]
+                weight=rng.choice([1, 2], 30), entity=rng.integers(0, 4, 30),
+                entity_weight=[1, 2, 1, 3],
+            )  # fmt: skip
+        outcome = cotenant.solve(instance, method)
+        for level in outcome.certificate["levels"]:
+            assert level["bound"] == pytest.approx(level["value"], rel=1e-8)
+        ratio = throughputs(instance, outcome.solution) / entitlements(instance)
+        expected = filled(instance, by_entities=method == "hierarchical")
+        assert np.sort(ratio) == pytest.approx(np.sort(expected), rel=1e-8)
 
 
 def test_leximin_takes_equal_parts_where_the_engine_ended_with_poor_shares() -> None:
     instance = crowded()
     unit = entitlements(instance)
-    filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
+    filling = Filling(instance, unit)
     filling.fill(Programs(0))
     assert filling.unsettled is not None
     poor = filling.solution.replace(share=filling.solution.share / 1000)
@@ -249,6 +254,49 @@ def test_thirty_levels_are_two_lines(tmp_path: Path) -> None:
 def test_an_optimum_of_0_is_optimal_without_a_gap() -> None:
     free = cotenant.solve(crowded().replace(device_cost=[0.0] * 3), "min-cost")
     assert (free.status, free.objective, free.bound, free.gap) == ("optimal", 0, 0, 0)
+
+
+def single(rng: np.random.Generator) -> Accelerators:
+    """Jobs that run alone: equal ones, kinds of equal speed, kinds without devices, needs at a kink,
+    speeds of 0.
+    """
+    types, kinds = int(rng.integers(1, 16)), int(rng.integers(1, 5))
+    rates = rng.choice([0, 1, 2, 2, 3, 4], (types, kinds)).astype(float)
+    if rng.random() < 0.3:
+        rates = (rates * rng.lognormal(0, 0.6, rates.shape)).round(3)
+    devices = rng.integers(0, 5, kinds)
+    workers = rng.choice([1, 1, 2], types)
+    devices[0] += workers.max()
+    rates[(rates * (devices >= workers[:, None])).max(axis=1) == 0, 0] = 1.0
+    return Accelerators(
+        rates, rng.choice([0, 1, 1, 3], types) + (np.arange(types) == 0), devices, None, workers,
+        weight=rng.choice([1, 2], types), steps=rng.choice([1.0, 10, 100], types),
+        elapsed=rng.choice([0.0, 5], types), device_cost=rng.choice([0.0, 1, 2], kinds),
+        entity=rng.integers(0, 3, types), entity_weight=[1.0, 2.0, 1.0],
+    )  # fmt: skip
+
+
+ASKED: tuple[tuple[str, dict[str, float]], ...] = (
+    ("max-min", {}), ("leximin", {}), ("hierarchical", {}), ("makespan", {}), ("finish-time", {}),
+    ("max-throughput", {}), ("max-throughput", {"least": 0.5}), ("max-throughput", {"least": 1.0}),
+    ("min-cost", {}), ("min-cost", {"least": 1.5}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("block", seeds(250, 2))
+def test_many_types_by_prices_equal_the_program_of_all(block: int) -> None:
+    """Where programs place two types, and those whose mixes turn out to be beaten."""
+    for seed in range(4 * block, 4 * block + 4):
+        instance = single(np.random.default_rng(seed))
+        for method, options in ASKED:
+            solver = catalog.find("accelerators", method).resolve()
+            whole = solver(instance, **options)
+            with mock.patch.multiple(programs, SMALL=0), mock.patch.multiple(mixes, TIED=2):
+                found = solver(instance, **options)
+            assert found.status == whole.status, (seed, method)
+            if whole.solution is not None:
+                assert found.bound == pytest.approx(whole.bound, rel=1e-8, abs=1e-12)
+                cotenant.check(instance, found.solution)
 
 
 def test_programs_of_many_columns_have_the_optimum_of_the_same_jobs_by_types() -> None:

@@ -18,23 +18,25 @@ def envy(instance: Accelerators, solution: TimeShares) -> float:
     """
     from scipy.sparse import csr_array
 
-    there = np.flatnonzero(instance.count)
     taken = np.zeros((instance.types, instance.types))  # of a job of the row in the column's place
     first, second, device, share = (
         solution.first, solution.second, solution.device, solution.share
     )  # fmt: skip
     for own, beside in ((first, second), (second, first)):
         rows = np.flatnonzero(own >= 0)
+        if not len(rows):
+            continue
         rate = _rates(instance, beside[rows], device[rows])
-        part = share[rows] / instance.count[own[rows]]
-        of = csr_array((part, (own[rows], np.arange(len(rows)))), (instance.types, len(rows)))
-        taken += (of @ rate.T).T
-    taken *= instance.weight[:, None] / instance.weight
-    taken[instance.workers[:, None] != instance.workers] = 0.0
-    most = taken[np.ix_(there, there)].max(axis=1)
-    now = throughputs(instance, solution)[there]
-    behind = np.divide(most - now, most, out=np.zeros(len(there)), where=most > 0)
-    return float(behind.max(initial=0.0))
+        part = share[rows] / (instance.count * instance.weight)[own[rows]]
+        places = own[rows], np.arange(len(rows))
+        taken += (csr_array((part, places), (instance.types, len(rows))) @ rate.T).T
+    most = np.zeros(instance.types)
+    for workers in np.unique(instance.workers).tolist():
+        alike = np.flatnonzero((instance.workers == workers) & (instance.count > 0))
+        most[alike] = taken[np.ix_(alike, alike)].max(axis=1, initial=0.0)
+    most *= instance.weight
+    behind = most - throughputs(instance, solution)
+    return float(np.divide(behind, most, out=np.zeros(len(most)), where=most > 0).max(initial=0.0))
 
 
 def _rates(instance: Accelerators, beside: Integers, device: Integers) -> Floats:

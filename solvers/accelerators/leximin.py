@@ -5,7 +5,7 @@ they can be; and the same with weights of entities.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,8 +84,8 @@ def leximin(
     [0.722222]
     """
     unit = entitlements(instance)
-    filling = _Filling(instance, unit, lambda frozen: np.where(frozen, 0.0, 1.0))
-    filling.fill_at_once(Clock(time_limit))
+    filling = Filling(instance, unit)
+    filling.fill(Clock(time_limit))
     return filling.outcome("worst_throughput", unit)
 
 
@@ -96,7 +96,8 @@ def hierarchical(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """Max-min fairness of entities and of the jobs in each (a linear program a level).
+    """Max-min fairness of entities and of the jobs in each (some linear programs for each level at
+    which a kind of device is used up).
 
     All jobs' normalized throughputs rise, each at the rate of its part of its entity's weight. A
     job that is at its most stays there, and its part goes to the entity's other jobs.
@@ -132,10 +133,11 @@ def hierarchical(
     >>> print(result.status, round(result.objective, 3))
     optimal 0.889
     """
-    unit = entitlements(instance) / instance.weight
-    filling = _Filling(instance, unit, lambda frozen: hierarchical_weights(instance, frozen))
+    unit = entitlements(instance)
+    each = unit / instance.weight * hierarchical_weights(instance)
+    filling = Filling(instance, unit, entities=True)
     filling.fill(Clock(time_limit))
-    return filling.outcome("worst_entity_throughput", unit * hierarchical_weights(instance))
+    return filling.outcome("worst_entity_throughput", each)
 
 
 class _Level(NamedTuple):
@@ -143,51 +145,81 @@ class _Level(NamedTuple):
 
     types: list[int]
     prices: list[Prices]
+    time: float = math.inf
 
 
-class _Filling:
-    """Throughputs that rise together, each until it is at its most."""
+class _Path:
+    """Where jobs are after some time, each no further than its cap (T,).
 
-    def __init__(
-        self, instance: Accelerators, unit: Floats, rates: Callable[[Booleans], Floats]
-    ) -> None:
+    Attributes
+    ----------
+    full : (T,) the time after which a job that rises is at its cap.
+    """
+
+    def __init__(self, filling: Filling, cap: Floats) -> None:
+        instance, rising = filling.instance, ~filling.frozen
+        self.base, self.rate = filling.base, filling.rate * rising
+        self.room = np.where(rising, cap - self.base, 0.0)
+        self.full = np.where(rising, self.room / filling.rate, 0.0)
+        # by entities: how far each has risen, in a time, is known where its next job is full
+        self.steps = list[tuple[Integers, Floats, Floats]]()
+        if not filling.entities or instance.entity is None or instance.entity_weight is None:
+            return
+        heights = self.full.copy()
+        for entity, weight in enumerate(instance.entity_weight):
+            own = np.flatnonzero(rising & (instance.entity == entity))
+            own = own[np.argsort(heights[own], kind="stable")]
+            parts = (instance.count * instance.weight)[own] / weight
+            left = np.cumsum(parts[::-1])[::-1]
+            height = np.append(0.0, heights[own])
+            times = np.append(0.0, np.cumsum(left * np.diff(height)))
+            self.full[own] = times[1:]
+            self.steps.append((own, times, height))
+
+    def at(self, time: float) -> Floats:
+        """(T,) what each job has, in units."""
+        height = np.full(len(self.rate), time)
+        for own, times, heights in self.steps:
+            height[own] = np.interp(time, times, heights)
+        return self.base + np.minimum(self.rate * height, self.room)
+
+
+class Filling:
+    """Throughputs that rise together, each until it is at its most.
+
+    Attributes
+    ----------
+    time : until now; in a time of 1 a job rises by its rate, or, by entities, the jobs of each by
+        its weight over that of all that still rise.
+    base : (T,) what each job has for sure by now, in units.
+    frozen : (T,) types that are at their most.
+    """
+
+    def __init__(self, instance: Accelerators, unit: Floats, *, entities: bool = False) -> None:
         self.frozen = instance.count == 0
         self.instance, self.unit = instance, isolated_throughputs(instance)
-        self.worth: Callable[[Booleans], Floats] = lambda frozen: unit * rates(frozen)
-        self.base = np.zeros(instance.types)  # in units, what each job has for sure by now
+        self.rate, self.entities = natural_rates(instance, unit), entities
+        self.time, self.base = 0.0, np.zeros(instance.types)
         self.levels: list[_Level] = []
         self.solution = isolated_shares(instance)
         self.unsettled: Optimum | None = None  # what the time ended
         self.stop = Stop.FINISHED
 
     def fill(self, clock: Clock) -> None:
-        """Raise what is not frozen until all is, or the time is up."""
-        instance = self.instance
-        while not self.frozen.all():
-            rate = natural_rates(instance, self.worth(self.frozen)) * ~self.frozen
-            found = solved(instance, self.unit, clock, floor=self.base, rate=rate)
-            self.stop = found.stop
-            if found.status is not Status.OPTIMAL:
-                self.unsettled = found
-                self.levels.append(_Level(np.flatnonzero(~self.frozen).tolist(), [found.prices]))
-                break
-            self.solution = found.solution
-            self._freeze(found, rate)
-
-    def fill_at_once(self, clock: Clock) -> None:
-        """The same where the rates are the same to the end: raise all jobs to a level, each no
-        further than its fastest placement lets it.
+        """Raise what is not frozen, each job no further than its fastest placement lets it, until
+        all is, or the time is up.
         """
-        instance, rate = self.instance, natural_rates(self.instance, self.worth(self.frozen))
+        instance = self.instance
         kinds, types = len(instance.devices), instance.types
         earlier = Prices(np.zeros(types), np.zeros(kinds), np.zeros(types))  # of all levels so far
         while not self.frozen.all():
             rising, last, part = ~self.frozen, None, 1.0
-            # 1. the highest level that prices do not rule out, from above (Newton's method)
+            # 1. the latest time that prices do not rule out, from above (Newton's method)
             cap = np.maximum(self._fastest(earlier) / self.unit, self.base)
-            theta = float((cap / rate)[rising].max())
+            path = _Path(self, cap)
+            time = float(path.full[rising].max())
             while True:
-                goal = np.minimum(theta * rate, cap)
+                goal = path.at(time)
                 more = np.where(rising & (goal > self.base * (1 + SAME)), goal - self.base, 0.0)
                 if not more.any():  # they were at their most with those before
                     break
@@ -203,37 +235,36 @@ class _Filling:
                 part = float(((ratio - self.base)[more > 0] / more[more > 0]).min(initial=1.0))
                 if part >= 1 - CLOSE:
                     break
-                last, before = found.prices, theta
-                theta = self._allowed(last, rate, cap)
-                if theta >= before:
+                last, before = found.prices, time
+                time = self._allowed(last, path)
+                if time >= before:
                     break
             # 2. who is at its most: at its fastest placement, or by these prices
             self.base = np.where(rising, self.base + min(part, 1.0) * more, self.base)
-            full = rising & (theta * rate >= cap * (1 - SAME))
+            full = rising & (goal >= cap * (1 - SAME))
             weight = np.where(rising & ~full, 0.0 if last is None else last.step, 0.0)
-            weight *= instance.count * self.unit * rate
+            weight *= instance.count * self.unit * self.rate
             stopped = (weight > 0) & (weight >= MAIN * weight.sum() / rising.sum())
             if not (full | stopped).any():
                 stopped = rising
             # 3. the levels, the lowest first
             every = np.flatnonzero(full)
-            every = every[np.argsort((cap / rate)[every], kind="stable")]
-            value = (cap / rate)[every]
-            for group in np.split(every, np.flatnonzero(np.diff(value) > SAME * value[:-1]) + 1):
+            every = every[np.argsort(path.full[every], kind="stable")]
+            times = path.full[every]
+            for group in np.split(every, np.flatnonzero(np.diff(times) > SAME * times[:-1]) + 1):
                 if len(group):
-                    self._add(group, self._at_fastest(earlier, group, cap), rate)
+                    prices = self._at_fastest(earlier, group, cap)
+                    self._add(group, prices, self.time + path.full[group[0]])
             if stopped.any():
-                self._add(np.flatnonzero(stopped), last or found.prices, rate)
-            self.frozen = self.frozen | full | stopped
+                self._add(np.flatnonzero(stopped), last or found.prices, self.time + time)
+            self.time, self.frozen = self.time + time, self.frozen | full | stopped
             if last is not None:
                 earlier = Prices(*(one + two for one, two in zip(earlier, last, strict=True)))
 
-    def _add(self, types: Integers, prices: Prices, rate: Floats) -> None:
-        """Note a level, which is the one before where its value is the same."""
-        level = (self.base / rate)[types].min()
-        before = self.levels[-1].types if self.levels else []
-        if not before or level > (self.base / rate)[before].min() * (1 + SAME):
-            self.levels.append(_Level([], []))
+    def _add(self, types: Integers, prices: Prices, time: float) -> None:
+        """Note a level, which is the one before where it was reached at the same time."""
+        if not self.levels or time > self.levels[-1].time * (1 + SAME):
+            self.levels.append(_Level([], [], time))
         self.levels[-1].types.extend(types.tolist())
         self.levels[-1].prices.append(prices)
 
@@ -254,20 +285,16 @@ class _Filling:
         worth = earlier.device * self.instance.devices
         return np.asarray(worth > SAME * worth.sum())
 
-    def _allowed(self, prices: Prices, rate: Floats, cap: Floats) -> float:
-        """The largest theta such that throughputs of theta x rate, from what jobs have for sure up
-        to the cap, are worth no more than all that there is.
-        """
+    def _allowed(self, prices: Prices, path: _Path) -> float:
+        """The latest time at which throughputs are worth no more than all that there is."""
         worth = prices.step * self.instance.count * self.unit
-        spare = most_worth(self.instance, prices) - math.fsum((worth * self.base)[self.frozen])
-        rising = np.flatnonzero(~self.frozen)
-        rising = rising[np.argsort((cap / rate)[rising], kind="stable")]
-        full = np.cumsum((worth * cap)[rising])
-        slope = np.append(np.cumsum((worth * rate)[rising][::-1])[::-1][1:], 0.0)
-        theta = (cap / rate)[rising]
-        low = (self.base / rate)[rising].min()
-        values = np.append((worth * rate)[rising].sum() * low, full + slope * theta)
-        return float(np.interp(spare, np.maximum.accumulate(values), np.append(low, theta)))
+        spare = most_worth(self.instance, prices)
+        times = np.unique(np.append(path.full[~self.frozen], 0.0))
+        after = bisect_right(times, spare, key=lambda time: math.fsum(worth * path.at(time)))
+        if after in (0, len(times)):
+            return float(times[max(after - 1, 0)])
+        ends = times[after - 1 : after + 1]
+        return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
         """Prices that show that jobs of these types have no more than the cap, beside the prices of
@@ -284,24 +311,6 @@ class _Filling:
         job[types] = (step * most)[types]
         return covering(instance, Prices(step, earlier.device, job))
 
-    def _freeze(self, found: Optimum, rate: Floats) -> None:
-        """Note the types that multipliers name, and what all have by now."""
-        rising = ~self.frozen
-        ratio = throughputs(self.instance, found.solution) / self.unit
-        theta = max(0.0, float(((ratio - self.base)[rising] / rate[rising]).min()))
-        weight = np.where(rising, found.prices.step * self.instance.count * self.unit * rate, 0.0)
-        most = weight >= MAIN * weight.sum() / rising.sum()
-        stopped = rising & most & (weight > 0)
-        if not stopped.any():  # the multipliers are all 0 by rounding: those that are the lowest
-            stopped = rising & (ratio <= (self.base + theta * rate) * (1 + SAME))
-        higher = (theta * rate > SAME * self.base)[stopped].any()
-        self.base = np.where(rising, self.base + theta * rate, self.base)
-        self.frozen = self.frozen | stopped
-        if higher or not self.levels:
-            self.levels.append(_Level([], []))
-        self.levels[-1].types.extend(np.flatnonzero(stopped).tolist())
-        self.levels[-1].prices.append(found.prices)
-
     def outcome(self, objective: str, unit: Floats) -> Outcome:
         """The answer with its levels, in this unit (T,)."""
         instance, solution, certificate = self.instance, self.solution, dict[str, Any]()
@@ -314,7 +323,7 @@ class _Filling:
         ratio = throughputs(instance, solution) / unit
         levels, before = list[dict[str, Any]](), list[int]()
         size = scale(instance, objective)
-        for types, prices in self.levels:
+        for types, prices, _ in self.levels:
             before += types
             value = float(ratio[types].min())
             most = np.min([self._most(one, before, ratio, unit) for one in prices], axis=0)

@@ -75,9 +75,7 @@ class Mixes:
         one that does not make the need.
         """
         rents = np.append(rent, 0.0)
-        return (
-            self.on_first * rents[self.first] + self.on_second * rents[self.second] + self.paid
-        )
+        return self.on_first * rents[self.first] + self.on_second * rents[self.second] + self.paid
 
     def replies(self, rent: Floats) -> tuple[float, Floats]:
         """What all jobs gain at most, which is below 0 where they pay; and the devices in use."""
@@ -162,8 +160,8 @@ class Held:
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)
-        self.theta, price, tolerance, known = float(tops.min()), most / len(most), 0.01, list[Reply]()
-        self.at_most = tops <= self.theta
+        self.theta, self.at_most = float(tops.min()), tops <= tops.min()
+        price, tolerance, known = most / len(most), 0.01, list[Reply]()
         while not clock.expired:
             mixes = Mixes(instance, self.floor + self.theta * self.rate)
             found = search(

@@ -80,10 +80,10 @@ def solved(
     rent : (D,) what a device of each kind costs while it is in use.
     """
     rent, held = np.broadcast_to(rent, instance.devices.shape), None
+    many = instance.together is None and instance.types > SMALL and not clock.expired
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
-    if instance.together is None and instance.types > SMALL and not clock.expired:
-        if (floor * unit <= instance.alone.max(axis=1)).all():
-            held = Held(instance, unit, clock, floor, rate, gain, rent)
+    if many and (floor * unit <= instance.alone.max(axis=1)).all():
+        held = Held(instance, unit, clock, floor, rate, gain, rent)
     if held is not None and held.at_most.any():
         # devices are enough for the most that some job can have: what is quickest is there
         found = solved(

@@ -11,7 +11,13 @@ import numpy as np
 
 import cotenant
 from cotenant.instances.accelerators import Accelerators
-from cotenant.instances.accelerators.measures import entitlements, throughputs
+from cotenant.instances.accelerators.measures import (
+    entitlements,
+    hierarchical_weights,
+    throughputs,
+)
+from cotenant.models.accelerators import share_program
+from cotenant.solvers.engines import solve_refined
 from support.oracles.accelerators import Jobs
 
 
@@ -108,3 +114,22 @@ def leximin_wrongs(instance: Accelerators) -> Iterator[str]:
     mine, best = np.repeat(ratio, instance.count), Jobs(instance).leximin()
     if not np.allclose(mine, [float(value) for value in best], rtol=10 * CLOSE, atol=0):
         yield f"leximin: {mine.tolist()}, not {[float(value) for value in best]}"
+
+
+def filled(instance: Accelerators, *, by_entities: bool) -> np.ndarray:
+    """(T,) normalized throughputs that rise together, by one program for each level: those that it
+    names are at their most.
+    """
+    due, frozen = entitlements(instance), instance.count == 0
+    base = np.zeros(instance.types)
+    while not frozen.all():
+        weights = hierarchical_weights(instance, frozen) / instance.weight
+        rate = np.where(frozen, 0.0, weights if by_entities else 1.0)
+        program = share_program(instance, due, floor=base, rate=rate)
+        answer = solve_refined(program.program)
+        assert answer.point is not None
+        assert program.theta is not None
+        base = base + answer.point[program.theta] * rate
+        worth = program.prices(instance, answer.row_dual).step * due * instance.count * rate
+        frozen = frozen | (worth > 0.05 * worth.sum() / (~frozen).sum())
+    return base

@@ -299,8 +299,8 @@ def test_many_types_by_prices_equal_the_program_of_all(block: int) -> None:
                 cotenant.check(instance, found.solution)
 
 
-def test_programs_of_many_columns_have_the_optimum_of_the_same_jobs_by_types() -> None:
-    """The columns that an interior point leaves out are looked at again."""
+def test_jobs_one_by_one_have_the_optimum_of_the_same_jobs_by_types() -> None:
+    """Thirty of each, so that more than the program places are tied."""
     rng = np.random.default_rng(7)
     fields = {
         "throughput": rng.lognormal(1, 0.7, (20, 3)), "workers": rng.choice([1, 2], 20),

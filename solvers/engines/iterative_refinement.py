@@ -32,15 +32,6 @@ DEAREST = 1e7
 on much larger ones.
 """
 
-MANY = 2000
-"""Columns from which an interior point says first which of them matter."""
-
-NEAR = 1e-6
-"""A column matters where its value is above this."""
-
-CHEAP = 0.05
-"""Or where its reduced cost is below this part of the mean one."""
-
 _Wide = npt.NDArray[np.longdouble]
 
 
@@ -56,7 +47,7 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
     living = WarmStartedProgram(program)
     # HiGHS looks at no clock while it presolves, which takes about as long as to build it did
     spare = None if clock.left is None else max(clock.left - clock.seconds, LEAST_SECONDS)
-    answer = _solve_near(program, living, clock) if program.columns > MANY else living.solve(spare)
+    answer = living.solve(spare)
     if not _solved(answer):
         return answer
     assert answer.point is not None
@@ -103,21 +94,6 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
         objective=program.objective(point),
         row_dual=dual.astype(float),
     )
-
-
-def _solve_near(program: LinearProgram, living: WarmStartedProgram, clock: Clock) -> EngineAnswer:
-    """The optimum by the simplex method, which begins with the columns that matter near an interior
-    point: the others are nonbasic at 0, and enter where their reduced cost says so.
-    """
-    options = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": NEAR / 100}
-    inner = WarmStartedProgram(program, options=options).solve(clock.time_slice())
-    if not _solved(inner):
-        return living.solve(clock.time_slice())
-    assert inner.point is not None
-    reduced = abs(program.cost - program.matrix.T @ inner.row_dual)
-    far = (inner.point < NEAR) & (reduced > CHEAP * reduced.mean()) & (program.lower == 0)
-    living.again(replace(program, upper=np.where(far, 0.0, program.upper)), clock.time_slice())
-    return living.again(program, clock.time_slice())
 
 
 def _solved(answer: EngineAnswer) -> bool:

@@ -98,7 +98,7 @@ def search(
         hundred where there are more than ten resources.
     capacity, most, start : (m,) units of each resource, its highest price, its first price.
     tolerance, scale : the search ends where bound and lower bound differ by `tolerance` x `scale`;
-        the scale is the first value of (1) when not given.
+        the sum of the sizes of the first terms of (1) when not given.
     enough : or where (1) is below this.
     rounds : or after so many new replies.
     known : replies of an earlier search that hold here too: cuts to begin with.
@@ -117,7 +117,7 @@ def search(
         price, gain, _ = met[-1]
         value = float(capacity @ price) + math.fsum(gain)
         if index == 0:
-            unit = scale or max(abs(value), 1e-300)
+            unit = scale or max(float(capacity @ price) + math.fsum(abs(gain)), 1e-300)
             program = _Cuts(capacity, most, len(gain), unit)
         improved = value < best - tolerance * unit
         if value < best:

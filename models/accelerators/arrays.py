@@ -143,7 +143,8 @@ def share_program(
     progress = of_types(jobs * unit, first_rate, second_rate)
     progress.append((np.arange(len(placed)), beyond, -1.0))
     if theta is not None:
-        work.append((np.arange(kinds), np.full(kinds, theta), more))
+        if more.any():
+            work.append((np.arange(kinds), np.full(kinds, theta), more))
         progress.append((np.arange(len(placed)), np.full(len(placed), theta), -rate[placed]))
     builder.sums(kinds, *work, lower=1 - used, upper=1 - used)
     builder.sums(len(placed), *time, lower=1.0, upper=1.0)

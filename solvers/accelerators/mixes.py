@@ -104,7 +104,7 @@ class Mixes:
         return np.maximum(np.where(np.isfinite(dearer), dearer, cheaper), 0.0)
 
 
-class Held:
+class FixedMixes:
     """The mixes that types have near the best prices, and the types that a program places instead:
     those that are nearest to a tie, and later those whose mix another one turns out to beat.
 
@@ -186,12 +186,12 @@ class Held:
         return 1 / self.devices if self.at_most.any() else price
 
     def uses(self) -> Floats:
-        """(2, D) devices of the mixes that are held: at theta 0, and what each 1 of theta adds."""
+        """(2, D) devices of the mixes that are fixed: at theta 0, and what each 1 of theta adds."""
         first, second = self.mixes.first[self.mix], self.mixes.second[self.mix]
-        rows, held = self.mixes.rows, ~self.free
-        use = self.mixes.devices(self.mix, self.count * held)
+        rows, fixed = self.mixes.rows, ~self.free
+        use = self.mixes.devices(self.mix, self.count * fixed)
         apart = self.mixes.rate[rows, first] - self.mixes.rate[rows, second]
-        moves = held & (self.rate > 0)
+        moves = fixed & (self.rate > 0)
         more = np.zeros(len(rows))
         more[moves] = (self.rate * self.count * self.instance.workers)[moves] / apart[moves]
         kinds = len(self.devices)
@@ -212,16 +212,16 @@ class Held:
         self.free |= worse
 
     def enlarge(self) -> bool:
-        """Free four times as many types, if there are more: the mixes held use too much."""
+        """Free four times as many types, if there are more: the mixes fixed use too much."""
         more = not self.free.all()
         self.free[self.order[: 4 * int(self.free.sum())]] = True
         return more
 
     def rows(self) -> tuple[Integers, Integers, Floats]:
-        """Types, kinds of device and shares of what is held."""
-        held, mixes = np.flatnonzero(~self.free & (self.count > 0)), self.mixes
-        mix, part = self.mix[held], mixes.part[held, self.mix[held]]
+        """Types, kinds of device and shares of what is fixed."""
+        fixed, mixes = np.flatnonzero(~self.free & (self.count > 0)), self.mixes
+        mix, part = self.mix[fixed], mixes.part[fixed, self.mix[fixed]]
         device = np.concatenate([mixes.first[mix], mixes.second[mix]])
-        share = np.concatenate([part, 1 - part]) * np.tile(self.count[held], 2)
+        share = np.concatenate([part, 1 - part]) * np.tile(self.count[fixed], 2)
         runs = (device < len(self.devices)) & (share > 0)
-        return np.tile(held, 2)[runs], device[runs], share[runs]
+        return np.tile(fixed, 2)[runs], device[runs], share[runs]

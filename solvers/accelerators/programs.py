@@ -17,7 +17,7 @@ from ...instances.problem.errors import EngineError
 from ...models.accelerators import Prices, share_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Status, Stop
-from .mixes import Held
+from .mixes import FixedMixes
 from .prices import ROUNDING, covering, most_worth
 
 LEAST_RATE = 2e-9
@@ -79,27 +79,27 @@ def solved(
     gain : (T,) what a step a second of each type is worth besides.
     rent : (D,) what a device of each kind costs while it is in use.
     """
-    rent, held = np.broadcast_to(rent, instance.devices.shape), None
+    rent, fixed = np.broadcast_to(rent, instance.devices.shape), None
     many = instance.together is None and instance.types > SMALL and not clock.expired
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
     if many and (floor * unit <= instance.alone.max(axis=1)).all():
-        held = Held(instance, unit, clock, floor, rate, gain, rent)
-    if held is not None and held.at_most.any():
+        fixed = FixedMixes(instance, unit, clock, floor, rate, gain, rent)
+    if fixed is not None and fixed.at_most.any():
         # devices are enough for the most that some job can have: what is quickest is there
         found = solved(
-            instance, unit, clock, floor=floor + held.theta * rate, rent=1 / held.devices
+            instance, unit, clock, floor=floor + fixed.theta * rate, rent=1 / fixed.devices
         )
         step = np.zeros(instance.types)
-        step[held.at_most] = 1 / (held.count * held.rate)[held.at_most] / held.at_most.sum()
+        step[fixed.at_most] = 1 / (fixed.count * fixed.rate)[fixed.at_most] / fixed.at_most.sum()
         prices = Prices(step, np.zeros(len(rent)), np.zeros(len(step)))
         return replace(found, prices=covering(instance, prices))
     while True:
         # 2. the program of the others
-        found = _solved(instance, unit, clock, floor, rate, gain, rent, held)
-        if held is None or found.stop is not Stop.FINISHED:
+        found = _solved(instance, unit, clock, floor, rate, gain, rent, fixed)
+        if fixed is None or found.stop is not Stop.FINISHED:
             return found
-        # 3. mixes that use too much, or that others beat at its prices, are not held
-        if not (held.enlarge() if found.status is Status.INFEASIBLE else held.again):
+        # 3. mixes that use too much, or that others beat at its prices, are not fixed
+        if not (fixed.enlarge() if found.status is Status.INFEASIBLE else fixed.again):
             return found
 
 
@@ -111,15 +111,15 @@ def _solved(
     rate: Floats | None,
     gain: Floats | float,
     rent: Floats,
-    held: Held | None,
+    fixed: FixedMixes | None,
 ) -> Optimum:
-    """The optimum where types have the mixes that are held; the program places the others."""
+    """The optimum where types have the mixes that are fixed; the program places the others."""
     cost, (first, second, device, one, two, workers) = None, instance.placements
     gains = np.broadcast_to(gain, unit.shape)
     if rate is None:
         worth = gains[first] * one + np.where(second >= 0, gains[second] * two, 0.0)
         cost = workers * rent[device] - worth
-    types, others = (None, None) if held is None else (np.flatnonzero(held.free), held.uses())
+    types, others = (None, None) if fixed is None else (np.flatnonzero(fixed.free), fixed.uses())
     program = share_program(
         instance, unit, floor=floor, rate=rate, cost=cost, types=types, others=others
     )
@@ -134,9 +134,9 @@ def _solved(
             stop, message = Stop.FINISHED, str(error)
     if answer is not None and answer.point is not None and answer.row_dual is not None:
         prices = program.prices(instance, answer.row_dual)
-        if held is not None:
-            held.move(prices, 0.0 if program.theta is None else float(answer.point[program.theta]))
-        solution = program.answer(instance, answer.point, held and held.rows())
+        if fixed is not None:
+            fixed.move(prices, 0.0 if program.theta is None else float(answer.point[program.theta]))
+        solution = program.answer(instance, answer.point, fixed and fixed.rows())
     if prices is None or (rate is not None and not prices.step.any()):
         share = np.zeros(instance.types)
         if rate is not None:

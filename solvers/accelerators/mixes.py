@@ -74,8 +74,8 @@ class Mixes:
         """(T, P) what a job of each type pays for each mix, less what its steps are worth; inf for
         one that does not make the need.
         """
-        rents = np.append(rent, 0.0)
-        return self.on_first * rents[self.first] + self.on_second * rents[self.second] + self.paid
+        prices = np.append(rent, 0.0)
+        return self.on_first * prices[self.first] + self.on_second * prices[self.second] + self.paid
 
     def replies(self, rent: Floats) -> tuple[float, Floats]:
         """What all jobs gain at most, which is below 0 where they pay; and the devices in use."""
@@ -92,13 +92,13 @@ class Mixes:
 
     def slopes(self, rent: Floats) -> Floats:
         """(T,) what the next step a second costs; the last one, where no kind makes more."""
-        rents = self.workers * np.append(rent, 0.0) - self.worth
+        prices = self.workers * np.append(rent, 0.0) - self.worth
         cost = self.costs(rent).min(axis=1, keepdims=True)
         apart = self.rate - self.need
         known = np.append(self.rate[:, :-1] > 0, np.ones((len(cost), 1), dtype=bool), axis=1)
         small = SAME_RATE * self.rate.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = (rents - cost) / apart
+            slope = (prices - cost) / apart
         dearer = np.where(known & (apart > small), slope, np.inf).min(axis=1)
         cheaper = np.where(known & (apart < -small), slope, 0.0).max(axis=1)
         return np.maximum(np.where(np.isfinite(dearer), dearer, cheaper), 0.0)
@@ -111,7 +111,7 @@ class FixedMixes:
     Attributes
     ----------
     theta : such that each job makes floor + theta x rate times its unit.
-    price : (D,) of a device of each kind, rents included, at which the mixes are cheapest.
+    price : (D,) of a device of each kind, prices included, at which the mixes are cheapest.
     free : (T,) types that the program places.
     at_most : (T,) types that make the most that they can and would make more; where there are any,
         devices are enough for this theta, and no prices say that they are not for more.

@@ -111,7 +111,7 @@ class FixedMixes:
     Attributes
     ----------
     theta : such that each job makes floor + theta x rate times its unit.
-    price : (D,) of a device of each kind, prices included, at which the mixes are cheapest.
+    price : (D,) of a device of each kind, rent included, at which the mixes are cheapest.
     free : (T,) types that the program places.
     at_most : (T,) types that make the most that they can and would make more; where there are any,
         devices are enough for this theta, and no prices say that they are not for more.

@@ -1,6 +1,6 @@
 """The audit of accounts: a year of the LPC trace week by week, and a week of 16 and of 25 users.
 Without a log: a week of 50,000 workloads in 12 queues of a Kueue, and a year of 400,000 jobs of 9
-accounts on 512 GPUs week by week, both drawn from a seed (`made_clusters`); with the rules beside.
+accounts on 512 GPUs week by week, both drawn from a seed (`made_clusters`).
 
     python benchmarks/bench_fairness.py [--log LPC-EGEE-2004-1.2-cln.swf.gz]
 
@@ -22,7 +22,6 @@ from made_clusters import write_kueue, write_sacct
 
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
-from cotenant.analysis.scheduling.views import views
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Window
@@ -61,7 +60,7 @@ def main() -> None:
 
 
 def _made(rows: Rows) -> None:
-    """Both made-up clusters, from the file to debts by every rule."""
+    """Both made-up clusters, from the file to debts."""
     os.environ["COTENANT_FILE_LIMIT"] = "500MB"
     with tempfile.TemporaryDirectory() as folder:
         week, year, nodes = (Path(folder) / name for name in ("week.json", "year.txt", "nodes.txt"))
@@ -72,7 +71,6 @@ def _made(rows: Rows) -> None:
             ("sacct, a year in GPUs", year, Source(unit="gpu", nodes=str(nodes)), "week", 120),
         ):
             found, wall, cpu = timed(lambda p=path, s=source, w=windows: fairness(p, s, windows=w))
-            seen, _, more = timed(lambda f=found: views(f))
             rows.add(
                 "made-up clusters",
                 what=what,
@@ -80,8 +78,6 @@ def _made(rows: Rows) -> None:
                 cpu=cpu,
                 asked=asked,
                 **_judged(found),
-                rules_cpu=more,
-                apart=float(seen.apart("now")[-1] / found.work.sum()),
             )
 
 

@@ -672,10 +672,10 @@ FAULTS = r"""
 - used = np.where(table[:, _USED] > 0,
 + used = np.where(table[:, _USED] >= 0,
 
-@ instances/scheduling/formats.py: job steps count as jobs
-? scheduling_logs::test_an_sacct_export_is_read
-- if "." in row["JobID"] or row[start] in
-+ if row[start] in
+@ instances/scheduling/slurm.py: job steps count as jobs
+? fairness::test_every_kind_of_line_is_counted_for_what_it_is
+- if "." in job or "." in cell("jobidraw"):
++ if ".." in job:
 
 @ instances/packing/formats.py: a VM is alive at its end
 ? packing_instance::test_the_azure_list_is_read_at_the_densest_or_a_given_instant

@@ -272,12 +272,6 @@ FOREIGN: dict[str, tuple[str, str, str]] = {
         "1 0.5 5.25 20.5 1 -1 -1 -1 -1 -1 1 7 1 -1 1 1 -1 -1\n2 4 1 0.2 2 -1 -1 3 -1 -1 1 8 2 -1 1 "
         "1 -1 -1\n",
     ),
-    "accounting-csv": (
-        ".csv",
-        "|",
-        "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS\n1|u|g|2024-01-01T00:00:00|2024-01-01T00:01:00|00:10:00|2\n"
-        "2|v|h|2024-01-01T00:00:30|2024-01-01T00:02:00|1-00:00:05|1\n2.batch|v|h|2024-01-01T00:00:30|Unknown|0|1\n",
-    ),
     "pairs-csv": (
         ".csv",
         ",",

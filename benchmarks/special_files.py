@@ -98,7 +98,7 @@ def specials(folder: Path) -> Iterator[tuple[str, str]]:
         ("wide.csv", "penalty-csv"), ("wide.csv", "jobs-csv"), ("wide.csv", "admission-csv"),
         ("tall.csv", "penalty-csv"),
         ("tall.csv", "admission-csv"), ("lines.csv", "admission-csv"),
-        ("tall.csv", "accounting-csv"), ("cells.csv", "azure-vm"),
+        ("cells.csv", "azure-vm"),
         ("cells.csv", "fair-co2"), ("words.csv", "penalty-csv"), ("jobs.swf", "swf"),
         ("short.swf", "swf"), ("short.swf", "vbp"),
         ("words.vbp", "vbp"), ("agents.json", "preferences"), ("floats.json", "gavel"),

@@ -32,13 +32,9 @@ class Beside:
 
     Attributes
     ----------
-    rules : also show debts by DRS, fair tree and dominant share.
-    half_life : in which fair tree forgets half of the use: 12h, 7d, 2w.
     fail_above : exit 1 when more than this share of the work is owed.
     """
 
-    rules: bool = False
-    half_life: str = "7d"
     fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
 
 
@@ -70,10 +66,9 @@ def fairness(
     report : write everything as a page of its own here
     """
     from ..analysis.scheduling.fairness import fairness as judge
-    from ..analysis.scheduling.fairness import span_seconds
     from ..cluster.fairness.emit import emit as emitted
     from ..cluster.fairness.emit import require_form
-    from ..cluster.fairness.tables import beside, debts_table
+    from ..cluster.fairness.tables import debts_table, windows_table
     from ..cluster.fairness.words import fairness_head, fairness_lines
 
     # 1. What is asked for, refused before any work where it is wrong.
@@ -84,7 +79,6 @@ def fairness(
     }
     source = replace(source, **given)
     require_form(emit)
-    forgets = span_seconds(asked.half_life, "half_life")
     if report is not None:
         from ..analysis.report.page import require_report
 
@@ -100,22 +94,20 @@ def fairness(
                 log, replace(source, partition=name), schedule=schedule, windows=window,
                 judging=judging,
             )  # fmt: skip
-            every = report is not None
-            further = beside(judged, rules=asked.rules, half_life=forgets, all_rules=every)
-        tables = further.tables
+        tables = []
         worst = max(worst, judged.share_owed)
-        parts.append((name, judged, further))
+        parts.append((name, judged))
         if emit is not None:
-            tables, texts = (), emitted(judged, emit).splitlines()
+            texts = emitted(judged, emit).splitlines()
         elif as_json:
-            rules = {} if further.views is None else {"rules": further.views.document()}
-            documents.append({"partition": name, **judged.document(), **rules})
+            documents.append({"partition": name, **judged.document()})
         else:
             head += [f"partition {name}:"] if name is not None else []
             head += fairness_head(judged)
-            tables = (*([debts_table(judged)] if judged.work.any() else []), *tables)
+            tables += [debts_table(judged)] if judged.work.any() else []
+            tables += [windows_table(judged)] if len(judged.audits) > 1 else []
             texts += fairness_lines(judged)
-        printed.append((head, () if as_json else tables, texts))
+        printed.append((head, tables, texts))
     # 3. The page, then JSON or text.
     if report is not None:
         from ..cluster.fairness.page import write_fairness_report

@@ -21,7 +21,6 @@ from support.small_cases import scheduling
 from support.terminal import run as terminal
 
 from cotenant.analysis.scheduling.core import core
-from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.files import read, write
 from cotenant.solvers.cooperative import (
@@ -524,19 +523,3 @@ def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -
     game = game_file(tmp_path, [0, 1, 2, 2], names=["ann", "bob"])
     printed = terminal("core", str(game), "--json")
     approved(printed.stdout)
-
-
-def test_debts_by_the_nucleolus_are_its_shares_less_what_was_got(tmp_path: Path) -> None:
-    answer = tmp_path / "answer.json"
-    terminal("solve", "scheduling/tiny", "-m", "REF", "--out", str(answer))
-    by = {
-        division: fairness("scheduling/tiny", schedule=answer, division=division, ties=0).audits[0]
-        for division in ("shapley", "nucleolus", "prenucleolus")
-    }
-    shares = core("scheduling/tiny").document["divisions"]["nucleolus"]["shares"]
-    assert by["nucleolus"].contributed[:, -1].tolist() == [float(Fraction(s)) for s in shares]
-    assert by["nucleolus"].owed.sum() == pytest.approx(0)
-    assert by["shapley"].document()["division"] == "shapley"
-    assert not np.allclose(by["shapley"].owed, by["nucleolus"].owed)
-    with refused(InvalidOption):
-        fairness("scheduling/tiny", schedule=answer, division="nucleolus", reference="RAND")

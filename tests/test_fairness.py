@@ -17,7 +17,7 @@ from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import Fitted, fit
 from cotenant.cluster.fairness.emit import emit
 from cotenant.cluster.fairness.page import write_fairness_report
-from cotenant.cluster.fairness.tables import Further, debts_table
+from cotenant.cluster.fairness.tables import debts_table
 from cotenant.cluster.fairness.words import fairness_head, fairness_lines, verdict
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
@@ -316,14 +316,11 @@ def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
     approved([*fairness_head(from_eligible), *fairness_lines(from_eligible)])
 
 
-def test_jobs_that_wait_are_shown_and_judged_when_asked(exported) -> None:
+def test_jobs_that_wait_are_shown_and_not_judged(exported) -> None:
     path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
     shown = judged(path)
     assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
     approved([*fairness_head(shown), *fairness_lines(shown)])
-    counted = judged(path, Source(machines=4, waiting="limit"))
-    assert counted.owed[1] > shown.owed[1]
-    assert waits(counted.found) == {}
 
 
 def test_windows_end_where_the_export_ends_and_each_is_judged(exported) -> None:
@@ -635,7 +632,7 @@ def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_pat
     jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]
     page = tmp_path / "page.html"
     parts = [
-        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0), Further())
+        (name, judged(exported(jobs), Source(machines=4, partition=name), ties=0))
         for name in ("batch", "gpu")
     ]
     write_fairness_report(parts, page, ["cotenant", "advise", "fairness"])

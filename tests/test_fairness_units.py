@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.cluster.fairness.words import fairness_lines
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling.accounts import Source
-from cotenant.instances.scheduling.units import gres, tres, unit_named
+from cotenant.instances.scheduling.units import gres, tres
 
 COLUMNS = (
     "JobID|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|"
@@ -73,19 +72,18 @@ def test_amounts_are_read_as_slurm_prints_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "prices", "machines", "widths", "work"),
+    ("unit", "machines", "widths", "work"),
     [
-        ("cpu", None, 128, [2, 2, 2, 2], 2 * (2 + 0.5 + 1 / 6)),
-        ("gpu", None, 8, [4, 4, 4], 4 * 2.5),
-        ("gpu:a100", None, 4, [4, 4], 4 * 1.5),
-        ("gpu", "a100=3,v100=1.5", 18, [12, 6, 12], 3 * 4 * 1.5 + 1.5 * 4),
-        ("memory", None, 125, [8, 8, 8, 4], 8 * 2.5 + 4 / 6),
+        ("cpu", 128, [2, 2, 2, 2], 2 * (2 + 0.5 + 1 / 6)),
+        ("gpu", 8, [4, 4, 4], 4 * 2.5),
+        ("gpu:a100", 4, [4, 4], 4 * 1.5),
+        ("memory", 125, [8, 8, 8, 4], 8 * 2.5 + 4 / 6),
     ],
 )
 def test_a_job_is_judged_at_its_width_in_the_unit(
-    judged, unit: str, prices: str | None, machines: int, widths: list[int], work: float
+    judged, unit: str, machines: int, widths: list[int], work: float
 ) -> None:
-    found = judged(JOBS, unit=unit, prices=prices)
+    found = judged(JOBS, unit=unit)
     size = found.unit.size
     assert found.machines.sum() * size == machines
     assert sorted(found.audits[0].instance.width.tolist()) == sorted(w / size for w in widths)
@@ -95,18 +93,10 @@ def test_a_job_is_judged_at_its_width_in_the_unit(
 
 
 def test_the_answer_names_the_unit_and_who_is_left_out(judged) -> None:
-    approved(fairness_lines(judged(JOBS, unit="gpu", prices="a100=3,v100=1.5")))
+    approved(fairness_lines(judged(JOBS, unit="gpu")))
     document = judged(JOBS, unit="gpu").document()
     assert document["gpus"] == [4, 4]
     assert document["work_gpu_hours"] == [8, 2]
-
-
-def test_debts_do_not_hang_on_the_grain_of_a_unit(judged) -> None:
-    gpus = judged(JOBS, unit="gpu").owed
-    priced = judged(JOBS, unit="gpu", prices="a100=2,v100=2").owed
-    fine = judged(JOBS, unit="gpu", prices="a100=0.5,v100=0.5").owed
-    assert priced == pytest.approx(2 * gpus)
-    assert fine == pytest.approx(gpus / 2)
 
 
 def test_billing_is_counted_against_the_most_in_use(judged) -> None:
@@ -123,26 +113,15 @@ def test_shares_can_be_given_in_words(judged) -> None:
             judged(JOBS, shares=text)
 
 
-@pytest.mark.parametrize(
-    ("unit", "prices"),
-    [
-        ("tpu", None), ("gres/shard", None), ("gpu", "a100=3"), ("gpu", "a100"), ("gpu", "a100=0"),
-        ("memory", "a100=1"),
-    ],
-)  # fmt: skip
-def test_a_unit_that_is_not_there_is_refused(judged, unit: str, prices: str | None) -> None:
+@pytest.mark.parametrize("unit", ["tpu", "gres/shard"])
+def test_a_unit_that_is_not_there_is_refused(judged, unit: str) -> None:
     with refused(InvalidOption):
-        judged(JOBS, unit=unit, prices=prices)
+        judged(JOBS, unit=unit)
 
 
-def test_gpus_without_a_type_are_said_and_not_priced(judged) -> None:
+def test_gpus_without_a_type_are_said(judged) -> None:
     jobs = [*JOBS, line("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
     approved("\n".join(judged(jobs, unit="gpu:a100").found.notes))
-    with refused(InvalidOption):
-        judged(jobs, unit="gpu", prices="a100=1,v100=1")
-    unit = unit_named("gpu", "gpu=2,a100=1")
-    assert unit.whole({"gres/gpu": 3, "gres/gpu:a100": 1}) == 5
-    assert unit.size == Fraction(1)
 
 
 def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:

@@ -31,7 +31,7 @@ HEADERS = {
     "alibaba-openb": "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time",
     "mig": "Mig instance,Batch size,Workload Number,Throughput,Latency",
     "admission-csv": "vm,fast,slow", "organizations-csv": "organization,release,processing",
-    "swf": "; MaxProcs: 4", "accounting-csv": "JobID|User|Account|Submit|Start|Elapsed|AllocCPUS",
+    "swf": "; MaxProcs: 4",
     "sacct": "JobID|Account|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|State|JobName",
     "classes-csv": "class,share,service_mean,ht1,pcie,bandwidth",
     "groups-csv": "group,job,penalty", "curves-csv": "job,pressure,penalty",

@@ -272,7 +272,6 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
         "a pool of fractions",
         "rows",
         "swf",
-        "accounting-csv",
         "jobs-csv",
         "azure-vm",
     }

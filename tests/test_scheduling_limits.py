@@ -21,7 +21,7 @@ from cotenant.analysis.scheduling.windows import rule_schedule
 from cotenant.baselines.scheduling import fair_share, rand
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling
-from cotenant.instances.scheduling.formats import read_accounting, read_swf
+from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.split import machine_split
@@ -238,21 +238,6 @@ def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_pat
         "; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
     )
     assert read_swf(tmp_path / "log.swf").machines is None
-
-
-@pytest.mark.parametrize(
-    "row",
-    ["2|b|5|\u00b2|3|1", "2|b|5|7|\u00b2|1", "2|b|5|7|3|\u00b2", "2|b|5|" + "9" * 30 + "|3|1", "2|b|5|7|" + "9" * 30 + "|1",
-     "2|b|5|7|3|" + "9" * 30, "2|b|5"],
-)  # fmt: skip
-def test_an_accounting_line_that_does_not_parse_is_refused_with_its_number(
-    tmp_path: Path, row: str
-) -> None:
-    (tmp_path / "log.csv").write_text(
-        f"JobID|User|Submit|Start|Elapsed|AllocCPUS\n1|a|0|0|9|1\n{row}\n"
-    )
-    with refused(InvalidFile):
-        read_accounting(tmp_path / "log.csv")
 
 
 def test_an_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:

@@ -1,4 +1,4 @@
-"""Logs: the Standard Workload Format, accounting tables, windows, mappings, and what is refused."""
+"""Logs: the Standard Workload Format, windows, mappings, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from cotenant.instances.scheduling.formats import accounting_csv, read_accounting, read_swf, swf
+from cotenant.instances.scheduling.formats import read_swf, swf
 from cotenant.instances.scheduling.log import Settings, read_mapping, window
 
 
@@ -205,58 +205,6 @@ def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
     with refused(InvalidOption):
         swf(path)
     assert swf(path, split="1,1,1,1,0").total_machines == 4
-
-
-SACCT = """JobID|User|Account|Submit|Start|End|Elapsed|AllocCPUS
-10|ann|bio|2024-03-01T00:00:00|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00|2
-10.batch|||2024-03-01T00:00:10|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00|2
-11|bob|phy|2024-03-01T00:00:05|Unknown|Unknown|00:00:00|0
-12|bob|phy|2024-03-01T00:00:30|2024-03-01T00:00:30|2024-03-02T02:00:30|1-02:00:00|1
-"""
-
-
-def test_an_sacct_export_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "sacct.txt"
-    path.write_text(SACCT)
-    log = read_accounting(path)
-    assert log.run.tolist() == [60, 93_600]
-    assert log.wait.tolist() == [10, 0]
-    assert log.processors.tolist() == [2, 1]
-    assert (log.users, log.groups) == (("ann", "bob"), ("bio", "phy"))
-    assert log.dropped["job steps and jobs never started"] == 2
-    instance = accounting_csv(path, organizations=2, machines=4, by="group", length=100)
-    assert instance.release.tolist() == [0, 0, 30]
-
-
-def test_a_table_with_other_names_and_seconds_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text("who,sent,began,took\nann,5,7,30\nbob,1,1,10\n")
-    instance = accounting_csv(
-        path, submit="sent", start="began", elapsed="took", user="who", organizations=1, machines=2,
-        length=60
-    )  # fmt: skip
-    assert instance.release.tolist() == [0, 4]
-    assert instance.processing.tolist() == [10, 30]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Elapsed", "Took"),
-        ("00:01:00|2\n10.batch", "soon|2\n10.batch"),
-        ("2024-03-01T00:00:00|", "yesterday|"),
-        ("2024-03-01T00:00:00|", "2024-03-01T00:00:20|"),
-        ("00:01:00|2\n10.batch", "00:01:00|two\n10.batch"),
-        ("|00:01:00|2\n10.batch", "\n10.batch"),
-    ],
-)
-def test_a_broken_accounting_table_is_refused_by_its_line(
-    old: str, new: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "sacct.txt"
-    path.write_text(SACCT.replace(old, new, 1))
-    with refused(InvalidFile):
-        read_accounting(path)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from ...instances.scheduling import Scheduling, psi, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Window
 from ...instances.scheduling.utility import per_organization, units_done
-from ...solvers.cooperative import DIVISIONS
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 from .metrics import unfairness
@@ -27,7 +26,6 @@ from .metrics import unfairness
 Floats = npt.NDArray[np.float64]
 Moments = Annotated[int, Between(1, 1000)]
 Reference = Literal["auto", "REF", "FIFO", "RAND"]
-Division = Literal["shapley", "nucleolus", "prenucleolus"]
 
 MOST_ENUMERATED = 20
 """Organizations whose coalitions are all looked at, at most."""
@@ -62,7 +60,6 @@ class Audit:
     error, bound : (k,) with RAND, how far the sampled `contributed` at the end may be from FIFO's,
         with probability 0.95 for all organizations together: by the spread of the sample, and by a
         bound that supposes nothing; 0 otherwise [unit-seconds].
-    division : of `contributed`.
     """
 
     instance: Scheduling
@@ -76,7 +73,6 @@ class Audit:
     wanted: Floats
     error: Floats
     bound: Floats
-    division: Division = "shapley"
 
     @property
     def owed(self) -> Floats:
@@ -86,7 +82,7 @@ class Audit:
     @property
     def at_end(self) -> Judging:
         """The same question again, of the end only."""
-        return Judging(self.reference, self.division, orderings=75, points=1)
+        return Judging(self.reference, orderings=75, points=1)
 
     def in_unit(self, values: Any) -> Any:
         """Machines, or their seconds, as an amount of the unit that is counted."""
@@ -96,7 +92,6 @@ class Audit:
         """Plain JSON values."""
         return {
             "reference": self.reference,
-            "division": self.division,
             "window": self.instance.source,
             "organizations": list(self.instance.names),
             "machines": self.in_unit(self.instance.machines).tolist(),
@@ -122,13 +117,11 @@ class Judging:
     ----------
     reference : how coalitions schedule: "REF"; "FIFO": first in, first out, all coalitions; "RAND":
         the same over sampled coalitions; or "auto": the first of them that takes seconds.
-    division : what is contributed: the Shapley value, or the nucleolus of the same game.
     orderings : orders of joining that RAND draws; as many as a minute allows if not given.
     points : moments at which debts are worked out, evenly spaced.
     """
 
     reference: Reference = "auto"
-    division: Division = "shapley"
     orderings: Orderings | None = None
     points: Moments = 12
 
@@ -152,7 +145,7 @@ def audit(
     Raises
     ------
     InvalidOption
-        Too many organizations, or orders, for the reference; a division that RAND cannot make.
+        Too many organizations, or orders, for the reference.
     InvalidInstance
         Utilities are beyond 64 bits, or machines differ in speed.
     """
@@ -187,7 +180,7 @@ def audit(
     wanted: Any = None
     if chosen == "REF":
         played = play_ref(instance, samples=times)
-        contributed = _divided(judging.division, played.masks, played.values, received)
+        contributed = _divided(played.masks, played.values, received)
         found = reference_of(played)
         wanted = found.psi.astype(float)
         if found.units:
@@ -203,12 +196,7 @@ def audit(
         masks = np.arange(1 << instance.organizations)
         values = fifo_values(instance, masks, times)
         assert values is not None
-        contributed = _divided(judging.division, masks[1:], values[1:], received)
-    elif judging.division != "shapley":
-        raise InvalidOption(
-            f"division is {judging.division!r}, of the values of all coalitions, and RAND samples "
-            "them; give reference=REF or FIFO, or merge organizations with top="
-        )
+        contributed = _divided(masks[1:], values[1:], received)
     else:
         drawn = judging.orderings or many_orderings(instance)
         validate_orderings(drawn, instance.organizations)
@@ -228,7 +216,6 @@ def audit(
         wanted=contributed[:, -1] if wanted is None else wanted,
         error=error,
         bound=bound,
-        division=judging.division,
     )
 
 
@@ -251,16 +238,13 @@ def many_orderings(instance: Scheduling) -> int:
     return int(min(20_000, max(10, _MOST_SERVED / (_served(instance) * instance.organizations))))
 
 
-def _divided(division: Division, masks: Integers, values: Integers, received: Integers) -> Floats:
+def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
     """(k, q) phi at each time, the log's utilities standing for the value of all together."""
     k = len(received)
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
     by_mask[masks] = values
     by_mask[-1] = received.astype(object).sum(axis=0)
-    if division == "shapley" or k == 1:
-        return np.array(exact_shares(by_mask, k), dtype=float)
-    found = [DIVISIONS[division](column.tolist()).division for column in by_mask.T]
-    return np.array(found, dtype=float).T
+    return np.array(exact_shares(by_mask, k), dtype=float)
 
 
 def _sampled(

@@ -153,10 +153,6 @@ class Course:
             owner, release, begin, end, width, job,
         )  # fmt: skip
 
-    def in_use(self, amounts: npt.NDArray[Any]) -> Floats:
-        """(k, m) of a resource of which each job holds so much (by its place in `job`)."""
-        return _over_time(self.times, self.owner, self.begin, self.end, amounts, len(self.runs))
-
     def part(self, lacking: Floats, gainer: int) -> Floats:
         """(m,) of what is lacking, the processors that one organization has of it."""
         part: Floats = np.divide(

@@ -351,7 +351,7 @@ def fairness(
         if source not in (None, Source()) or windows != "all":
             raise InvalidOption(
                 "an instance says itself who brings what and when jobs are released; the options "
-                "of a log are not for it, only reference, division and orderings"
+                "of a log are not for it, only reference and orderings"
             )
         return _of_given(given_window(path, schedule), judging, ties)
     accounts = (source or Source()).read(path)

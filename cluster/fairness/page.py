@@ -14,7 +14,7 @@ from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.fairness import Fairness
 from ..report.model import PagePart
 from ..report.page import AnswerPage, write_page
-from .tables import Further, debts_table, rules_table
+from .tables import debts_table, windows_table
 from .words import (
     FLOWS,
     alone_words,
@@ -28,12 +28,11 @@ from .words import (
 
 
 def write_fairness_report(
-    judged: Sequence[tuple[str | None, Fairness, Further]],
+    judged: Sequence[tuple[str | None, Fairness]],
     path: str | os.PathLike[str],
     command: Sequence[str] = (),
 ) -> Path:
-    """Write the page of an audit, one part a partition (None: all of the log), with its debts by
-    other rules and further tables; returns its path.
+    """Write the page of an audit, one part a partition (None: all of the log); returns its path.
 
     Raises
     ------
@@ -48,31 +47,28 @@ def write_fairness_report(
     log = judged[0][1].found.log.name
     run = {
         "log": log,
-        "jobs": sum(each.instance.jobs for _, one, *_ in judged for each in one.audits),
-        "windows": sum(len(one.audits) for _, one, *_ in judged),
+        "jobs": sum(each.instance.jobs for _, one in judged for each in one.audits),
+        "windows": sum(len(one.audits) for _, one in judged),
         "coalitions play": ", ".join(
-            sorted({each.reference for _, one, *_ in judged for each in one.audits})
+            sorted({each.reference for _, one in judged for each in one.audits})
         ),
     }
     parts.append(PagePart("What was run", tables=(facts_table(run, "What was run"),), folded=True))
     decision = [
         f"{name}: " * (name is not None) + sentence
-        for name, one, _ in judged
+        for name, one in judged
         for sentence in filter(None, (verdict(one), headline(one)))
     ]
     page = AnswerPage(f"Who is owed what: {log}", about, tuple(decision), parts=tuple(parts))
     return write_page(page, path, command)
 
 
-def _parts(partition: str | None, judged: Fairness, further: Further) -> Iterator[PagePart]:
+def _parts(partition: str | None, judged: Fairness) -> Iterator[PagePart]:
     """What is known of a partition: its tables, what they rest on, and the debts over time."""
-    seen = further.views
-    charts = [judged.picture(), *([] if seen is None else [seen.picture()])]
-    tables = [debts_table(judged), *further.tables]
-    if seen is not None and not any(table.name == "rules" for table in tables):
-        tables.append(rules_table(seen))
-    tables += [_causes(judged), _alone(judged)]
-    figures = tuple(PageFigure(chart, chart.table(), "") for chart in charts)
+    chart = judged.picture()
+    windows = [windows_table(judged)] if len(judged.audits) > 1 else []
+    tables = [debts_table(judged), *windows, _causes(judged), _alone(judged)]
+    figures = (PageFigure(chart, chart.table(), ""),)
     name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"
     tables = tables if judged.work.any() else []
     yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), figures)

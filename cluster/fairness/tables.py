@@ -1,42 +1,18 @@
-"""Tables of who is owed what: debts, rules compared, and window by window."""
+"""Tables of who is owed what: debts, and window by window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...analysis.report.table import Column, Table
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
-from ...analysis.scheduling.views import RULES, Views, views
 from ..report.text_report import some
 from .words import amount, known_to, span
 
 MOST_COLUMNS = 6
 """Accounts of the table window by window, those of the largest debts; the page and CSV have all."""
-
-
-@dataclass(frozen=True)
-class Further:
-    """Debts by other rules, where they were asked for, and the tables beside those of debts."""
-
-    views: Views | None = None
-    tables: tuple[Table, ...] = ()
-
-
-def beside(judged: Fairness, *, rules: bool, half_life: float, all_rules: bool = False) -> Further:
-    """What is asked for beside debts.
-
-    Parameters
-    ----------
-    rules : whether other rules are, in a table too; they forget half in `half_life` seconds.
-    all_rules : other rules in any case, without a table.
-    """
-    seen = views(judged, half_life) if rules or all_rules else None
-    tables = [windows_table(judged)] if len(judged.audits) > 1 else []
-    tables += [rules_table(seen)] if rules and seen is not None else []
-    return Further(seen, tuple(tables))
 
 
 def _signed(value: float) -> str:
@@ -105,46 +81,6 @@ def _otherwise(judged: Fairness) -> Iterator[str]:
 def _late(hours: float) -> str:
     """A delay in words."""
     return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
-
-
-def rules_table(seen: Views) -> Table:
-    """Debts by the Shapley value, and by rules that look at the moment or forget."""
-    judged, debts = seen.judged, seen.debts
-    columns = (
-        Column(judged.found.kind, bold=True),
-        Column("owed", _signed, numeric=True),
-        *(Column(name, _signed, numeric=True) for name in RULES.values()),
-        Column("Level FS", numeric=True),
-        Column("fair-tree factor", numeric=True),
-    )
-    rows: list[tuple[object, ...]] = [
-        (
-            judged.names[u],
-            *(float(debts[rule][u, -1]) for rule in debts),
-            f"{seen.level[u]:.4g}",
-            f"{seen.factor[u]:.4g}",
-        )
-        for u in np.argsort(-judged.owed, kind="stable").tolist()
-    ]
-    apart = [0.0, *(float(seen.apart(rule)[-1]) for rule in RULES)]
-    rows.append(("given to others", *((value, amount(value)) for value in apart), "", ""))
-    notes = []
-    for rule, name in RULES.items():
-        if opposed := seen.opposed(rule):
-            who = ", ".join(
-                f"{judged.names[u]} ({_signed(float(debts[rule][u, -1]))}, not "
-                f"{_signed(float(debts['REF'][u, -1]))})"
-                for u in opposed[:4]
-            )
-            notes.append(f"{name} says the opposite of {who}")
-    return Table(
-        "rules", f"Debts by other rules, in {judged.unit.hours}", columns, tuple(rows),
-        "DRS looks at each moment by itself; fair tree and dominant share forget by a half-life "
-        f"of {seen.half_life / 86_400:.3g} days, so theirs are of the use that is left. Level FS "
-        "and the fair-tree factor are as sshare has them at the end, each account one user. The "
-        "last line is what a rule gives to others than `owed` does.",
-        notes=tuple(notes),
-    )  # fmt: skip
 
 
 def windows_table(judged: Fairness) -> Table:

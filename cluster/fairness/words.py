@@ -233,10 +233,7 @@ def rests_on(judged: Fairness) -> Iterator[str]:
             f"{amount(judged.hours(waited))} {judged.unit.hours} waited so far)"
             for name, (jobs, cpus, waited) in sorted(waiting.items())
         ]
-        yield (
-            "still waiting at the end, shown, not judged (the setting waiting = limit judges): "
-            f"{some(parts)}"
-        )
+        yield f"still waiting at the end, shown, not judged: {some(parts)}"
     if judged.rounding:
         yield (
             f"shares are played in parts of {_number(judged, 1)} {judged.unit.noun}: no debt is "
@@ -244,8 +241,6 @@ def rests_on(judged: Fairness) -> Iterator[str]:
         )
     references = sorted({each.reference for each in judged.audits})
     yield "; ".join(GAME[name] for name in references)
-    if (division := judged.audits[0].division) != "shapley":
-        yield f"contributions are divided by the {division} of these coalitions' values"
     if judged.spread is None:
         yield "how much the order of ties moves this was not tried: it would take too long"
     if not judged.audits[0].judged.title:

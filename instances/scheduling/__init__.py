@@ -23,7 +23,6 @@ PROBLEM = Problem(
     formats={
         "organizations-csv": "instances.scheduling.csv_reader:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
-        "accounting-csv": "instances.scheduling.formats:accounting_csv",
         "sacct": "instances.scheduling.accounts:sacct",
     },
     csv_form=CsvForm(

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..problem.errors import InvalidFile, InvalidOption, suggest
+from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.settings import with_settings
 from ..problem.tables import PathLike
@@ -24,12 +24,10 @@ from .log import (
     Settings,
     labeled,
     most_processors,
-    of_jobs,
     of_partition,
     organizations_of,
     released_when_eligible,
     window,
-    with_waiting,
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import MOST_UNITS, cuts
@@ -58,7 +56,6 @@ class Accounts:
     submitted : the same jobs released at submission, where that makes a difference.
     notes : what the reading decided.
     kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
-    capacity : all that the cluster has, where the files say it.
     said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 
@@ -69,7 +66,6 @@ class Accounts:
     submitted: Log | None
     notes: tuple[str, ...]
     kind: str
-    capacity: Amounts = field(default_factory=dict)
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -119,15 +115,12 @@ class Source:
     nodes : what `scontrol show node -o` prints: the CPUs.
     shares : what `sshare -a -l -P` prints, or NAME=PART,...; equal shares without it.
     unit : what is counted: cpu, gpu, gpu:TYPE, memory, billing.
-    prices : what a GPU of each type counts, such as a100=3,v100=1.
     release : jobs wait from: eligible, or submit.
-    waiting : jobs that wait at the end: shown, or judged as running to their time limit.
     partition : only its jobs and nodes.
     strict : refuse a file with a line that cannot be read.
     delimiter : of sacct's output; found when not given.
     top : keep the N accounts of most work apart; merge the others.
     machines : how many CPUs, when `nodes` is not given.
-    inside : an account, or a queue, whose users (local queues) are judged alone.
     by : who is judged: account, or user.
     mapping : a CSV file group,organization (by user: user,organization): who is judged instead.
     """
@@ -136,9 +129,7 @@ class Source:
     nodes: Annotated[str | None, "SCONTROL"] = None
     shares: Annotated[str | None, "SSHARE"] = None
     unit: Annotated[str, "UNIT"] = "cpu"
-    prices: str | None = None
     release: Literal["eligible", "submit"] = "eligible"
-    waiting: Literal["shown", "limit"] = "shown"
     partition: str | None = None
     strict: bool = False
     delimiter: str = ""
@@ -146,7 +137,6 @@ class Source:
     machines: Annotated[Machines | None, "CPUS"] = None
     by: Annotated[Literal["account", "user"], "WHO"] = "account"
     mapping: str | None = None
-    inside: str | None = None
 
     def read(self, path: PathLike) -> Accounts:
         """Read the files and put them together.
@@ -157,8 +147,6 @@ class Source:
             A file is not what it should be; a partition nobody ran in; too many accounts; fields
             that do not go together.
         """
-        if self.inside is not None and self.by != "user":
-            raise InvalidOption(f"inside is {self.inside!r}, whose users are judged; give by=user")
         if self.shares is not None and (self.by != "account" or self.mapping):
             raise InvalidOption("shares are of accounts; leave out by and mapping, or the shares")
         log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
@@ -193,17 +181,12 @@ class Source:
         notes += remarks(log, nodes, self.unit)
         log, more = self._in_unit(log, nodes)
         notes, unit = notes + more, log.unit
-        if self.inside is not None:
-            log, nodes = _users(log, self.inside), []
-            notes.append(f"only {self.inside} is seen: what others held and waited for is not")
         if self.by == "user":
             log = replace(log, group=log.user, groups=log.users)
         weights, said = self._parts(log, unit)
         if self.mapping is None and self.top is not None:
             log, weights = _merged(log, weights, self.top)
         total, machines_from = self._machines(log, nodes, unit)
-        if self.waiting == "limit":
-            log = with_waiting(log, total)
         if nodes:
             notes += _down(nodes, unit)
         if weights is not None:
@@ -238,7 +221,6 @@ class Source:
             settings=settings,
             machines_from=machines_from,
             shares_from=self._shares_from(log),
-            capacity=summed(_brought(log, nodes)),
             submitted=log if different and self.release == "eligible" else None,
             notes=tuple(notes),
             kind=kind,
@@ -249,7 +231,7 @@ class Source:
         """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
         lines count them.
         """
-        unit = unit_named(self.unit, self.prices)
+        unit = unit_named(self.unit)
         if unit.resource == "cpu" and not log.queues:
             return log, []
         brought = [unit.whole(each) for each in _brought(log, nodes)]
@@ -309,7 +291,7 @@ EXPORT = Source("sacct")
 
 @validate_options
 @with_settings(
-    hide={"form", "by", "mapping", "inside"},
+    hide={"form", "by", "mapping"},
 )
 def sacct(
     path: PathLike,
@@ -341,15 +323,6 @@ def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
             more = job.processors * (over - job.eligible)
             table[job.account] = (jobs + 1, cpus + job.processors, waited + more)
     return table
-
-
-def _users(log: Log, account: str) -> Log:
-    """The jobs of one account, on what they held."""
-    if account not in log.groups:
-        raise InvalidOption(f"inside is {account!r}; {suggest(account, log.groups)}")
-    chosen = np.flatnonzero(log.group == log.groups.index(account))
-    waiting = tuple(job for job in log.waiting if job.account == account)
-    return replace(of_jobs(log, chosen), waiting=waiting, queues=(), last=log.over)
 
 
 def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:

@@ -1,12 +1,10 @@
-"""Readers of logs: the Standard Workload Format, and accounting tables such as sacct's."""
+"""Readers of logs: the Standard Workload Format, and what kind of log a file is."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -20,7 +18,7 @@ from ..problem.json_detection import hint
 from ..problem.option_types import validate_options
 from ..problem.reading import parse_any_json, read_lines, read_text
 from ..problem.settings import with_settings
-from ..problem.tables import LARGEST, CsvRow, CsvTable, PathLike
+from ..problem.tables import LARGEST, PathLike
 from .instance import Integers, Scheduling
 from .kueue import looks_like_kueue, read_kueue
 from .log import Log, Settings, labeled, window
@@ -52,41 +50,7 @@ def swf(path: PathLike, *, settings: Settings = WINDOW) -> Scheduling:
     return window(read_swf(path), settings).instance
 
 
-@validate_options
-@with_settings(hide={"shares"})
-def accounting_csv(
-    path: PathLike,
-    *,
-    delimiter: str = "",
-    submit: str = "Submit",
-    start: str = "Start",
-    elapsed: str = "Elapsed",
-    processors: str = "AllocCPUS",
-    user: str = "User",
-    group: str = "Account",
-    settings: Settings = WINDOW,
-) -> Scheduling:
-    """A window of an accounting table, header first; the defaults name the columns of Slurm's
-    sacct.
-
-    Lines of job steps (a JobID with a dot) and jobs that did not run are left out.
-
-    Parameters
-    ----------
-    delimiter : between cells; what the header has when not given: commas, else semicolons, tabs or
-        "|".
-    submit, start : the columns of times, whole seconds or YYYY-MM-DDTHH:MM:SS (as UTC: differences
-        are what counts).
-    elapsed : the column of run times, seconds or [days-]HH:MM:SS.
-    processors, group : columns that may be missing: 1 processor, one group.
-    user : the column of users.
-    settings : see `log.Settings`.
-    """
-    columns = (submit, start, elapsed, processors, user, group)
-    return window(read_accounting(path, columns=columns, delimiter=delimiter), settings).instance
-
-
-Form = Literal["auto", "sacct", "swf", "accounting-csv", "kueue"]
+Form = Literal["auto", "sacct", "swf", "kueue"]
 
 
 def read_log(
@@ -96,8 +60,8 @@ def read_log(
     delimiter: str = "",
     strict: bool = False,
 ) -> Log:
-    """A log, whatever its kind: what sacct prints, Standard Workload Format, an accounting table,
-    or what kubectl lists of a Kueue.
+    """A log, whatever its kind: what sacct prints, Standard Workload Format, or what kubectl lists
+    of a Kueue.
 
     Parameters
     ----------
@@ -116,7 +80,7 @@ def read_log(
         return read_kueue(path, strict=strict, text=text)
     if form == "sacct":
         return read_sacct(path, delimiter=delimiter, strict=strict, text=text)
-    return read_swf(path, text) if form == "swf" else read_accounting(path, text=text)
+    return read_swf(path, text)
 
 
 def _form_of(path: PathLike, text: str) -> Form:
@@ -196,72 +160,21 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
     ):
         _refuse_below(path, table[:, column], numbers, name, least)
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
+    submit, wait, run = table[:, _SUBMIT], table[:, _WAIT], table[:, _RUN]
+    ran = run > 0
+    if not ran.any():
+        raise InvalidFile(f"{os.fspath(path)} has no job with a run time above 0")
+    order = np.flatnonzero(ran)[np.argsort(submit[ran], kind="stable")]
     users, user = labeled(table[:, _USER].tolist())
     groups, group = labeled(table[:, _GROUP].tolist())
-    return _log(
-        path,
-        table[:, _SUBMIT],
-        table[:, _WAIT],
-        table[:, _RUN],
-        used,
-        user,
-        group,
-        users,
-        groups,
-        header,
-        jobs=table[:, _JOB],
-    )
-
-
-def read_accounting(
-    path: PathLike,
-    *,
-    columns: Sequence[str] = ("Submit", "Start", "Elapsed", "AllocCPUS", "User", "Account"),
-    delimiter: str = "",
-    text: str | None = None,
-) -> Log:
-    """The jobs of an accounting table that ran, in order of submission; see `accounting_csv`."""
-    submit, start, elapsed, processors, user, group = columns
-    rows = CsvTable(path, submit, start, elapsed, user, delimiter=delimiter, text=text)
-    found: list[tuple[int, int, int, int]] = []
-    owners: list[str] = []
-    accounts: list[str] = []
-    skipped = 0
-    for row in rows:
-        if "." in row["JobID"] or row[start] in ("", "Unknown", "None"):
-            skipped += 1
-            continue
-        begin, sent_at, run = _time(row, start), _time(row, submit), _duration(row, elapsed)
-        if begin < sent_at or sent_at < 0:
-            raise row.error(f": it starts at {row[start]}, before its {submit} {row[submit]}")
-        cpus = row[processors] or "1"
-        if not cpus.isdecimal() or len(cpus) > 15:
-            raise row.wrong(processors, "a whole number")
-        found.append((sent_at, begin - sent_at, run, int(cpus)))
-        owners.append(row[user])
-        accounts.append(row[group] or "(none)")
-    if not found:
-        raise InvalidFile(
-            f"{os.fspath(path)} has no job that ran; {skipped} lines were job steps or jobs "
-            "that never started"
-        )
-    table = np.array(found, dtype=np.int64)
-    users, who = labeled(owners)
-    groups, account = labeled(accounts)
-    sent, waited, ran, used = table.T
-    return _log(
-        path,
-        sent,
-        waited,
-        ran,
-        used,
-        who,
-        account,
-        users,
-        groups,
-        {},
-        {"job steps and jobs never started": skipped},
-    )
+    return Log(
+        name=Path(path).name.partition(".swf")[0],
+        submit=submit[order], wait=wait[order], run=run[order],
+        processors=np.maximum(used[order], 1),
+        user=user[order], group=group[order], users=users, groups=groups, header=header,
+        dropped={"no run time above 0": int((~ran).sum())},
+        jobs=tuple(map(str, table[order, _JOB].tolist())),
+    )  # fmt: skip
 
 
 def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> Integers:
@@ -307,50 +220,3 @@ def _refuse_below(
             f"{os.fspath(path)}, line {numbers[place]}: the {name} is {values[place]}; "
             f"expected {meaning}"
         )
-
-
-def _log(
-    path: PathLike, submit: Integers, wait: Integers, run: Integers, processors: Integers,
-    user: Integers, group: Integers,
-    users: tuple[str, ...], groups: tuple[str, ...], header: dict[str, str],
-    dropped: dict[str, int] | None = None, jobs: Integers | None = None,
-) -> Log:  # fmt: skip
-    ran = run > 0
-    if not ran.any():
-        raise InvalidFile(f"{os.fspath(path)} has no job with a run time above 0")
-    order = np.flatnonzero(ran)[np.argsort(submit[ran], kind="stable")]
-    return Log(
-        name=Path(path).name.partition(".swf")[0].partition(".csv")[0],
-        submit=submit[order], wait=wait[order], run=run[order],
-        processors=np.maximum(processors[order], 1),
-        user=user[order], group=group[order], users=users, groups=groups, header=header,
-        dropped={**(dropped or {}), "no run time above 0": int((~ran).sum())},
-        jobs=() if jobs is None else tuple(map(str, jobs[order].tolist())),
-    )  # fmt: skip
-
-
-def _time(row: CsvRow, column: str) -> int:
-    word = row[column]
-    try:
-        if word.removeprefix("-").isdecimal() and len(word) < 16:
-            return int(word)
-        moment = datetime.fromisoformat(word)
-    except ValueError:
-        raise row.wrong(column, "seconds or YYYY-MM-DDTHH:MM:SS") from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-
-
-def _duration(row: CsvRow, column: str) -> int:
-    days, dash, clock = row[column].rpartition("-")
-    parts = clock.split(":")
-    if (
-        len(clock) + len(days) < 16
-        and (not dash or days.isdecimal())
-        and 1 <= len(parts) <= 3
-        and all(part.partition(".")[0].isdecimal() for part in parts)
-    ):
-        seconds = 0
-        for part in parts:
-            seconds = 60 * seconds + int(part.partition(".")[0])
-        return seconds + 86_400 * int(days or 0)
-    raise row.wrong(column, "seconds or [days-]HH:MM:SS")

@@ -320,9 +320,8 @@ def _read_workload(item: Object, reading: _Reading) -> None:
         reading.counts["Workloads deactivated while they waited"] += 1
     else:
         stuck = reason.get("QuotaReserved") in ("Inadmissible", "Misconfigured")
-        limit = int(spec.get("maximumExecutionTimeSeconds") or -1)
         eligible = None if stuck else waited
-        reading.waiting.append(Waiting(*who, waited, eligible, 1, limit, resources))
+        reading.waiting.append(Waiting(*who, waited, eligible, 1, resources))
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:

@@ -33,7 +33,6 @@ class Waiting:
     job, account, user, partition : names.
     submit : seconds; `eligible` too, None where the user holds it.
     processors : of all its tasks.
-    limit : seconds it may run, -1 when the log does not say.
     resources : that it asks for.
     """
 
@@ -44,7 +43,6 @@ class Waiting:
     submit: int
     eligible: int | None
     processors: int
-    limit: int = -1
     resources: Amounts = field(default_factory=dict)
 
 
@@ -324,45 +322,6 @@ def released_when_eligible(log: Log) -> Log:
         log, submit=log.eligible, wait=np.where(log.wait >= 0, began - log.eligible, -1)
     )
     return of_jobs(moved, order)
-
-
-def with_waiting(log: Log, machines: int | None = None) -> Log:
-    """The log with its waiting jobs as jobs that start when it ends and run for their time limit;
-    those without a limit, those held by their users, and those of more processors than there are
-    machines, stay apart.
-    """
-    over = log.over
-    jobs = [
-        job for job in log.waiting
-        if job.limit > 0 and job.eligible is not None and job.eligible < over
-        and (machines is None or job.processors <= machines)
-    ]  # fmt: skip
-    if not jobs:
-        return log
-    users, user = labeled([*(log.users[u] for u in log.user), *(job.user for job in jobs)])
-    groups, group = labeled([*(log.groups[g] for g in log.group), *(job.account for job in jobs)])
-
-    def longer(old: Integers, values: list[int]) -> Integers:
-        return np.concatenate([old, np.array(values, dtype=np.int64)])
-
-    more = replace(
-        log,
-        submit=longer(log.submit, [job.submit for job in jobs]),
-        wait=longer(log.wait, [over - job.submit for job in jobs]),
-        run=longer(log.run, [job.limit for job in jobs]),
-        processors=longer(log.processors, [job.processors for job in jobs]),
-        eligible=longer(
-            log.submit if log.eligible is None else log.eligible,
-            [job.submit if job.eligible is None else job.eligible for job in jobs],
-        ),
-        user=user, users=users, group=group, groups=groups, last=over,
-        jobs=(*log.jobs, *(job.job for job in jobs)) if log.jobs else (),
-        partition=(*log.partition, *(job.partition for job in jobs)) if log.partition else (),
-        marks=(*log.marks, *[()] * len(jobs)) if log.marks else (),
-        resources=(*log.resources, *(job.resources for job in jobs)) if log.resources else (),
-        waiting=tuple(job for job in log.waiting if job not in jobs),
-    )  # fmt: skip
-    return of_jobs(more, np.argsort(more.submit, kind="stable"))
 
 
 def most_processors(log: Log) -> int:

@@ -326,9 +326,8 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
         if state in ("", "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"):
             if (job, sent) in reading.jobs:
                 reading.counts["repeated lines"] += 1
-            limit = _length("Timelimit", cell("timelimit")) or -1
             reading.jobs[job, sent] = (
-                job, account, user, partition, sent, eligible, asked * _tasks(job), limit,
+                job, account, user, partition, sent, eligible, asked * _tasks(job),
                 {name: _tasks(job) * number for name, number in requested.items()},
             )  # fmt: skip
         else:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
 from types import MappingProxyType
 from typing import Any
 
@@ -63,7 +62,6 @@ class Unit:
     ----------
     resource : of `Amounts`.
     noun, hours : for people: one of it, and an hour of it.
-    prices : type of GPU -> what one of it counts; empty where all count 1.
     parts : how many of the whole numbers that `whole` gives are one of the noun.
     size : how much of the noun a machine of the game is; amounts are whole numbers of machines.
     """
@@ -71,7 +69,6 @@ class Unit:
     resource: str = "cpu"
     noun: str = "CPU"
     hours: str = "core hours"
-    prices: Mapping[str, Fraction] = field(default_factory=dict)
     parts: int = 1000
     size: Fraction = Fraction(1)
 
@@ -90,31 +87,8 @@ class Unit:
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """The same where a resource may be a fraction.
-
-        Raises
-        ------
-        InvalidOption
-            A type of GPU has no price.
-        """
-        if not self.prices:
-            return Fraction(amount_of(amounts, self.resource))
-        typed = {
-            name.removeprefix(f"{GPU}:"): number
-            for name, number in amounts.items()
-            if name.startswith(f"{GPU}:")
-        }
-        if (rest := amount_of(amounts, GPU) - sum(typed.values())) > 0:
-            typed["gpu"] = rest
-        total = Fraction(0)
-        for name, number in typed.items():
-            if name not in self.prices:
-                which = "GPUs of no type" if name == "gpu" else f"GPUs of type {name}"
-                raise InvalidOption(
-                    f"prices has no {name}, and there are {which}; give one, such as {name}=1"
-                )
-            total += number * self.prices[name]
-        return total * self.parts
+        """The same where a resource may be a fraction."""
+        return Fraction(amount_of(amounts, self.resource))
 
     @property
     def nouns(self) -> str:
@@ -129,20 +103,18 @@ class Unit:
 CPUS = Unit()
 
 
-def unit_named(name: str, prices: str | None = None) -> Unit:
+def unit_named(name: str) -> Unit:
     """The unit that is asked for.
 
     Parameters
     ----------
     name : cpu, gpu, memory, billing; gpu:TYPE; or a resource as the file names it, with a slash
         (gres/shard, google.com/tpu).
-    prices : what a GPU of each type counts, such as a100=3,v100=1.5; gpu=1 is for those without a
-        type.
 
     Raises
     ------
     InvalidOption
-        There is no such unit, or no such prices; prices for what is no GPU.
+        There is no such unit.
     """
     kind = name.removeprefix("gpu:")
     if name not in _UNITS and "/" not in name and not 0 < len(kind) < len(name):
@@ -152,13 +124,7 @@ def unit_named(name: str, prices: str | None = None) -> Unit:
         )
     own = name if "/" in name else f"{GPU}:{kind}"
     resource, noun, hours, parts = _UNITS.get(name, (own, kind, f"{kind} hours", 1))
-    if prices is None:
-        return Unit(resource, noun, hours, parts=parts)
-    if resource != GPU:
-        raise InvalidOption(f"prices are of types of GPU; give unit=gpu, not {name}")
-    each = named_numbers(prices, "prices", "a number for each type, such as a100=3,v100=1.5")
-    parts = lcm(*(price.denominator for price in each.values()))
-    return Unit(GPU, "weighted GPU", "weighted GPU hours", each, parts)
+    return Unit(resource, noun, hours, parts)
 
 
 def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:

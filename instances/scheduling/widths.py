@@ -70,9 +70,6 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
         )
     if unit.resource.startswith(f"{GPU}:") and types["-"]:
         notes.append(f"jobs whose GPUs have no type in the log: {types['-']}, among those left out")
-    if unit.prices:
-        each = ", ".join(f"{name} {float(price):g}" for name, price in unit.prices.items())
-        notes.append(f"a GPU counts by its type: {each}")
     if grain > whole:
         exact, run = width[holding].astype(float), log.run[holding]
         more = float(((rounded * float(grain) - exact) @ run) / (exact @ run))

@@ -1,5 +1,5 @@
-"""Debts by the clock, second by second, from the text of a small log: an oracle for units, for the
-rules beside REF, and for what Kueue's objects say.
+"""Debts by the clock, second by second, from the text of a small log: an oracle for units, and for
+what Kueue's objects say.
 
 Widths are counted again from the requests that the log was made of; coalitions are played by the
 clock (`oracles.scheduling`), each second of each job is put down with its worth.
@@ -12,21 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from math import gcd, lcm, log
+from math import gcd, lcm
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cotenant.analysis.scheduling.fairness import fairness
-from cotenant.analysis.scheduling.views import views
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.accounts import Source
 from support.kueue_objects import VERSIONS, cluster_queue, listed, local_queue, made, workload
 from support.oracles.scheduling import Clockwork
 
-UNITS = ("cpu", "gpu", "gpu:a", "memory", "billing", "prices", "kueue", "kueue:a")
-HALF_LIFE = 7.0
+UNITS = ("cpu", "gpu", "gpu:a", "memory", "billing", "kueue", "kueue:a")
 HEADER = (
     "JobID|User|Account|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|ReqTRES|AllocTRES|"
     "State|JobName"
@@ -65,9 +63,7 @@ def width(job: Asked, unit: str) -> Fraction:
         "memory": Fraction(job.halves, 2),
         "billing": job.billing,
     }
-    return Fraction(
-        others.get(unit, 3 * job.a + Fraction(3, 2) * job.b if unit == "prices" else gpus)
-    )
+    return Fraction(others.get(unit, gpus))
 
 
 def drawn(rng: np.random.Generator, unit: str) -> tuple[list[Asked], int]:
@@ -114,14 +110,10 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
         (folder / "nodes.txt").write_text(
             f"NodeName=n CPUTot=9 State=IDLE RealMemory=8192 Gres=gpu:a:{a},gpu:b:{b}\n"
         )
-        total = {"cpu": 9, "memory": 8, "gpu": a + b, "gpu:a": a, "billing": 11}.get(
-            unit, 3 * a + Fraction(3, 2) * b
-        )
+        total = {"cpu": 9, "memory": 8, "gpu": a + b, "gpu:a": a, "billing": 11}[unit]
         source = Source(
-            unit="gpu" if unit == "prices" else unit, nodes=str(folder / "nodes.txt"),
-            machines=11 if unit == "billing" else None,
-            prices="a=3,b=1.5" if unit == "prices" else None,
-        )  # fmt: skip
+            unit=unit, nodes=str(folder / "nodes.txt"), machines=11 if unit == "billing" else None
+        )
         jobs = [job for job in jobs if width(job, unit)]
         names = sorted({job.owner for job in jobs})
         parts = dict.fromkeys(names, 1)
@@ -130,7 +122,6 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
             shares = ",".join(f"q{name}={part}" for name, part in parts.items())
             source = replace(source, shares=shares)
         own = [Fraction(total * parts[name], sum(parts.values())) for name in names]
-        weights = np.array([float(each) for each in own])
     found = fairness(str(path), source, ties=0, reference="REF")
     jobs = [job for job in jobs if width(job, unit)]
     jobs.sort(key=lambda job: job.submit)
@@ -144,15 +135,6 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
     for name, value in theirs.items():
         if abs(ours[f"q{name}"] - value) > 1e-9 * max(1.0, abs(value)):
             yield f"{unit}: q{name} is owed {ours[f'q{name}']}, by the clock {value}"
-    seen = views(found, HALF_LIFE)
-    if unit in ("prices", "billing"):
-        return
-    capacity = _capacities(unit, own, jobs, quota if kueue else (a, b))
-    for rule, values in _rules(jobs, names, own, weights, unit, begin, horizon, capacity).items():
-        mine = dict(zip(found.names, seen.debts[rule][:, -1].tolist(), strict=True))
-        for name, value in zip(names, values, strict=True):
-            if abs(mine[f"q{name}"] - value) > 1e-9 * max(1.0, abs(value)):
-                yield f"{unit}, {rule}: q{name} {mine[f'q{name}']}, by the clock {value}"
 
 
 def _grain(amounts: list[Fraction]) -> Fraction:
@@ -192,74 +174,6 @@ def _by_clock(
         owed = added / len(orders) - received[u]
         found[name] = float(owed * grain * 2 / horizon / 3600)
     return found
-
-
-def _capacities(unit: str, own: list[Fraction], jobs: list[Asked], more: Any) -> dict[str, float]:
-    """What there is of each resource that dominant shares look at."""
-    if unit.startswith("kueue"):
-        gpus = float(np.sum(more))
-        return {"gpus": gpus, "cpus": 10 * gpus}
-    return {"gpus": float(sum(more)), "cpus": 9.0, "halves": 16.0}
-
-
-def _rules(
-    jobs: list[Asked], names: list[int], own: list[Fraction], weights: np.ndarray, unit: str,
-    begin: int, horizon: int, capacity: dict[str, float],
-) -> dict[str, list[float]]:  # fmt: skip
-    """Debts by the other rules at the end, in hours of the unit."""
-    k, total = len(names), float(sum(own))
-    now, tree = np.zeros(k), np.zeros(k)
-    held = {name: np.zeros(k) for name in capacity}
-    for second in range(horizon):
-        ran, waited = [Fraction(0)] * k, [Fraction(0)] * k
-        left, right = horizon - second, horizon - second - 1
-        kept = HALF_LIFE / log(2) * (0.5 ** (right / HALF_LIFE) - 0.5 ** (left / HALF_LIFE))
-        for job in jobs:
-            u = names.index(job.owner)
-            if job.start <= begin + second < job.start + job.run:
-                ran[u] += width(job, unit)
-                tree[u] += kept * float(width(job, unit))
-                cpus = 0.5 if unit.startswith("kueue") else job.cpus
-                each = {"gpus": job.a + job.b, "cpus": cpus, "halves": job.halves}
-                for name, table in held.items():
-                    table[u] += kept * each[name] / capacity[name] if capacity[name] else 0
-            elif job.submit <= begin + second < job.start:
-                waited[u] += width(job, unit)
-        given = _divided(sum(ran, Fraction(0)), ran, waited, own, weights)
-        now += [float(gift - had) for gift, had in zip(given, ran, strict=True)]
-    part = np.array([float(each) for each in own]) / total
-    largest = np.max([tree / total, *held.values()], axis=0) * total
-    return {
-        "now": list(now / 3600),
-        "tree": list((part * tree.sum() - tree) / 3600),
-        "dominant": list((part * largest.sum() - largest) / 3600),
-    }
-
-
-def _divided(
-    total: Fraction, ran: list[Fraction], waited: list[Fraction], own: list[Fraction],
-    weights: np.ndarray,
-) -> list[Fraction]:  # fmt: skip
-    """What is in use divided again: first within what is one's own, in proportion to it; then what
-    is left, by weight.
-    """
-    given = [Fraction(0)] * len(ran)
-    demand = [one + other for one, other in zip(ran, waited, strict=True)]
-    for most, weight in (
-        ([min(*pair) for pair in zip(demand, own, strict=True)], own),
-        (demand, [Fraction(float(each)) for each in weights]),
-    ):
-        left = total - sum(given, Fraction(0))
-        while left > 0:
-            open_ = [u for u in range(len(ran)) if given[u] < most[u] and weight[u] > 0]
-            if not open_:
-                break
-            sum_ = sum((weight[u] for u in open_), Fraction(0))
-            step = min(left / sum_, *((most[u] - given[u]) / weight[u] for u in open_))
-            for u in open_:
-                given[u] += step * weight[u]
-            left -= step * sum_
-    return given
 
 
 def _at(second: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time as clock
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -105,7 +104,7 @@ def profiles(
 ) -> None:
     """Show the measured penalties with their intervals.
 
-    Shows also what drifts and what failed; with --out, writes the instance.
+    Shows also what failed; with --out, writes the instance.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def profiles(
     if as_json:
         print_json(found.document())
     else:
-        print_tables(found.tables(clock.time()), form)
+        print_tables(found.tables(), form)
     if out is not None:
         made = found.instance(voids, out.name.partition(".")[0])
         write(made, out)

@@ -246,7 +246,7 @@ def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: 
     ("option", "value"),
     [
         ("half_width", 0.0), ("half_width", float("nan")), ("budget", 0.0), ("pairs", 0.0),
-        ("pairs", 1.5), ("pressure", 2.0), ("confidence", 1.0), ("alpha", -0.1), ("time", "user"),
+        ("pairs", 1.5), ("pressure", 2.0), ("confidence", 1.0), ("time", "user"),
         ("halfwidth", 0.1),
     ],
 )  # fmt: skip

@@ -16,19 +16,17 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs, useful_pairs
+from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs
 from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
-    Observations,
     estimate,
     jackknife_plus,
     paired_loss,
     rounds_needed,
     student,
 )
-from cotenant.cluster.measure.store import StoredMeasurement, opened
-from cotenant.instances.colocation.stability import blocking_pairs
+from cotenant.cluster.measure.store import opened
 from cotenant.instances.problem.errors import InvalidOption
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
@@ -223,25 +221,6 @@ def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
     assert first_pairs([1, 2], 1.0, np.random.default_rng(0)) == [(0, 1), (1, 1)]
 
 
-@pytest.mark.slow
-def test_the_next_pairs_are_those_on_which_stability_depends(tmp_path: Path) -> None:
-    truth = cotenant.read("colocation/cooper-1000").penalty[:6, :6]
-    simulated = SimulatedMachine(truth, [5.0] * 6, noise=0.004)
-    jobs, store = simulated_jobs(6), tmp_path / "lab.db"
-    found = measure(
-        jobs, store, machine=simulated, pairs=0.5, control=False, alpha=0.03, half_width=0.01
-    )
-    assert found.stop == "reached"
-    shown = profiles(store)
-    assert useful_pairs(shown.instance(), shown.estimates.known, 0.03) == []
-    assert len(shown.estimates.estimates) < 36  # not everything had to be measured
-    made = shown.instance().replace(machines=None)
-    found = cotenant.solve(made, "stable", alpha=0.03, uncertainty="possible", time_limit=20)
-    assert found.objective == 0
-    exact = made.without_intervals(penalty=truth)
-    assert blocking_pairs(exact, found.solution, 0.03).count == 0
-
-
 def test_predictions_have_intervals_that_hold_as_often_as_said() -> None:
     inside = entries = 0
     for seed in range(30):
@@ -288,27 +267,6 @@ def test_intervals_and_rounds_agree_with_students_t() -> None:
     for looks in (needed, needed - 1):
         narrow = student(looks, 0.05) * 0.13 / math.sqrt(looks) <= math.log1p(0.01)
         assert narrow == (looks == needed)
-
-
-def test_a_drift_is_told_and_a_steady_job_has_none() -> None:
-    rng = np.random.default_rng(0)
-    for slope, drifts in ((0.0, False), (0.2, True)):
-        seen = Observations([1], "wall")
-        for number in range(1, 13):
-            hours = number / 10
-            seconds = 5 * math.exp(slope * hours + rng.normal(0, 0.005))
-            runs = ((0, seconds, seconds, 0.0),)
-            seen.add(StoredMeasurement(number, (1,), "alone", hours * 3600, runs))
-        told = seen.drift(0)
-        assert told is not None
-        found, low, high = told
-        assert low <= slope <= high
-        assert found == pytest.approx(slope, abs=0.03)
-        assert drifts == (not low <= 0 <= high)
-    for number in range(13, 25):  # as many runs, all within ten seconds
-        seen = Observations([1], "wall") if number == 13 else seen
-        seen.add(StoredMeasurement(number, (1,), "alone", float(number), ((0, 5.0, 5.0, 0.0),)))
-    assert seen.drift(0) is None, "no hour's rate from seconds"
 
 
 def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from ...solvers.engines.interpreter import isolated
 from .jobs import Job
 from .measurement import JobRuns, Measurement, MeasurementRequest, Run
 from .supervisor import SEAT
-from .topology import SYSFS, Seats
+from .topology import Seats
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
@@ -110,9 +110,8 @@ class Computer:
             given[seat]["environment"][SEAT] = str(seat)
             given[seat]["output"] = output
         begin = time.time()
-        frequency = _frequency(given[0]["cpus"][0])
         try:
-            answer = self._ask({"members": given, "cpus": list(self.seats.cpus), "once": once})
+            answer = self._ask({"members": given, "once": once})
         except BaseException:
             self.close()
             raise
@@ -128,8 +127,6 @@ class Computer:
             begin,
             answer["seconds"],
             None if pressure is None else min(1.0, pressure / max(answer["seconds"], 1e-9)),
-            answer["steal"],
-            frequency,
         )
 
     def close(self) -> None:
@@ -216,17 +213,7 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
                     wall=end - begin,
                     cpu=run["cpu"],
                     covered=together / (end - begin) / max(1, len(answers) - 1),
-                    exit=run["exit"],
-                    preemptions=run["preemptions"],
-                    memory=run["memory"],
                 )
             )
         members.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
     return tuple(members)
-
-
-def _frequency(cpu: int) -> float | None:
-    """What a CPU runs at now [MHz]."""
-    with suppress(OSError, ValueError):
-        return int((SYSFS / f"cpu{cpu}/cpufreq/scaling_cur_freq").read_text()) / 1000
-    return None

@@ -48,7 +48,7 @@ def measure(
     other_machine : whether a store of another machine may get a second matrix.
     machine : runs the visits, and has `facts`; this computer when not given.
     progress : called before each visit.
-    settings : half_width, budget, pairs, time, pressure, confidence, alpha, control and seed; see
+    settings : half_width, budget, pairs, time, pressure, confidence, control and seed; see
         `Settings`.
 
     Returns

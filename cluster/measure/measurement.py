@@ -19,18 +19,12 @@ class Run:
     begin : seconds since 1970.
     wall, cpu : seconds on the clock and of the processor (its own children's too).
     covered : share of its wall time in which the other member ran; or the mean of several; 0 alone.
-    exit : exit code.
-    preemptions : involuntary context switches.
-    memory : most resident memory [bytes].
     """
 
     begin: float
     wall: float
     cpu: float
     covered: float = 0.0
-    exit: int = 0
-    preemptions: int = 0
-    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,16 +46,12 @@ class Measurement:
     begin, seconds : when, and how long it took.
     pressure : share of that time in which somebody waited for a processor of this machine (PSI,
         "some"); None where the system does not measure it.
-    steal : processor seconds that a hypervisor gave to others; None where it is not known.
-    frequency : of the first seat's first CPU [MHz]; None where it is not known.
     """
 
     members: tuple[JobRuns, ...]
     begin: float
     seconds: float
     pressure: float | None = None
-    steal: float | None = None
-    frequency: float | None = None
 
     @property
     def error(self) -> str:

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.colocation.groups import undecided_pairs
-from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.problem.errors import InvalidInstance, InvalidOption, NoSolution
-from ...solvers.filtering import Booleans
-from .estimates import Estimates, Voids, to_instance
+from .estimates import Estimates
 from .statistics import CONTROL, Observations, rounds_needed
 
 ALONE = -2
@@ -29,9 +25,6 @@ PILOT_LOOKS = 4
 
 MOST_LOOKS = 200
 """Looks that a cell without a budget may need."""
-
-CHOICE_SECONDS = 10.0
-"""Time limit of the search for the pairing by which the next pairs are chosen."""
 
 
 def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -> list[Cell]:
@@ -51,31 +44,6 @@ def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -
     for place in rng.permutation(len(rest))[: max(0, most - len(chosen))]:
         chosen.add(rest[place])
     return sorted(chosen)
-
-
-def useful_pairs(instance: Colocation, known: Booleans, alpha: float) -> list[Cell]:
-    """The unmeasured pairs on which it depends whether the most robust pairing has a blocking pair;
-    those of most agents first, none when it is stable for every matrix within the intervals.
-
-    Two jobs possibly block when each may gain more than alpha: the highest penalty that it may have
-    now, less the lowest that it may have beside the other.
-    """
-    from ...analysis.run.solve import solve
-
-    pairing = solve(
-        instance, "stable", alpha=alpha, uncertainty="possible", time_limit=CHOICE_SECONDS
-    ).solution
-    if not isinstance(pairing, Pairing):
-        return []
-    place = {name: at for at, name in enumerate(instance.names)}
-    pairs: dict[Cell, None] = {}
-    for entry in undecided_pairs(instance, pairing, alpha):
-        sides = [entry["types"], *zip(entry["types"], entry["beside"], strict=True)]
-        for one, other in sides:
-            if other is not None and not known[place[one], place[other]]:
-                first, second = sorted((place[one], place[other]))
-                pairs[first, second] = None
-    return list(pairs)
 
 
 @dataclass(frozen=True)
@@ -130,7 +98,7 @@ class Plan:
     Parameters
     ----------
     counts : agents of each job.
-    pairs : that are wanted so far.
+    pairs : that are wanted.
     control : whether every job also runs beside the control.
     half_width : wished.
     """
@@ -139,7 +107,7 @@ class Plan:
         self, counts: Sequence[int], pairs: Collection[Cell], control: bool, half_width: float
     ) -> None:
         self.counts = tuple(counts)
-        self.pairs = list(pairs)
+        self.pairs = tuple(pairs)
         self.control = control
         self.half_width = half_width
         self.voids: dict[Cell, str] = {}
@@ -154,32 +122,6 @@ class Plan:
         return {
             cell: cell_progress(cell, seen, estimates, self.half_width) for cell in self.cells()
         }
-
-    def pair_voids(self) -> Voids:
-        """The pairs that failed twice, those of a job that fails alone too."""
-        jobs = range(len(self.counts))
-        return {
-            (a, c): reason for a in jobs for c in jobs if a <= c and (reason := self._void((a, c)))
-        }
-
-    def extend(self, estimates: Estimates, alpha: float) -> list[Cell]:
-        """The pairs to measure after those are done; none when the rest does not matter."""
-        known = estimates.known
-        wanted = {pair for pair in self.pairs if not self._void(pair)}
-        if len(self.pairs) == len(first_pairs(self.counts, 1.0, np.random.default_rng(0))):
-            return []
-        names = [str(place) for place in range(len(self.counts))]
-        try:
-            instance = to_instance(
-                estimates, names, self.counts, voids=self.pair_voids(), on_void="forbid"
-            )
-            useful = useful_pairs(instance, known, alpha)
-        except (InvalidInstance, InvalidOption, NoSolution):
-            return []  # no pairing exists on what could be measured
-        open_pairs = [pair for pair in useful if pair not in wanted]
-        batch = open_pairs[: len(self.counts)]
-        self.pairs += batch
-        return batch
 
     def _void(self, cell: Cell) -> str:
         """Why a cell is not run any more; "" when it is."""

@@ -233,8 +233,6 @@ class Profiler:
             standings = self._progress(estimates)
             opened = [cell for cell, one in standings.items() if not one.done]
             if not opened:
-                if self.plan.extend(estimates, self.settings.alpha):
-                    continue
                 return "reached", "every wanted pair is as narrow as wished"
             worth, why = self._worth(opened, standings)
             if not worth:

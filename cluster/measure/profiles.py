@@ -1,4 +1,4 @@
-"""What a store shows: penalties with intervals, drift of jobs, failures, the instance."""
+"""What a store shows: penalties with intervals, failures, the instance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class JobProfiles:
     facts : of the machine.
     settings : of the last command.
     stop : why it ended; "" while it runs or after it was killed.
-    last : when the last run that counts began, seconds since 1970; None when there is none.
     """
 
     names: tuple[str, ...]
@@ -52,7 +51,6 @@ class JobProfiles:
     facts: dict[str, str]
     settings: dict[str, Any]
     stop: str
-    last: float | None
 
     def instance(
         self, voids: Literal["forbid", "predict"] | None = None, name: str = "measured"
@@ -74,17 +72,6 @@ class JobProfiles:
             on_void=voids, name=name, source=source,
         )  # fmt: skip
 
-    def flags(self, job: int) -> list[str]:
-        """What to know of a job's row: drift, loss beside the control."""
-        flags = []
-        drift = self.seen.drift(job)
-        if drift is not None and not drift[1] <= 0 <= drift[2]:
-            flags.append("drifts")
-        control = self.estimates.controls.get(job)
-        if control is not None and not control.low <= 0 <= control.high:
-            flags.append("loses beside the control")
-        return flags
-
     def document(self) -> dict[str, Any]:
         """Everything as plain JSON."""
         jobs = range(len(self.names))
@@ -98,20 +85,11 @@ class JobProfiles:
                 "high": guess.high,
                 "looks": guess.samples,
                 "deviation": guess.deviation,
-                "last": self.seen.last_look(a, c),
             }
 
-        drifts = [self.seen.drift(a) for a in jobs]
         return {
             "jobs": [
-                {
-                    "name": self.names[a],
-                    "count": self.counts[a],
-                    "alone": self._alone(a),
-                    "drift": None if (drift := drifts[a]) is None else drift[0],
-                    "drift_interval": None if drift is None else list(drift[1:]),
-                    "flags": self.flags(a),
-                }
+                {"name": self.names[a], "count": self.counts[a], "alone": self._alone(a)}
                 for a in jobs
             ],
             "penalties": [entry(a, c, guess) for (a, c), guess in self.estimates.estimates.items()],
@@ -127,8 +105,8 @@ class JobProfiles:
             "stop": self.stop,
         }
 
-    def tables(self, now: float) -> list[Table]:
-        """The matrix in blocks of a few columns, and the jobs; `now` in seconds since 1970."""
+    def tables(self) -> list[Table]:
+        """The matrix in blocks of a few columns, and the jobs."""
         blocks = [
             self._block(columns)
             for columns in (
@@ -136,7 +114,7 @@ class JobProfiles:
                 for start in range(0, len(self.names) + 1, BLOCK)
             )
         ]
-        return [*blocks, self._jobs(now)]
+        return [*blocks, self._jobs()]
 
     def _block(self, columns: Sequence[int]) -> Table:
         """Some columns of the matrix."""
@@ -156,29 +134,16 @@ class JobProfiles:
             )
         return Table("penalties", title, tuple(head), rows, notes=notes)
 
-    def _jobs(self, now: float) -> Table:
-        """The jobs: how long, how often, how old, how steady."""
-        heads = ("job", "alone s", "looks", "age", "drift %/h", "flags")
-        numeric = ("alone s", "looks", "age", "drift %/h")
-        columns = tuple(Column(name, numeric=name in numeric) for name in heads)
+    def _jobs(self) -> Table:
+        """The jobs: how long they take, and how often they were looked at."""
         rows = []
         for a, name in enumerate(self.names):
-            samples = [
-                guess.samples for (job, _), guess in self.estimates.estimates.items() if job == a
-            ]
-            lasts = [self.seen.last_look(a, c) for c in range(len(self.names))]
-            begins = [last for last in lasts if last is not None]
-            alone, drift = self._alone(a), self.seen.drift(a)
-            rows.append(
-                (
-                    f"{a + 1} {_short(name)}",
-                    (alone, "-" if alone is None else f"{alone:.3g}"),
-                    (min(samples, default=0), _span(samples)),
-                    (max(begins, default=None), _age(now - max(begins)) if begins else "-"),
-                    (drift and drift[0], "-" if drift is None else f"{100 * drift[0]:+.1f}"),
-                    ", ".join(self.flags(a)),
-                )
-            )
+            measured = self.estimates.estimates.items()
+            looks = [each.samples for (job, _), each in measured if job == a]
+            alone = self._alone(a)
+            seconds = (alone, "-" if alone is None else f"{alone:.3g}")
+            rows.append((f"{a + 1} {_short(name)}", seconds, (min(looks, default=0), _span(looks))))
+        columns = (Column("job"), Column("alone s", numeric=True), Column("looks", numeric=True))
         return Table("jobs", "", columns, tuple(rows), notes=self._notes())
 
     def _notes(self) -> tuple[str, ...]:
@@ -195,10 +160,12 @@ class JobProfiles:
             f"Machine: {self.facts.get('processor', '')}, seats {self.facts.get('seats', '')}, "
             f"which share {self.facts.get('shared', 'nothing known')}.",
         ]
-        if any("control" in flag for a in range(len(self.names)) for flag in self.flags(a)):
+        controls = self.estimates.controls.items()
+        if lost := [self.names[a] for a, one in controls if not one.low <= 0 <= one.high]:
             notes.append(
-                "A job that loses beside the control, which only spins: its neighbors are not all "
-                "that costs it; the host is busy, cores are shared, or clocks drop."
+                f"Beside the control, which only spins, {', '.join(lost)} lost or gained: "
+                "neighbors are not all that costs; the host is busy, cores are shared, or clocks "
+                "drop."
             )
         notes += [
             f"Failed twice: {self.names[a]} beside {self.names[c]}: {why}"
@@ -274,7 +241,6 @@ def profile_of(
         facts=rows.facts(machine),
         settings=settings,
         stop=stop,
-        last=max((look.begin for look in looks), default=None),
     )
 
 
@@ -310,11 +276,3 @@ def _span(samples: list[int]) -> str:
     if not samples:
         return "0"
     return f"{min(samples)}" if min(samples) == max(samples) else f"{min(samples)}-{max(samples)}"
-
-
-def _age(seconds: float) -> str:
-    """A time span in one unit."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"

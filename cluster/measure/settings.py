@@ -17,12 +17,10 @@ class RareSettings:
 
     Attributes
     ----------
-    alpha : with `pairs`: the least gain of a blocking pair
     control : also run every job beside one that only computes
     seed : seed of the order and of the first pairs
     """
 
-    alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.03
     control: bool = True
     seed: Annotated[int, AtLeast(0)] = 0
 
@@ -36,7 +34,7 @@ class Settings(RareSettings):
     ----------
     half_width : a pair is done when its interval is this narrow.
     budget : begin no new run after so many seconds.
-    pairs : part of the pairs to measure, drawn at random; then those that decide stability.
+    pairs : part of the pairs to measure, drawn at random; the others are predicted.
     time : measure work by processor seconds or by clock seconds.
     pressure : a machine that waits more than this for a processor is busy.
     confidence : probability with which all intervals hold together.
@@ -44,7 +42,7 @@ class Settings(RareSettings):
 
     half_width: Annotated[float, Above(0, "a share of throughput", most=0.5), "SHARE"] = 0.01
     budget: Annotated[float | None, Above(0, "seconds")] = None
-    pairs: Annotated[float, Above(0, "the share of pairs to begin with", most=1), "SHARE"] = 1.0
+    pairs: Annotated[float, Above(0, "a share of the pairs", most=1), "SHARE"] = 1.0
     time: Annotated[Time, "--time"] = "cpu"
     pressure: Annotated[float, Between(0, 1, "a share of time"), "SHARE"] = 0.1
     confidence: Annotated[float, Above(0, "of all intervals together", most=0.9999), "P"] = 0.95

@@ -1,5 +1,5 @@
 """From times to penalties with intervals: paired logarithms, Student's t, rounds that are needed,
-drift, and calibrated intervals of predictions.
+and calibrated intervals of predictions.
 
 A job that does its work in T seconds beside another, and in W seconds alone in the same round, has
 lost l = log(T / W) there; over rounds the mean of l has a t-interval, and the penalty, the share of
@@ -41,9 +41,6 @@ CONTROL = -1
 FRESH = 3600.0
 """Seconds between a run of production and the run alone it is compared with, at most."""
 
-_DRIFT_LOOKS = 5  # alone runs that a slope needs
-_DRIFT_HOURS = 0.25  # and over how long
-_DRIFT_LEVEL = 0.99
 _MOST_ROUNDS = 10**6
 
 
@@ -132,11 +129,6 @@ class Observations:
                 losses_of_rounds.append(sum(losses) / len(losses))
         return np.array(losses_of_rounds + self._production((job, other)))
 
-    def last_look(self, job: int, other: int) -> float | None:
-        """When a job was last run beside another, seconds since 1970; None when never."""
-        looks = [look[0] for look in self._beside.get((job, other), {}).values()]
-        return max(looks + [run[0] for run in self._produced.get((job, other), [])], default=None)
-
     def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
         """The loss of one run of production against the nearest run alone; None without one."""
         near = self._nearest(self._references.get(row, []), begin)
@@ -195,19 +187,6 @@ class Observations:
             default=None,
         )
         return None if near is None or abs(near[0] - begin) > FRESH else near
-
-    def drift(self, job: int) -> tuple[float, float, float] | None:
-        """A job's Theil-Sen slope alone and its 99 % interval, a share an hour; None below five
-        runs, and where they lie within a quarter of an hour: an hour's rate would be a guess.
-        """
-        looks = [look for look in self.alone[job].values() if look[1] > 0]
-        hours = np.array([begin for begin, _ in looks]) / 3600
-        if len(looks) < _DRIFT_LOOKS or np.ptp(hours) < _DRIFT_HOURS:
-            return None
-        from scipy.stats import theilslopes
-
-        slope = theilslopes(np.log([time for _, time in looks]), hours, _DRIFT_LEVEL)
-        return float(slope[0]), float(slope[2]), float(slope[3])
 
 
 def paired_loss(seconds: float, alone: float, covered: float) -> float | None:

@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -23,72 +22,75 @@ from ...instances.problem.reading import require_regular
 from .jobs import Job
 from .measurement import Measurement
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the tables, in the file's `user_version`."""
 
 APPLICATION = 0x0C07E7A7
 """By which a database is known as one of ours, in its `application_id`."""
 
 _TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE machine (
-    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, since REAL);
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL) STRICT;
 CREATE TABLE job (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, command TEXT NOT NULL,
-    directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint));
+    directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint)) STRICT;
 CREATE TABLE session (
-    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL, end REAL,
-    version TEXT, settings TEXT NOT NULL, stop TEXT NOT NULL DEFAULT '');
+    id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL NOT NULL,
+    end REAL, version TEXT NOT NULL, settings TEXT NOT NULL,
+    stop TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE visit (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
-    machine INTEGER NOT NULL REFERENCES machine, round INTEGER NOT NULL,
+    machine INTEGER NOT NULL REFERENCES machine,
+    round INTEGER NOT NULL CHECK (abs(round) < 1e15),
     first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
-    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')),
-    swapped INTEGER NOT NULL, begin REAL NOT NULL, seconds REAL NOT NULL, pressure REAL, steal REAL,
-    frequency REAL, state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')),
-    reason TEXT NOT NULL);
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')), swapped INTEGER NOT NULL,
+    begin REAL NOT NULL CHECK (abs(begin) < 1e15),
+    seconds REAL NOT NULL CHECK (seconds BETWEEN 0 AND 1e15),
+    pressure REAL CHECK (pressure BETWEEN 0 AND 1),
+    state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')), reason TEXT NOT NULL,
+    CHECK ((kind = 'pair') = (second IS NOT NULL))) STRICT;
 CREATE TABLE run (
-    visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL, number INTEGER NOT NULL,
-    job INTEGER NOT NULL REFERENCES job, begin REAL, wall REAL, cpu REAL, covered REAL,
-    exit INTEGER, preemptions INTEGER, memory INTEGER,
+    visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL CHECK (member IN (0, 1)),
+    number INTEGER NOT NULL, job INTEGER NOT NULL REFERENCES job,
+    wall REAL CHECK (wall BETWEEN 0 AND 1e15), cpu REAL CHECK (cpu BETWEEN 0 AND 1e15),
+    covered REAL CHECK (covered BETWEEN 0 AND 1e15),
     state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'void', 'failed')),
-    CHECK (state != 'failed' OR wall IS NULL),
-    CHECK (state = 'failed' OR (wall >= 0 AND cpu >= 0 AND covered >= 0) IS TRUE),
-    PRIMARY KEY (visit, member, number));
+    CHECK ((state = 'failed') = (wall IS NULL)),
+    CHECK ((wall IS NULL) = (cpu IS NULL) AND (wall IS NULL) = (covered IS NULL)),
+    PRIMARY KEY (visit, member, number)) STRICT;
 CREATE INDEX visit_of_machine ON visit (machine, round);
 """
 # A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
 # runs beside one that failed are void, and under too much pressure busy: kept, and never used.
 
 QUEUE_TABLES = """
-CREATE TABLE IF NOT EXISTS queued (
+CREATE TABLE queued (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, type TEXT NOT NULL, spec TEXT NOT NULL,
     rerun INTEGER NOT NULL, age INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'running', 'done', 'failed', 'lost')),
-    reason TEXT NOT NULL DEFAULT '');
-CREATE TABLE IF NOT EXISTS epoch (
+    reason TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE epoch (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session, begin REAL NOT NULL,
     decided REAL NOT NULL, waiting INTEGER NOT NULL, placed INTEGER NOT NULL,
     penalty REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
-    certain INTEGER NOT NULL, possible INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS placed (
+    certain INTEGER NOT NULL, possible INTEGER NOT NULL) STRICT;
+CREATE TABLE placed (
     id TEXT PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, machine TEXT NOT NULL,
     begin REAL NOT NULL, end REAL, visit INTEGER REFERENCES visit, reason TEXT NOT NULL DEFAULT '',
-    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost')));
-CREATE TABLE IF NOT EXISTS seat (
+    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost'))) STRICT;
+CREATE TABLE seat (
     placed TEXT NOT NULL REFERENCES placed, number INTEGER NOT NULL,
-    queued INTEGER NOT NULL REFERENCES queued, predicted REAL, measured REAL,
-    PRIMARY KEY (placed, number));
-CREATE INDEX IF NOT EXISTS seat_of_queued ON seat (queued);
-CREATE INDEX IF NOT EXISTS placed_of_epoch ON placed (epoch);
+    queued INTEGER NOT NULL REFERENCES queued, predicted REAL NOT NULL, measured REAL,
+    PRIMARY KEY (placed, number)) STRICT;
+CREATE INDEX seat_of_queued ON seat (queued);
+CREATE INDEX placed_of_epoch ON placed (epoch);
 """
 """Of a queue, in a store that one was run on; see `queue_store`."""
 
-_TYPES = {"INTEGER": ("integer",), "REAL": ("integer", "real"), "TEXT": ("text",)}
+
 _CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
-_LARGEST = 1e15
-"""Of a number in a store: seconds since 1970 have ten digits."""
 
 
 class MeasureSettings(BaseModel, extra="allow"):
@@ -168,9 +170,7 @@ class Store:
                 f"{self.path} was measured on another machine ({changed}); measurements of two do "
                 "not mix. Give another --store, or --other-machine to begin a second matrix in it"
             )
-        return self.insert(
-            "machine", fingerprint=fingerprint, facts=json.dumps(dict(facts)), since=time.time()
-        )
+        return self.insert("machine", fingerprint=fingerprint, facts=json.dumps(dict(facts)))
 
     def job(self, job: Job, *, words: bool = False) -> int:
         """The row of a job; a changed command, program or input is another job of the same name.
@@ -250,24 +250,22 @@ class Store:
         runs: list[tuple[Any, ...]] = []
         for place, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
             runs += [
-                (place, number, job, run.begin, run.wall, run.cpu, run.covered, run.exit,
-                 run.preemptions, run.memory, of_runs)
+                (place, number, job, run.wall, run.cpu, run.covered, of_runs)
                 for number, run in enumerate(member.runs)
-            ]  # fmt: skip
+            ]
             if member.error:
-                nothing = (None,) * 7
-                runs.append((place, len(member.runs), job, *nothing, "failed"))
+                runs.append((place, len(member.runs), job, None, None, None, "failed"))
         with self.writing() as rows:
             number = self.insert(
                 "visit", session=session, machine=machine, round=round, first=jobs[0],
                 second=jobs[1] if len(jobs) > 1 else None, kind=kind, swapped=swapped,
-                begin=visit.begin, seconds=visit.seconds, pressure=visit.pressure,
-                steal=visit.steal, frequency=visit.frequency, state=state, reason=visit.error,
+                begin=visit.begin, seconds=visit.seconds, pressure=visit.pressure, state=state,
+                reason=visit.error,
             )  # fmt: skip
             rows.executemany(
-                f"INSERT INTO run VALUES ({', '.join('?' * 12)})", [(number, *run) for run in runs]
+                f"INSERT INTO run VALUES ({', '.join('?' * 8)})", [(number, *run) for run in runs]
             )
-        times = tuple((r[0], r[4], r[5], r[6]) for r in runs if r[-1] == "ok")
+        times = tuple((r[0], r[3], r[4], r[5]) for r in runs if r[-1] == "ok")
         return StoredMeasurement(round, tuple(jobs), kind, visit.begin, times, number, state)
 
     def looks(self, machine: int) -> list[StoredMeasurement]:
@@ -458,46 +456,29 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
 
 
 def _require_sound(connection: sqlite3.Connection, where: str) -> None:
-    """Refuse a file with anything in it that this package would not have written: SQLite keeps any
-    value in any column, and views and triggers compute.
+    """Refuse a file with anything in it that this package would not have written: other tables,
+    views, triggers, or values that a table does not take.
     """
     connection.execute("PRAGMA trusted_schema = OFF")
-    tables = set()
-    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
-        if kind not in ("table", "index") or (sql or "").upper().startswith("CREATE VIRTUAL"):
-            raise InvalidFile(f"{where} holds the {kind} {name!r}, which no store has; {_DAMAGED}")
-        tables.add(name)
+    schema = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+    there = set(connection.execute(schema))
     with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_TABLES + (QUEUE_TABLES if "queued" in tables else ""))
-        expected = model.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-        for name, sql in expected.fetchall():
-            rules = list(_rules(model, name, sql))
-            there = {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
-            if lacking := {column for column, _ in rules} - there:
-                raise InvalidFile(f"{where}: table {name} has no {sorted(lacking)[0]}; {_DAMAGED}")
-            for column, rule in rules:
-                bad = connection.execute(
-                    f"SELECT {column} FROM {name} WHERE NOT ({rule}) LIMIT 1"
-                ).fetchone()
-                if bad is not None:
-                    raise InvalidFile(
-                        f"{where}: {name}.{column} is {shortened(bad[0])}; expected {rule}; "
-                        f"{_DAMAGED}"
-                    )
-
-
-def _rules(model: sqlite3.Connection, table: str, sql: str) -> Iterator[tuple[str, str]]:
-    """What holds of every row of a table as we make it: a column, and a condition in SQL."""
-    columns = model.execute(f"PRAGMA table_info({table})").fetchall()
-    for _, column, kind, filled, _, key in columns:
-        types = [*_TYPES[kind], *([] if filled or key else ["null"])]
-        yield column, f"typeof({column}) IN ({', '.join(map(repr, types))})"
-        if kind != "TEXT":
-            yield column, f"abs({column}) < {_LARGEST:g}"
-    for check in _CHECK.findall(sql):
-        yield next(name for _, name, *_ in columns if name in check), check
-    for _, _, other, column, key, *_ in model.execute(f"PRAGMA foreign_key_list({table})"):
-        yield column, f"{column} IN (SELECT {key or 'id'} FROM {other})"
+        model.executescript(_TABLES)
+        ours = set(model.execute(schema))
+        if any(name == "queued" for name, _ in there):
+            model.executescript(QUEUE_TABLES)
+            ours = set(model.execute(schema))
+    if other := sorted(str(name) for name, _ in there ^ ours):
+        raise InvalidFile(f"{where}: {other[0]!r} is not as a store has it; {_DAMAGED}")
+    for name, sql in there:  # SQLite knows no checks of a file that it only reads
+        for rule in _CHECK.findall(sql):
+            if connection.execute(f"SELECT 1 FROM {name} WHERE NOT ({rule}) LIMIT 1").fetchone():
+                raise InvalidFile(f"{where}: {name} has a row without {rule}; {_DAMAGED}")
+    for (fault,) in connection.execute("PRAGMA quick_check(1)"):
+        if fault != "ok":
+            raise InvalidFile(f"{where}: {shortened(fault)}; {_DAMAGED}")
+    for table, _, other_table, _ in connection.execute("PRAGMA foreign_key_check"):
+        raise InvalidFile(f"{where}: {table} names a row that {other_table} lacks; {_DAMAGED}")
 
 
 @contextmanager

@@ -134,9 +134,6 @@ class _Member:
             "begin": self.begin,
             "end": end,
             "cpu": usage.ru_utime + usage.ru_stime,
-            "exit": code,
-            "preemptions": usage.ru_nivcsw,
-            "memory": usage.ru_maxrss * 1024,
         }
         words = ""
         if self.errors is not None:
@@ -185,7 +182,7 @@ class _Supervisor:
     def visit(self, request: Plain) -> Plain:
         """Run the members of a visit, and say what came of it."""
         members = [_Member(given) for given in request["members"]]
-        before, begin = _surroundings(request["cpus"]), time.monotonic()
+        before, begin = _pressure(), time.monotonic()
         try:
             for member in members:
                 member.start(self._libc)
@@ -193,13 +190,9 @@ class _Supervisor:
         finally:
             stays = [(member, time.monotonic()) for member in members if member.pid]
             self._kill_all()
-        after, seconds = _surroundings(request["cpus"]), time.monotonic() - begin
+        after, seconds = _pressure(), time.monotonic() - begin
         for member, end in stays:
             member.given["cut"] = [member.begin, end]
-        changed = {}
-        for name, value in before.items():
-            now = after[name]
-            changed[name] = None if value is None or now is None else now - value
         return {
             "begin": begin,
             "seconds": seconds,
@@ -212,7 +205,7 @@ class _Supervisor:
                 }
                 for member in members
             ],
-            **changed,
+            "pressure": None if before is None or after is None else after - before,
         }
 
     def _watch(self, members: list[_Member], once: bool) -> None:
@@ -319,19 +312,11 @@ def _descendants(pids: list[int]) -> list[int]:
     return below
 
 
-def _surroundings(cpus: list[int]) -> dict[str, float | None]:
-    """What others do to these CPUs, as counters in seconds: pressure (somebody waits for a CPU of
-    this machine), and time that a hypervisor gave to another machine.
-    """
-    pressure = steal = None
+def _pressure() -> float | None:
+    """Seconds so far in which somebody waited for a processor of this machine; None if untold."""
     with suppress(OSError, ValueError), open("/proc/pressure/cpu") as stream:
-        pressure = int(stream.readline().rpartition("total=")[2]) / 1e6
-    with suppress(OSError, ValueError, IndexError), open("/proc/stat") as stream:
-        names = {f"cpu{cpu}" for cpu in cpus}
-        rows = (line.split() for line in stream)
-        ticks = sum(int(row[8]) for row in rows if row and row[0] in names)
-        steal = ticks / os.sysconf("SC_CLK_TCK")
-    return {"pressure": pressure, "steal": steal}
+        return int(stream.readline().rpartition("total=")[2]) / 1e6
+    return None
 
 
 def main() -> None:

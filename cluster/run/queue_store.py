@@ -79,7 +79,7 @@ class QueueStore:
     def prepare(self) -> None:
         """Make the tables where they are missing."""
         with self.store.writing() as rows:
-            for statement in QUEUE_TABLES.split(";"):
+            for statement in QUEUE_TABLES.split(";") if not self.exists() else ():
                 rows.execute(statement)
 
     def exists(self) -> bool:

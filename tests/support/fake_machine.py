@@ -77,7 +77,7 @@ class SimulatedMachine:
             noisy = seconds * np.exp(self.rng.normal(0, self.noise, runs))
             made.append(JobRuns(tuple(Run(begin, float(t), float(t), covered) for t in noisy)))
         self.clock += longest
-        return Measurement(tuple(made), begin, longest, self._pressure(self.visits), 0.0)
+        return Measurement(tuple(made), begin, longest, self._pressure(self.visits))
 
 
 def simulated_jobs(count: int, agents: int = 2) -> list[Job]:

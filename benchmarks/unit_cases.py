@@ -30,7 +30,7 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.market import Market
 from cotenant.instances.problem.base import Instance
-from cotenant.instances.problem.errors import CotenantError
+from cotenant.instances.problem.errors import CotenantError, InvalidFile
 from cotenant.instances.problem.files import write
 from cotenant.solvers.outcome import NO_GAP, ROUNDED, Status
 from cotenant.verify import Refused
@@ -475,6 +475,6 @@ def _standing(instance: Instance, result: Any) -> str:
         path = write(instance, Path(folder) / "instance.json")
         try:
             proved = prove_file(instance, path, result, Path(folder) / "proof.json", SECONDS)
-        except Refused:  # the answer keeps a rule by a rounding only, which the verifier has not
+        except (Refused, InvalidFile):  # the answer keeps a rule by a rounding only, which the verifier has not
             return "claimed"
     return "refused" if proved.refused else proved.proof_status

@@ -475,6 +475,6 @@ def _standing(instance: Instance, result: Any) -> str:
         path = write(instance, Path(folder) / "instance.json")
         try:
             proved = prove_file(instance, path, result, Path(folder) / "proof.json", SECONDS)
-        except (Refused, InvalidFile):  # the answer keeps a rule by a rounding only, which the verifier has not
+        except (Refused, InvalidFile):  # the verifier has no rounding that keeps the rule
             return "claimed"
     return "refused" if proved.refused else proved.proof_status

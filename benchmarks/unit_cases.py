@@ -459,8 +459,11 @@ def _worse(
             certificate=certificate,
             objective=value, metrics=answer.metrics, stored=None,
         )  # fmt: skip
-        found = recheck(instance, forged)
-        held = bool(found.broken or found.claimed)
+        try:
+            found = recheck(instance, forged)
+            held = bool(found.broken or found.claimed)
+        except InvalidFile:  # it has no levels any more
+            held = True
         yield f"{name}: a worse answer is not borne out", held, (result.objective, value)
         if method.proof_producer and rng.random() < PROVED:
             standing = _standing(instance, forged)
@@ -475,6 +478,6 @@ def _standing(instance: Instance, result: Any) -> str:
         path = write(instance, Path(folder) / "instance.json")
         try:
             proved = prove_file(instance, path, result, Path(folder) / "proof.json", SECONDS)
-        except (Refused, InvalidFile):  # the verifier has no rounding that keeps the rule
+        except Refused:  # the answer keeps a rule by a rounding only, which the verifier has not
             return "claimed"
     return "refused" if proved.refused else proved.proof_status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,13 @@ def test_a_stored_proof_status_is_one_of_three() -> None:
     content["result"]["proof"] = {"proof_status": "sure"}
     with refused(InvalidFile):
         Result.from_document(json.loads(json.dumps(content)))
+
+
+def test_answer_that_its_proof_refuses_is_claimed_and_the_file_is_not_blamed(
+    tmp_path: Path,
+) -> None:
+    instance, path = cotenant.read("colocation/tiny"), locate("colocation/tiny")
+    result = cotenant.solve(instance, "minimum-regret")
+    unstable = replace(result, solution=cotenant.solve(instance, "GR").solution, stored=None)
+    status = prove_file(instance, path, unstable, tmp_path / "proof.json")
+    assert (status.proof_status, status.refused) == ("claimed", False)

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_074, 27_930),
-    "analysis": (21_046, 14_436),
+    "analysis": (21_051, 14_441),
     "instances": (21_745, 14_583),
     "models": (5_257, 3_393),
     "verify": (4_698, 3_445),
@@ -559,8 +559,8 @@ BUDGET = {
     "cluster": (13_738, 9_589),
     "papers": (6_508, 4_792),
     "cli": (3_781, 2_566),
-    "tests": (60_419, 48_004),
-    "benchmarks": (8_480, 6_554),
+    "tests": (60_430, 48_013),
+    "benchmarks": (8_483, 6_557),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -46,6 +46,8 @@ class Method:
         itself has a good answer sooner; "" for never.
     quick : of a policy, the `Instance.size` that it takes about a second for; 0 for one that is
         nobody's start.
+    settles : of an exact method, the `Instance.size` up to which it usually ends by itself; a
+        comparison that names no methods goes without it above. 0 for any.
     precondition : "module:function" of an instance -> whether the method is meant for it; "" for
         all of its problem's. When no methods are named, `compare` leaves out those that are not.
     precondition_text : what such an instance has, in words.
@@ -69,6 +71,7 @@ class Method:
     begins: str = ""
     alone: str = ""
     quick: int = 20_000_000
+    settles: int = 0
     precondition: str = ""
     precondition_text: str = ""
     proof_producer: str = ""
@@ -186,7 +189,7 @@ METHODS: tuple[Method, ...] = (
                     ("uncertainty", "certain", "certain_blocking_pairs"),
                     ("uncertainty", "possible", "possible_blocking_pairs"))),
     _bandwidth("fair", "colocation", "solvers.colocation:fair", "exact", "slack",
-               f"{_COOPER} II, fair attribution", ("penalty",),
+               f"{_COOPER} II, fair attribution", ("penalty",), settles=500,
                asks="solvers.colocation.fair:fair_enough",
                proof_producer="solvers.proofs.colocation:fair",
                objective_overrides=(("slack", ANY, "penalty"),)),
@@ -474,9 +477,18 @@ CLAIMED_BOUNDS = {
 """Where bounds come from of exact methods that have no `proof_producer`."""
 
 
+def usual_methods(instance: Instance) -> list[Method]:
+    """The methods that a comparison runs when none is named: those that are meant for an instance
+    and, where they are exact, usually end by themselves at its size.
+    """
+    fitting = [each for each in methods(instance.problem) if each.applies_to(instance)]
+    return [each for each in fitting if not 0 < each.settles < instance.size]
+
+
 def left_out(instance: Instance) -> list[str]:
-    """The methods that need what an instance lacks: a comparison of all methods goes without."""
-    return [each.name for each in methods(instance.problem) if not each.applies_to(instance)]
+    """The methods that such a comparison goes without."""
+    usual = usual_methods(instance)
+    return [each.name for each in methods(instance.problem) if each not in usual]
 
 
 @validate_options

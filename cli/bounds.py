@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..analysis.report.console import print_json, print_tables, say, waiting
+from ..analysis.report.console import Form, print_json, print_tables, say, waiting
 from ..instances.problem.option_types import AtLeast
-from .arguments import As, Form, Json
+from .arguments import As, Json
 from .codes import NO_ANSWER
 
 Folder = Annotated[Path, "--table FOLDER"]

@@ -42,10 +42,6 @@ width : width of the line that tables of --format latex must fit
 """What parameters mean in every command whose docstring does not say it."""
 
 
-class _Choice(StrEnum):
-    """A value of a Literal, as typer knows it."""
-
-
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Make a function one that typer takes for a command.
 
@@ -74,7 +70,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def call(**values: Any) -> None:
         plain = {
-            name: each.value if isinstance(each, _Choice) else each for name, each in values.items()
+            name: each.value if type(each).__module__ == __name__ else each
+            for name, each in values.items()
         }
         for name, (make, names) in parts.items():
             plain[name] = make(**{each: plain.pop(each) for each in names})
@@ -147,7 +144,7 @@ def _plain(hint: Any, name: str, metavar: str) -> Any:
         return functools.reduce(lambda one, other: one | other, parts)
     if typing.get_origin(hint) is typing.Literal:
         values = [str(value) for value in typing.get_args(hint)]
-        return str if metavar else _Choice(name, {value.upper(): value for value in values})
+        return str if metavar else StrEnum(name, {value.upper(): value for value in values})
     return hint
 
 

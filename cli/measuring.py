@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..analysis.report.console import (
+    Form,
     clock_text,
     print_json,
     print_tables,
@@ -21,7 +22,7 @@ from ..analysis.report.console import (
 from ..cluster.measure.settings import RareSettings, Settings
 from ..instances.problem.errors import InvalidOption
 from ..solvers.interrupts import exit_code
-from .arguments import As, Form, Json, SettingsFile
+from .arguments import As, Json, SettingsFile
 from .codes import NO_ANSWER
 from .settings_file import read_settings
 

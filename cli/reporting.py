@@ -116,8 +116,8 @@ def say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | No
         left = dict.fromkeys(name for one in given.instances for name in catalog.left_out(one))
         if left:
             first = ", ".join([*left][:3]) + ", ..." * (len(left) > 3)
-            why = "they need what an instance lacks: cotenant methods PROBLEM METHOD"
-            say(f"left out: {first} ({len(left)} of the methods; {why})")
+            why = "an instance lacks what they need, or lets them end at a time limit only"
+            say(f"left out: {first} ({len(left)}: {why}; -m NAME runs one)")
     elif names := [name for name in chosen if isinstance(name, str)]:
         known = [catalog.find_among(problems, name) for name in names]
         none = len(names) == len(chosen)

@@ -357,3 +357,8 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> Non
     interrupt_at("cotenant.papers.matching.tables.optimal", 2, keeps=True)
     with pytest.raises(KeyboardInterrupt):
         table("I", simulations=2, optima=2, time_limit=0.5)
+
+
+def test_blocking_share_is_of_the_pairs_of_a_job_and_a_vm_that_it_is_not_on() -> None:
+    found = cotenant.solve("admission/tiny", "SM").metrics  # two of four jobs on one of two VMs
+    assert found["blocking_share"] == found["blocking_pairs"] / (4 * 2 - 2)

@@ -16,7 +16,7 @@ from support.oracles.epochs import Epoch, run_epochs
 from support.seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
-from cotenant.analysis.colocation.metrics import metrics
+from cotenant.analysis.colocation.metrics import could_block, metrics
 from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.analysis.colocation.satisfaction import satisfaction
@@ -451,3 +451,17 @@ def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
     with refused(InvalidInstance):
         given = made(instance.penalty, instance.count)
         run_epochs(given, complementary, processors=4, arrivals=[instance.count])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_blocking_share_is_of_pairs_of_agents_that_may_share_and_do_not(seed: int) -> None:
+    case = random_case(seed)
+    if case is None:
+        return
+    instance, pairing = case
+    pairs = itertools.combinations(instance.agent_types(), 2)
+    apart = sum(bool(instance.allowed[a, b]) for a, b in pairs) - int(pairing.pairs.sum())
+    assert could_block(instance, pairing) == apart
+    found = metrics(instance, pairing)
+    assert found["blocking_share"] * max(1, apart) == pytest.approx(found["blocking_pairs"])
+    assert 0 <= found["blocking_share"] <= 1

@@ -52,6 +52,8 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
     assert found["least_alpha"] == 0.04
     # a batch and a cache of the second machine: .10 to .04, and .04 to .03
     assert found["swap_blocking_pairs"] == 2 * 2
+    # of 28 pairs of eight jobs 1 + 3 + 3 are on one machine
+    assert found["swap_blocking_share"] == 4 / (28 - 7)
     assert found["attribution"] == 1.0  # means .053, .047, .10 in the order of pressure
 
 

@@ -100,7 +100,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     (f"solve {TINY} -m optimal --time-limit=2min", ("'2min'", "(seconds)", "without unit: 120")),
     (f"solve {TINY} -m optimal --time-limit two", ("--time-limit is 'two'", "(seconds)")),
     (f"compare {TINY} -m GR --seeds two", ("--seeds is 'two'", "a whole number")),
-    (f"compare {TINY} --format latex --width 8.5cm", ("centimeters", "without unit: 8.5")),
+    (f"solve {TINY} -m GR --format latex --width 8.5cm", ("centimeters", "without unit: 8.5")),
     ("measure jobs.toml --store lab.db --half-width 5%", ("'5%'", "a share", "unit: 0.05")),
     (f"solve {TINY} -m GR -o alpha=5%", ("alpha is '5%'", "without unit: 0.05")),
     (f"solve {TINY} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),

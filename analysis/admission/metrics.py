@@ -33,6 +33,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("cores_used", "cores used per VM", "max", short="cores"),
     Metric("resource_score", "speed against the empty VM", "max", short="resources"),
     Metric("blocking_pairs", "blocking pairs", digits=0, whole=True, short="blocking"),
+    Metric(
+        "blocking_share",
+        "share of the pairs that could block",
+        "",
+        digits=4,
+        short="blocking share",
+    ),
     Metric("computation_time", "sum of computation times", digits=2, compared=False),
 )
 
@@ -55,7 +62,8 @@ def metrics(
       VM resources are used ... also whether a VM is matched to any jobs at all").
     - `resource_score` = mean over A of s_j / the speed of j on its VM when that is empty ("how
       frequently each job is executed the best it could be on a given VM").
-    - `blocking_pairs` = number of pairs that block, see `instances.admission.blocking_pairs`.
+    - `blocking_pairs` = number of pairs that block, see `instances.admission.blocking_pairs`;
+      `blocking_share` = that over the pairs of a job and a VM that it is not on.
     - `computation_time` = sum of length_j / s_j ("the sum of total computation times for each job",
       section III.B.4).
 
@@ -81,7 +89,9 @@ def metrics(
         used = assignment.used_cores(instance.machines).sum(axis=1)
         result["cores_used"] = float((used[there > 0] / there[there > 0]).mean())
     if only is None or "blocking_pairs" in only:
-        result["blocking_pairs"] = float(blocking_pairs(instance, assignment).count)
+        count = blocking_pairs(instance, assignment).count
+        could = instance.jobs * instance.machines - len(chosen)  # a job and a VM that it is not on
+        result |= {"blocking_pairs": float(count), "blocking_share": count / max(1, could)}
     if instance.length is not None and len(chosen) == instance.jobs:
         result["computation_time"] = float((instance.length / speeds).sum())
     return {metric.name: result[metric.name] for metric in METRICS if metric.name in result}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
 from ...instances.colocation.groups import stable_alpha
-from ...instances.colocation.instance import LEAST_PENALTY
+from ...instances.colocation.instance import LEAST_PENALTY, blocks
 from ...instances.colocation.lists import has_strict_lists
 from ...instances.colocation.missing import computed_penalty
 from ...instances.colocation.objective import (
@@ -45,6 +45,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("within_tolerance", "share of agents under 10 %", "max", digits=3, compared=False),
     Metric("machines", "processors in use", digits=0, whole=True, compared=False),
     Metric("blocking_pairs", "blocking pairs", digits=0, whole=True, short="blocking pairs"),
+    Metric(
+        "blocking_share",
+        "share of the pairs that could block",
+        "",
+        digits=4,
+        short="blocking share",
+    ),
     Metric("blocking_agents", "agents in a blocking pair", digits=0, whole=True, compared=False),
     Metric(
         "most_blocking",
@@ -109,7 +116,8 @@ def metrics(
     `penalty`, `penalty_p50`, `penalty_p95`, `worst_penalty` are taken over agents (percentiles
     interpolate linearly, as numpy does); `within_tolerance` is the share of agents whose penalty is
     below 10 %; `blocking_pairs` and `blocking_agents` at `alpha`; `slack` and `attribution` only
-    when bandwidths are known. `most_blocking` is the number of blocking pairs of the agent that is
+    when bandwidths are known; `blocking_share` is the part of the pairs that could block, which may
+    share and do not. `most_blocking` is the number of blocking pairs of the agent that is
     in most. Attribution is Spearman's coefficient, ties at average ranks, over the types present,
     of mean penalty against bandwidth (Cooper fig. 8, 13); left out when either is constant.
 
@@ -133,6 +141,7 @@ def metrics(
         "within_tolerance": float(number[value < TOLERATED].sum() / instance.agents),
         "machines": float(pairing.machines),
         "blocking_pairs": float(blocking.count),
+        "blocking_share": blocking.count / max(1, could_block(instance, pairing)),
         "blocking_agents": float(blocking.agents),
         "most_blocking": float(blocking.most),
     }
@@ -150,6 +159,13 @@ def metrics(
         if (correlation := attribution(instance, pairing)) is not None:
             result["attribution"] = correlation
     return result
+
+
+def could_block(instance: Colocation, pairing: Pairing) -> int:
+    """How many pairs of agents may share a processor and do not. O(T^2)."""
+    number, allowed = instance.count, instance.allowed
+    met = sum(int(number[rows] @ (allowed[rows] @ number)) for rows in blocks(instance.types))
+    return (met - int(number @ allowed.diagonal()) - 2 * int(pairing.pairs.sum())) // 2
 
 
 def expected_blocking_pairs(

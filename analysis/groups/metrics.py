@@ -48,6 +48,13 @@ METRICS: tuple[Metric, ...] = (
         compared=False,
     ),
     Metric(
+        "swap_blocking_share",
+        "share of the pairs of jobs on two machines",
+        "",
+        digits=4,
+        compared=False,
+    ),
+    Metric(
         "attribution",
         "rank correlation of penalty with pressure",
         "max",
@@ -70,7 +77,8 @@ def metrics(
     `penalty`, `penalty_p95` and `worst_penalty` are taken over jobs (percentiles interpolate
     linearly); `blocking_groups` are the sets of jobs that fill a machine and would all gain more
     than `alpha` on one of their own, `swap_blocking_pairs` the pairs of jobs on two machines that
-    would both gain more than `alpha` in each other's seat, and `least_alpha` is the least alpha at
+    would both gain more than `alpha` in each other's seat, `swap_blocking_share` that over all
+    pairs of jobs on two machines, and `least_alpha` is the least alpha at
     which no group blocks. Blocking groups and `least_alpha` are left out beyond `MOST_KINDS` kinds
     of full groups, swaps where the answer has very many kinds of groups.
 
@@ -96,7 +104,10 @@ def metrics(
         found["least_alpha"] = least_alpha_of(instance, grouping) / UNIT
     swaps = swap_blocking_pairs(instance, grouping, alpha) if only is None else None
     if swaps is not None:
-        found["swap_blocking_pairs"] = float(swaps)
+        held = np.sum(grouping.members >= 0, axis=1)
+        beside = int(grouping.number @ (held * (held - 1) // 2))
+        apart = int(instance.jobs) * (int(instance.jobs) - 1) // 2 - beside
+        found |= {"swap_blocking_pairs": float(swaps), "swap_blocking_share": swaps / max(1, apart)}
     if (correlation := attribution(instance, grouping)) is not None:
         found["attribution"] = correlation
     return found

@@ -226,7 +226,9 @@ def method_tables(method: Any) -> Iterator[Table]:
     """One method: what it is, each of its options (meaning, default, values), and its routes."""
     facts = {
         "what": method.summary, "kind": method.kind, "optimizes": method.objective,
-        "needs": method.precondition_text, "source": method.source,
+        "needs": method.precondition_text,
+        "unless named": f"compared up to size {method.settles}" if method.settles else "",
+        "source": method.source,
     }  # fmt: skip
     facts = {name: text for name, text in facts.items() if text}
     yield facts_table(facts, f"{method.problem}: {method.name}")
@@ -404,7 +406,8 @@ def _gap_table(
     first = [metric.name for metric in shown if metric.name in bounds][:1]
     order = [*first, *(f"gap_{name}" for name in first), "seeds", "seconds"]
     for metric in sorted(shown, key=lambda metric: metric.name not in bounds):
-        order += [name for name in (metric.name, f"gap_{metric.name}") if name not in order]
+        keys = (metric.name, metric.name.replace("_pairs", "_share"), f"gap_{metric.name}")
+        order += [name for name in keys if name not in order]
     rank = {name: place + 1 for place, name in enumerate(order)}
     columns = [Column("method", bold=True, wrap=False), Column("status")]
     if repeated:

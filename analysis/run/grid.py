@@ -158,11 +158,7 @@ class Grid:
     ) -> list[tuple[Function, Any]]:
         """The methods to run on an instance, each with its entry; None for the user's own."""
         if methods is None:
-            return [
-                (entry.resolve(), entry)
-                for entry in catalog.methods(instance.problem)
-                if entry.applies_to(instance)
-            ]
+            return [(entry.resolve(), entry) for entry in catalog.usual_methods(instance)]
         chosen: list[tuple[Function, Any]] = []
         for method in methods:
             if not isinstance(method, str):

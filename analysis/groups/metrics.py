@@ -104,8 +104,8 @@ def metrics(
         found["least_alpha"] = least_alpha_of(instance, grouping) / UNIT
     swaps = swap_blocking_pairs(instance, grouping, alpha) if only is None else None
     if swaps is not None:
-        held = np.sum(grouping.members >= 0, axis=1)
-        beside = int(grouping.number @ (held * (held - 1) // 2))
+        seated = np.sum(grouping.members >= 0, axis=1)
+        beside = int(grouping.number @ (seated * (seated - 1) // 2))
         apart = int(instance.jobs) * (int(instance.jobs) - 1) // 2 - beside
         found |= {"swap_blocking_pairs": float(swaps), "swap_blocking_share": swaps / max(1, apart)}
     if (correlation := attribution(instance, grouping)) is not None:

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_074, 27_930),
-    "analysis": (21_051, 14_441),
+    "analysis": (21_087, 14_471),
     "instances": (21_745, 14_583),
     "models": (5_257, 3_393),
     "verify": (4_698, 3_445),
@@ -558,8 +558,8 @@ BUDGET = {
     "ask": (894, 426),
     "cluster": (13_738, 9_589),
     "papers": (6_508, 4_792),
-    "cli": (3_781, 2_566),
-    "tests": (60_430, 48_013),
+    "cli": (3_779, 2_567),
+    "tests": (60_451, 48_029),
     "benchmarks": (8_483, 6_557),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

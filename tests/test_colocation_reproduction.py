@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.measured import DATA, needs_data
-from support.messages import approved, refused
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.report.picture import Chart
@@ -95,15 +95,12 @@ def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_co
                 [counted(people, given.paired(name, people, draw), alpha) for alpha in alphas]
             )
         median = np.median(np.array(table), axis=0)
-        assert found(parts)[f"{name}, blocking pairs"].ours == ", ".join(
-            f"{value:.0f}" for value in median
-        )
         [series] = [series for series in drawn.series if series.name == name]
         assert series.y == tuple(median.tolist())
 
 
 def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
-    parts = figure_8(agents=400, draws=1, slack_seconds=0.0)
+    parts = figure_8(agents=400, draws=1)
     given = Setting(agents=400, draws=1)
     people = given.population(0)
     drawn = chart(parts, "colocation-figure-8-correlation").series[0]
@@ -207,13 +204,6 @@ def test_claims_follow_what_policies_do(
     assert {what: (before[what].verdict, after[what].verdict) for what in claims} == claims
 
 
-def test_stable_assignments_under_other_ties_are_told_beside_the_claim() -> None:
-    index, own = (found(figure_10(agents=200, draws=3, ties=ties)) for ties in ("index", "own"))
-    claim = "stable roommate assignments"
-    assert own[claim].verdict == "reproduced"
-    assert index[f"{claim}, other ties"].ours == own[claim].ours
-
-
 def test_a_perfect_prediction_leaves_stable_policies_as_they_are(tmp_path: Path) -> None:
     """All lose the same beside a job, so that any sample says all."""
     what = "SMR, stability (median blocking pairs)"
@@ -265,18 +255,17 @@ def test_the_proved_pairings_bound_every_policy() -> None:
             assert blocking_pairs(people, pairing).count == 0
 
 
-def test_populations_without_a_stable_pairing_are_said_and_left_out(tmp_path: Path) -> None:
+def test_figure_7_without_a_stable_pairing_draws_the_policies_alone(tmp_path: Path) -> None:
     penalty = np.random.default_rng(2).random((5, 5)).round(2)
     matrix = written(tmp_path, Colocation(penalty, np.full(5, 2), bandwidth=np.arange(1, 6)))
     parts = figure_7(agents=30, draws=2, seed=15, matrix=matrix)
-    approved(found(parts)[f"mean penalty, {populations.UNBLOCKED}"].ours)
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
 
 
 def test_types_stand_in_order_of_demand_on_every_axis() -> None:
     parts = figure_7(agents=120, draws=2)
-    assert found(parts)["what this ran on"].ours == SYNTHETIC
     for name in ("colocation-figure-7-conventional", "colocation-figure-7-stable"):
+        assert chart(parts, name).note == SYNTHETIC
         for series in chart(parts, name).series:
             demands = [float(tick.rpartition(" ")[2]) for tick in series.x]
             assert demands == sorted(demands)
@@ -368,10 +357,10 @@ def test_what_holds_on_measured_penalties() -> None:
     gavel: Any = {"matrix": str(folder / "gavel_pairs.json"), "form": "gavel", **few}
     path = folder / "fairco2_runtime_colocation_matrix.csv"
     server: Any = {"matrix": str(path), "form": "fair-co2", **few}
-    fair = found(figure_8(**gavel, slack_seconds=0.0))
+    fair = found(figure_8(**gavel))
     for name in ("GR", "CO", "SMP", "SMR"):
         assert fair[f"{name}, ranked penalties follow ranked demands"].verdict == "reproduced"
-    measured = found(figure_8(**server, slack_seconds=0.0))
+    measured = found(figure_8(**server))
     assert measured["SMR, ranked penalties follow ranked demands"].verdict == "differs"
     for given in (gavel, server):
         blocked, cost = found(figure_10(**given)), found(figure_11(**given))

@@ -321,7 +321,6 @@ def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
                     yield {"method": policy, "machines": size, "metrics": used}
 
         found = [one for one in claims_6([*sweep()]) if isinstance(one, Finding)]
-        approved([found[-1].what, found.pop().ours])
         return {finding.what: finding.verdict for finding in found}
 
     assert set(verdicts(0.7, 0.65, 0.7, 0.05).values()) == {"reproduced"}

@@ -337,7 +337,7 @@ AGENTS = {"agents": 120, "draws": 2}
 SIMULATED = {"tasks": 40_000, "tolerance": 0.02}
 SMALL: dict[str, dict[str, Any]] = {
     "colocation-figure-7": AGENTS,
-    "colocation-figure-8": AGENTS | {"slack_seconds": 0.0},
+    "colocation-figure-8": AGENTS,
     "colocation-figure-9": AGENTS,
     "colocation-figure-10": AGENTS,
     "colocation-figure-11": AGENTS,

@@ -9,8 +9,9 @@ PAPER = Paper(
     "Cooper: Task Colocation with Cooperative Games (2017)",
     "Cooper",
     "colocation",
-    guide="Guide: [colocation](../colocation.md), and [where the text cannot be followed]"
-    "(../errata.md#cooper-colocation).",
+    guide="The papers' measured penalties were never published: all but figures 5 and 14 run on a "
+    "synthetic contention model. Guide: [colocation](../colocation.md), and [where the text "
+    "cannot be followed](../errata.md#cooper-colocation).",
     not_determined=(
         ("Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
          "the penalties of four users beside each other are only a picture; the text prints two "

@@ -8,15 +8,13 @@ contentiousness" is tested by Spearman's coefficient of penalty and demand over 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from ...instances.colocation.instance import Floats, Pairing
-from ...instances.colocation.objective import agent_penalties, attribution_slack, mean_penalty
-from ...solvers.colocation import fair
+from ...instances.colocation.instance import Floats
+from ...instances.colocation.objective import agent_penalties
 from ..charts import chart
-from ..experiment import Finding, Parts, addition, claim, compare
+from ..experiment import Finding, Parts, claim, compare
 from . import PAPER
 from .populations import (
     CONVENTIONAL,
@@ -75,15 +73,7 @@ def figure_7(*, given: Setting = EVALUATION) -> Parts:
             f"{'yes' if link else 'no'}: {100 * low:.1f} % for the less contentious half, "
             f"{100 * high:.1f} % for the other", link == FAIR[name], _why(name, rank, given),
         )  # fmt: skip
-    # 2. GR with its tasks in another order.
-    other = replace(given, order="index" if given.order == "random" else "random")
-    people = [entry for entry, _ in rows["GR"]]
-    swapped = [(entry, other.paired("GR", entry, draw)) for draw, entry in enumerate(people)]
-    rank, _ = linked(mean_bars(swapped), given.demands)
-    order_text = "by type" if other.order == "index" else "at random"
-    yield addition(f"GR with tasks that come {order_text}", f"rank correlation {rank:.2f}",
-        "the papers do not say in which order")  # fmt: skip
-    # 3. Jobs that run better colocated than alone.
+    # 2. Jobs that run better colocated than alone.
     shares = []
     for entry, pairing in (row for name in POLICIES for row in rows[name]):
         _, value, number = agent_penalties(entry, pairing)
@@ -95,14 +85,7 @@ def figure_7(*, given: Setting = EVALUATION) -> Parts:
         f"{100 * negative:.1f} % of placements",
         None if given.synthetic else bool(0 < negative < 0.5),
         made if given.synthetic else least)  # fmt: skip
-    # 4. Means, and the bars.
-    for name, entries in rows.items():
-        mean = float(np.mean([mean_penalty(*row) for row in entries])) if entries else None
-        none = f"none in {given.draws} populations"
-        beside = f"{len(entries)} of {given.draws} populations have one"
-        yield addition(f"mean penalty, {name}", none if mean is None else f"{100 * mean:.2f} %",
-            beside if name == UNBLOCKED else "")  # fmt: skip
-    yield addition("what this ran on", given.types.note)
+    # 3. The bars.
     order = given.ascending
     half = len(order) // 2
     proved = [UNBLOCKED] if rows[UNBLOCKED] else []
@@ -127,15 +110,14 @@ def figure_7(*, given: Setting = EVALUATION) -> Parts:
     "figure-8",
     "fig. 8, thesis fig. 2.11",
     seconds=45,
-    variations={**penalties(slack_seconds=0.0), **readings(slack_seconds=0.0)},
+    variations={**penalties(), **readings()},
 )
-def figure_8(*, given: Setting = EVALUATION, slack_seconds: float = 10.0) -> Parts:
-    """Ranks of penalty against ranks of bandwidth by policy, and the fairest pairing possible.
+def figure_8(*, given: Setting = EVALUATION) -> Parts:
+    """Ranks of penalty against ranks of bandwidth by policy.
 
     Parameters
     ----------
     given : see `Setting`.
-    slack_seconds : at most, for the least slack of fair attribution; 0 leaves it out.
     """
     from scipy.stats import rankdata
 
@@ -152,21 +134,7 @@ def figure_8(*, given: Setting = EVALUATION, slack_seconds: float = 10.0) -> Par
     mean = {name: found[name].mean() for name in POLICIES}
     fairer = min(mean["SMR"], mean["SR"]) > max(mean["GR"], mean["CO"], mean["SMP"])
     yield claim("SMR and SR are fairer than GR, CO and SMP", bool(fairer))
-    # 2. What is possible.
-    for name in (LEAST, UNBLOCKED):
-        if name in found:
-            yield addition(f"rank correlation, {name}", spread(found[name]))
-    if slack_seconds:
-        people = rows["GR"][0][0]
-        outcome = fair(people, time_limit=slack_seconds)
-        assert isinstance(outcome.solution, Pairing)
-        slack, bound = attribution_slack(people, outcome.solution), outcome.bound or 0.0
-        yield addition("least slack of fair attribution",
-            f"{100 * slack:.2f} points, proved at least {100 * bound:.2f}",
-            "by how much a job type loses more than a more contentious one, at worst; "
-            f"population 0, at most {slack_seconds:g} s")  # fmt: skip
-    yield addition("what this ran on", given.types.note)
-    # 3. Ranks beside each other, and their correlation by policy.
+    # 2. Ranks beside each other, and their correlation by policy.
     order = given.ascending
     ranks = {"demand": rankdata(given.demands[order]).tolist()}
     for name in POLICIES:

@@ -27,9 +27,7 @@ from .populations import (
     LEAST,
     POLICIES,
     STABLE,
-    UNBLOCKED,
     Setting,
-    all_unblocked,
     least_penalty,
     listed,
     penalties,
@@ -120,12 +118,6 @@ def figure_11(*, given: Setting = EVALUATION, as_well: float = WITHIN) -> Parts:
         above = (f"{p} +{100 * (rows[p].mean - rows[LEAST].mean):.2f}" for p in POLICIES)
         yield addition(f"{LEAST}, {mix}", f"{mean[mix][LEAST]:.2f} %",
             f"mean penalty; above it in points: {', '.join(above)}")  # fmt: skip
-    for mix, entries in people.items():
-        free = all_unblocked(entries)
-        yield addition(f"{UNBLOCKED}, {mix}",
-            f"{100 * box(free).mean:.2f} %" if free else "none exists",
-            f"mean penalty; {len(free)} of {given.draws} populations have one")  # fmt: skip
-    yield addition("what this ran on", given.types.note)
     # 4. Medians with quartiles, and the mixes themselves.
     middle, low, high = (
         {name: [100 * getattr(boxes[mix][name], part) for mix in _MIXES]
@@ -185,13 +177,10 @@ def _performance_claims(boxes: dict[Mix, dict[str, Box]], within: float) -> Iter
         whisker: dict[str, float] = {mix: rows[name].whisker for mix, rows in boxes.items()}
         share[name] = max(whisker.values())
         fitting = [mix for mix, value in whisker.items() if value <= TOLERATED]
-        what = f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance"
-        line = listed(whisker, ".1f", 100, " %")
-        if name == "CO":
-            yield addition(what, line,
-                "the text says only that stable policies do better by this measure")  # fmt: skip
-        else:
-            yield compare(what, "yes", line, len(fitting) == len(whisker),
+        if name != "CO":  # of which the text says only that stable policies do better
+            yield compare(
+                f"{name}, the upper whisker (3 inter-quartile ranges) within the 10 % tolerance",
+                "yes", listed(whisker, ".1f", 100, " %"), len(fitting) == len(whisker),
                 "in which mix is not said: all of them",
                 f"the mix: it is under {', '.join(fitting)}" if fitting else "")  # fmt: skip
     yield compare("by the whiskers, stable policies do better than CO", "yes",

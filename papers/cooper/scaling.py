@@ -12,7 +12,7 @@ from ...instances.colocation.objective import type_penalties
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast
 from ..charts import chart
-from ..experiment import Parts, addition, compare, each
+from ..experiment import Parts, compare, each
 from . import PAPER
 from .populations import (
     UNBLOCKED,
@@ -89,16 +89,6 @@ def figure_13(
         f"{_by_size(deviation)} points",
         deviation[last] < deviation[first] and least >= len(sizes) // 2,
         "of a job type's mean penalty over populations")  # fmt: skip
-    wobble = {size: float(values.std()) for size, values in found.items()}
-    yield addition("standard deviation of the rank correlation", _by_size(wobble))
-    yield addition("which policy the figure shows", policy,
-        "caption and text say SMR, the figure's heading SR: -o policy=SR")  # fmt: skip
-    if exact:
-        number = ", ".join(f"{size}: {len(values)}" for size, values in exact.items())
-        yield addition(f"rank correlation, {UNBLOCKED}",
-            _by_size({size: float(values.mean()) for size, values in exact.items()}),
-            f"populations that have one: {number}")  # fmt: skip
-    yield addition("what this ran on", given.types.note)
     # 3. The curves.
     samples = {policy: found, UNBLOCKED: exact}
     curves = {name: within_deviation(one) for name, one in samples.items() if one}

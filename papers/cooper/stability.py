@@ -7,7 +7,6 @@ The figures are drawings; the sentences about them are what can be compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import get_args
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ...instances.colocation.instance import Floats
 from ...instances.colocation.stability import blocking_pairs
 from ...solvers.roommates import irving
 from ..charts import chart
-from ..experiment import Finding, Parts, addition, compare, each
+from ..experiment import Finding, Parts, compare, each
 from . import PAPER
 from .populations import (
     CONVENTIONAL,
@@ -36,10 +35,6 @@ from .populations import (
 LARGE_MAJORITY = 2 / 3
 """What "a large majority" is taken to be."""
 
-_COMPARED: dict[Coupling, str] = {
-    "random": "those of one type dealt their places at random",
-    "sorted": "those of one type in order of penalty, -o coupling=sorted",
-}
 _FIFTY = Setting(draws=50)
 _ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
 _TIES: dict[Ties, str] = {
@@ -74,8 +69,7 @@ def figure_9(
         as a whole fares.
     majority : the share from which it is a large majority; the papers give none.
     """
-    # 1. Every switch of policies, with agents compared either way, and to a proved pairing.
-    second: Coupling = "sorted" if coupling == "random" else "random"
+    # 1. Every switch of policies, and to a proved pairing.
     switches = {
         f"{new}/{old}": (new, old)
         for kind in (STABLE, (UNBLOCKED,))
@@ -83,30 +77,18 @@ def figure_9(
         for new in kind
     }
     found: dict[str, list[Satisfaction]] = {switch: [] for switch in switches}
-    other: dict[str, list[Satisfaction]] = {switch: [] for switch in switches}
     for draw, population in enumerate(given.populations()):
         answer = {name: given.paired(name, population, draw) for name in POLICIES}
         if (free := unblocked(population)) is not None:
             answer[UNBLOCKED] = free
         for switch, (new, old) in switches.items():
             if new in answer:
-                for way, table in ((coupling, found), (second, other)):
-                    table[switch].append(
-                        satisfaction(population, answer[old], answer[new], coupling=way)
-                    )
+                pair = answer[old], answer[new]
+                found[switch].append(satisfaction(population, *pair, coupling=coupling))
     shares = {switch: _shares(entries) for switch, entries in found.items() if entries}
     drawn = {switch: found[switch] for switch, (new, _) in switches.items() if new in STABLE}
-    # 2. The sentences, and the same with agents compared otherwise.
+    # 2. The sentences, and the shares.
     yield from _satisfaction_claims(given, shares, drawn, majority)
-    for switch in drawn:
-        yield addition(f"{switch}, agents compared otherwise", _parts(_shares(other[switch])),
-            _COMPARED[second])  # fmt: skip
-    for switch in shares:
-        if switch not in drawn:
-            yield addition(f"{switch}: agents", _parts(shares[switch]),
-                f"{len(found[switch])} of {given.draws} populations have one")  # fmt: skip
-    yield addition("agents compared", _COMPARED[coupling])
-    yield addition("what this ran on", given.types.note)
     rows = {
         part: [100 * entry[part] for entry in shares.values()]
         for part in ("improved", "degraded", "unchanged")
@@ -136,38 +118,29 @@ def figure_10(*, given: Setting = _FIFTY) -> Parts:
     Alpha is an absolute drop in penalty: 0.02 is two points (both agents' performance improves by 2
     %). The text names 2 % and 5 % only; 0 to 5 % are taken.
     """
-    # 1. Blocking pairs by alpha, stable assignments by how equals are ranked, unblocked pairings.
+    # 1. Blocking pairs by alpha, stable assignments, unblocked pairings.
     counts = {name: np.zeros((given.draws, len(_ALPHAS))) for name in POLICIES}
-    strict = {choice: 0 for choice in get_args(Ties)}
-    possible = 0
+    strict = possible = 0
     for draw, population in enumerate(given.populations()):
         for name in POLICIES:
             pairing = given.paired(name, population, draw)
             counts[name][draw] = [
                 blocking_pairs(population, pairing, alpha).count for alpha in _ALPHAS
             ]
-        for choice in strict:
-            lists = roommate_lists(population, choice, np.random.default_rng([given.seed, draw]))
-            strict[choice] += bool(irving(lists).stable)
+        rng = np.random.default_rng([given.seed, draw])
+        strict += bool(irving(roommate_lists(population, given.ties, rng)).stable)
         if (free := unblocked(population)) is not None:
             assert blocking_pairs(population, free).count == 0
             possible += 1
     # 2. The sentences.
     yield from _stability_claims(counts)
-    said = {choice: f"in {number} of {given.draws} populations, {_TIES[choice]}"
-            for choice, number in strict.items()}  # fmt: skip
-    yield compare("stable roommate assignments", "rarely exist", said[given.ties],
-        strict[given.ties] <= given.draws / 4,
+    yield compare("stable roommate assignments", "rarely exist",
+        f"in {strict} of {given.draws} populations, {_TIES[given.ties]}", strict <= given.draws / 4,
         "rarely: in at most a quarter of the populations")  # fmt: skip
-    for other in strict:
-        if other != given.ties:
-            yield addition("stable roommate assignments, other ties", said[other],
-                f"the papers do not say how equals are ranked: -o ties={other}")  # fmt: skip
     yield compare("a pairing without any blocking pair, ties kept", "rarely exist",
         f"proved to exist in {possible} of {given.draws} populations, proved impossible in the "
         "others", None,
         "agents of one type are alike, so a pair blocks only if both gain strictly")  # fmt: skip
-    yield addition("what this ran on", given.types.note)
     # 3. Medians with quartiles.
     low, middle, high = (
         {name: np.percentile(values, part, axis=0).tolist() for name, values in counts.items()}
@@ -238,9 +211,6 @@ def _demand(given: Setting, agents: list[Floats]) -> float:
 def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
     # 1. The medians, and that they fall.
     median = {name: np.median(values, axis=0) for name, values in counts.items()}
-    for name, values in median.items():
-        yield addition(f"{name}, blocking pairs", ", ".join(f"{value:.0f}" for value in values),
-            "medians at alpha 0, 1, 2, 3, 4 and 5 points")  # fmt: skip
     falling = all((np.diff(values, axis=1) <= 0).all() for values in counts.values())
     yield compare("a larger alpha reduces blocking pairs", "yes",
         "yes, every population" if falling else "no", falling)  # fmt: skip

@@ -27,7 +27,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling import reference, simulate
 from ..charts import chart
-from ..experiment import Parts, addition, claim, compare, equal
+from ..experiment import Parts, claim, compare, equal
 from . import PAPER
 
 Count = Annotated[int, AtLeast(1)]
@@ -120,7 +120,7 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60, time_limit: float = 10.
         1.
     time_limit : seconds for each proof by CP-SAT; instances without one are left out and counted.
     """
-    work, utility = defaultdict(list), defaultdict(list)
+    work = defaultdict(list)
     proved = 0
     for index in range(instances):
         rng = np.random.default_rng([seed, index])
@@ -131,7 +131,6 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60, time_limit: float = 10.
         proved += found is not None
         for price in found or ():
             work[price.rule].append(price.work)
-            utility[price.rule].append(price.utility)
     note = f"{proved} instances with proved optima, {instances - proved} without"
     if not work:
         what = "share of the most work possible"
@@ -140,12 +139,6 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60, time_limit: float = 10.
     least = min(map(min, work.values()))
     yield compare("least share of the most work possible, all rules", "at least 75 %",
         _percent(least), least >= 0.75, note)  # fmt: skip
-    for rule in work:
-        mean = [_percent(float(np.mean(values[rule]))) for values in (work, utility)]
-        worst = [_percent(min(values[rule])) for values in (work, utility)]
-        yield addition(f"{rule}: work, total utility",
-            f"mean {', '.join(mean)}; least {', '.join(worst)}",
-            "of the proved optimum")  # fmt: skip
     done = {
         label: {rule: round(100 * float(of(values)), 3) for rule, values in work.items()}
         for label, of in (("mean", np.mean), ("least", np.min))

@@ -85,9 +85,6 @@ def figure_5(
         ("Pareto efficient", "one more VM fits for {} of 3 users", found.still_fits),
     ):
         yield compare(f"FUGA: {what}", "yes", ours.format(len(failing)), not failing, instead)
-    for policy, value in shares.items():
-        each_user = ", ".join(f"{one:.3f}" for one in value)
-        yield addition(f"dominant shares, {policy}", f"{each_user}; deviation {spread[policy]:.0%}")
     yield chart("packing-figure-5", "Dominant shares of three users on the 8-node cluster",
         "user, by VM type", "dominant share",
         {policy: value.round(6).tolist() for policy, value in shares.items()},
@@ -170,13 +167,7 @@ def claims_6(rows: Sequence[SweepRow]) -> Parts:
     yield compare("FUGA: more CPU than first fit", "up to 10 %",
         f"{100 * best:+.1f} points at best", 0.05 <= best <= 0.15,
         "elastic users fill what first fit leaves")  # fmt: skip
-    # 3. Other etas, what failed, and the curves.
-    for policy in (policy for policy in policies if policy.startswith("FUGA, eta")):
-        shares = {resource: lines[policy].values() for resource, lines in known.items()}
-        yield addition(f"{policy}: allocated", ", ".join(
-            f"{resource} {min(values):.3f} to {max(values):.3f}"
-            for resource, values in shares.items() if values
-        ))  # fmt: skip
+    # 3. What failed, and the curves.
     for row in rows:
         if "error" in row:
             yield addition(f"{row['machines']} servers, {row['method']}", row["error"])
@@ -252,12 +243,6 @@ def figure_7(
     used = fuga.mean_utilization[1]
     yield compare("FUGA: memory in use", "about 60 % (10 points over Google's half)",
         f"{100 * used:.0f} %", abs(used - 0.6) <= NEAR, instead)  # fmt: skip
-    for policy, done in runs.items():
-        pairs = zip(done.resources, done.mean_utilization, strict=True)
-        means = ", ".join(f"{name} {value:.3f}" for name, value in pairs)
-        yield addition(f"{policy}: mean use",
-            f"{means}; served {done.mean_allocated:.3f}, waiting {done.mean_waiting:.0f}",
-        )  # fmt: skip
     # 3. Both resources over time.
     start = fuga.slots[0].time
     for index, label in enumerate(("CPU", "memory")):

@@ -16,7 +16,7 @@ from ...solvers.packing.game.result import utilities
 from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
 from ...solvers.packing.game.tree import equilibrium_path, game_tree
 from ..charts import chart
-from ..experiment import Parts, addition, compare, equal
+from ..experiment import Parts, compare, equal
 from . import PAPER
 
 PRINTED = [[[2, 0, 0], [1, 2, 0], [1, 0, 1]], [[1, 2, 0], [1, 0, 1], [0, 0, 2]]]
@@ -58,8 +58,7 @@ def figure_2() -> Parts:
     yield equal("total of the second combinations (eq. 15)",
         "(4, 8, 40), (2, 2, 20), (2, 2, 10)",
         ", ".join(f"({', '.join(map(str, row))})" for row in amounts))  # fmt: skip
-    variance, worth = utilities(with_strategies(true, PRINTED), second)
-    yield addition("v of the second combinations", f"{variance:.4f}", "eq. 5 as printed")
+    _, worth = utilities(with_strategies(true, PRINTED), second)
     sums = _without_roots(instance, fair, second)
     cause = (
         "the roots: with sums of absolute values for both of eq. 14's, U(1) is "

@@ -8,13 +8,12 @@ from typing import Annotated
 import numpy as np
 
 from ...analysis.packing.audits import audit
-from ...analysis.packing.metrics import metrics
 from ...instances.packing import Packing
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import AtLeast
 from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ...solvers.packing.game.play import fuga
-from ..experiment import Parts, Variations, addition, compare, draws, each
+from ..experiment import Parts, Variations, compare, draws, each
 from . import PAPER
 
 GAMES: Variations = {
@@ -48,7 +47,6 @@ def theorems(
     # 1. How often each property fails.
     rng, rng_2 = np.random.default_rng(seed), np.random.default_rng([seed, 2])
     failed: Counter[str] = Counter()
-    ratios: dict[str, list[float]] = {"SPNE": [], "Algorithm 1": []}
     for _ in range(games):
         instance = _random_game(rng, servers, size)
         right = fuga(instance, eta=eta, alpha=alpha)
@@ -65,10 +63,6 @@ def theorems(
             "SPNE": right.certificate["choices"] != printed.certificate["choices"],
             "SPNE of two": pair[0] != pair[1],
         })  # fmt: skip
-        if least := found.least_disutility:
-            ratios["SPNE"].append(found.disutility / least)
-            row = metrics(instance, printed.solution, alpha=alpha)  # type: ignore[arg-type]
-            ratios["Algorithm 1"].append(row["disutility"] / least)
     # 2. The theorems.
     names = ("split", "pooled", "envy", "fits", "SPNE", "SPNE of two")
     share = {name: f"{failed[name] / games:.0%}" for name in names}
@@ -84,8 +78,6 @@ def theorems(
          f"{backward}{share['SPNE of two']}"),
     ):  # fmt: skip
         yield compare(what, "always", f"{ours} {share[name]}", not failed[name], beside, cause)
-    for name, values in ratios.items():
-        yield addition(f"{name}'s disutility over the least", f"{np.mean(values):.3f}")
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:

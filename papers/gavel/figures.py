@@ -110,8 +110,6 @@ def figure_2(
         bool(low - half <= theirs.mean() <= high + half),
         f"over {draws} draws of pairs; the log's is one draw of theirs")  # fmt: skip
     # 3. Variables and seconds, and the curves.
-    yield addition("variables", f"{len(instance.placements.first)} over types",
-        f"by jobs and pairs of jobs {3 * (len(owner) * (len(owner) + 1) // 2)}")  # fmt: skip
     slowest = "the slowest part of those that are taken to run side by side"
     for name, value in zip(COLUMNS, seconds, strict=True):
         ran = f"{spent:.2f} s of the processor" if name == "exact" else ""

@@ -24,7 +24,6 @@ from ..experiment import (
     Parts,
     Variations,
     Verdict,
-    addition,
     compare,
     draws,
     each,
@@ -158,8 +157,8 @@ def table(
     ranges: Ranges = "entries",
     resource: Resource = "empty",
 ) -> Parts:
-    """One of Tables II to IV: the paper's figures, ours over as many simulations, and the optimum
-    on the first of them.
+    """One of Tables II to IV: the paper's figures, ours over as many simulations, and their share
+    of the optimum on the first of them.
 
     Parameters
     ----------
@@ -167,8 +166,7 @@ def table(
     seed : simulation k draws its instance with the generator seeded (seed, k).
     simulations : how many.
     optima : on how many of them, the first ones, the optimum is worked out.
-    time_limit : seconds for each; where that is too little, what is said of the optimum is said of
-        the best answer found, and shares of the optimum are shares of the proved bound.
+    time_limit : seconds for each; where that is too little, shares are of the proved bound.
     ranges : how Table I's largest numbers of cores and threads are read: they bound every entry
         ("entries"), are drawn once a simulation and bound its entries ("simulation"), or are what
         every type of cores has ("most", cores only).
@@ -193,12 +191,7 @@ def table(
     for name in WORDS:
         yield _finding(name, printed[name], ours[name])
     yield from words(comparison, printed, ours)
-    # 2. The optimum on the first of them.
-    if first := drawn[:optima]:
-        optimum, bounds = _optima(first, time_limit)
-        of_first = {scheme: rows[scheme][: len(first)] for scheme in SCHEMES}
-        yield from _beside_the_optimum(of_first, optimum, bounds)
-    # 3. The speed scores as bars, the shares' differences, and the distance to the optimum.
+    # 2. The speed scores as bars, the shares' differences, and the distance to the optimum.
     name = f"admission-table-{NUMBER[comparison].lower()}"
     title, label = f"Comparison {comparison} (Table {NUMBER[comparison]})", "average speed score"
     yield chart(f"{name}-speed", f"{title}: {label}", "scheme", label,
@@ -218,12 +211,14 @@ def table(
         alt="Heat map of our percentages less the printed ones; farthest apart: "
         f"{WORDS[metric]} of {SCHEMES[scheme]}, {apart[metric][scheme]:+.1f} points.",
     )  # fmt: skip
-    if first:
-        reached = _reached(of_first, bounds)
-        shares = {
-            "mean": [100 * float(np.mean(reached[scheme])) for scheme in SCHEMES],
-            "worst simulation": [100 * min(reached[scheme]) for scheme in SCHEMES],
-        }
+    # 3. The total speed over the bound on the optimum, on the first simulations.
+    if first := drawn[:optima]:
+        bounds = np.array(_bounds(first, time_limit))
+        shares: dict[str, list[float]] = {"mean": [], "worst simulation": []}
+        for scheme in SCHEMES:
+            reached = 100 * np.array([row["total_speed"] for row in rows[scheme][:optima]]) / bounds
+            for label, of in (("mean", np.mean), ("worst simulation", np.min)):
+                shares[label].append(float(of(reached)))
         yield chart(f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",
             "share of the optimum's bound [%]", shares, x=SCHEMES,
             words=f"Over {len(first)} simulations.")  # fmt: skip
@@ -300,64 +295,18 @@ def _best(row: Mapping[str, float]) -> str:
     return max(row, key=row.__getitem__)
 
 
-def _optima(
-    first: Sequence[Admission], time_limit: float
-) -> tuple[list[dict[str, float]], list[float]]:
-    """The metrics of the optimum, or of the best found, and its bound, of each instance."""
+def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
+    """The proved bound on the optimum of each instance."""
     # compiles outside the clock
     optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")
-    measured, bounds = [], []
+    bounds = []
     for one in first:
         outcome = optimal(one, time_limit=time_limit)
         if outcome.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
-        assert isinstance(outcome.solution, Assignment)
         assert outcome.bound is not None
-        measured.append(metrics(one, outcome.solution))
         bounds.append(outcome.bound)
-    return measured, bounds
-
-
-def _reached(
-    rows: Mapping[str, Sequence[dict[str, float]]], bounds: Sequence[float]
-) -> dict[str, list[float]]:
-    """Scheme -> its total speed over the bound on the optimum, simulation by simulation."""
-    return {
-        scheme: [
-            row["total_speed"] / bound for row, bound in zip(rows[scheme], bounds, strict=True)
-        ]
-        for scheme in SCHEMES
-    }
-
-
-def _beside_the_optimum(
-    rows: Mapping[str, Sequence[dict[str, float]]],
-    optimum: Sequence[dict[str, float]],
-    bounds: Sequence[float],
-) -> Iterator[Finding]:
-    """The schemes and the optimum over the same simulations: those whose optimum was worked out."""
-    count, names = len(bounds), (*SCHEMES, "optimum")
-    means = _means({**rows, "optimum": optimum})
-    for name, values in means.items():
-        if name != "change":
-            yield addition(f"{WORDS[name]}, first {count} simulations",
-                _in_words(names, values, name))  # fmt: skip
-        if name == "speed_score":
-            yield addition(f"{WORDS['change']}, first {count} simulations",
-                _in_words(names, means["change"], "change"))  # fmt: skip
-    shares = _reached(rows, bounds)
-    gaps = [bound / row["total_speed"] - 1 for bound, row in zip(bounds, optimum, strict=True)]
-    note = (
-        f"first {count} simulations; {sum(gap <= 1e-9 for gap in gaps)} optima proved, gap of the "
-        f"others at most {100 * max(gaps):.2f} %"
-    )
-    for what, of in (("total speed, mean share of the optimum [%]", np.mean),
-                     ("the same, worst simulation [%]", np.min)):  # fmt: skip
-        text = " / ".join(f"{100 * of(shares[scheme]):.1f}" for scheme in SCHEMES)
-        yield addition(what, text, note)
-    blocking = [f"{_mean(each, 'blocking_pairs'):.1f}" for each in (*rows.values(), optimum)]
-    yield addition("blocking pairs, mean", f"{' / '.join(blocking[:-1])}; optimum {blocking[-1]}",
-        f"first {count} simulations")  # fmt: skip
+    return bounds
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:

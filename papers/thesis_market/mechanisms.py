@@ -75,10 +75,6 @@ def figure_3_11(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
             for name in everyone
         }  # fmt: skip
     relative = {n: {name: row[name] / row["G-I"] for name in everyone} for n, row in table.items()}
-    for name in everyone:
-        drawn = "" if name == MOST_WORK else "a drawing"
-        line = _by_users(relative, name)
-        yield compare(f"{name}, total utility over G-I's, by users", drawn, line, None)
     rows = table.values()
     worst = min(row["FM"] / row["G-II"] for row in rows)
     yield compare("FM against G-II", "FM performs comparably to G-II",
@@ -122,13 +118,6 @@ def figure_3_12(
         name: envy_audit(market, _answer(name, market, seed, mechanisms)) for name in mechanisms
     }
     index = {name: audit.index for name, audit in audits.items()}
-    for name, audit in audits.items():
-        pair = (
-            f"users {audit.envious} and {audit.envied} in the group "
-            f"{audit.group.min()}-{audit.group.max()}"
-        )
-        yield compare(f"{name}, envy index of the worst pair", "a drawing", f"{audit.index:.3f}",
-            None, pair if audit.index < _ENVY_FREE else "")  # fmt: skip
     # 2. The equilibrium in whole cores.
     equilibrium = _answer("FM", market, seed)
     for rule in ("largest-remainder", "user-deficit"):
@@ -186,10 +175,6 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
                 name: float(min(sharing_index(*pair, share) for pair in pairs))
                 for name, pairs in answers.items()
             }
-    for share, table in tables.items():
-        for name in MECHANISMS:
-            yield compare(f"{name}, sharing index against {share}, by users", "a drawing",
-                _by_users(table, name), None)  # fmt: skip
     # 2. The sentences.
     least_of = {share: min(row["FM"] for row in table.values()) for share, table in tables.items()}
     sound = f"the static share: against the endowment it is {least_of['endowment']:.4f}"
@@ -245,10 +230,6 @@ def _answer(
     found = answer.solution if isinstance(answer, Outcome) else answer
     assert isinstance(found, Allocation)
     return found
-
-
-def _by_users(table: Table, name: str) -> str:
-    return ", ".join(f"{n}: {row[name]:.3f}" for n, row in table.items())
 
 
 def _users_chart(

@@ -23,7 +23,7 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.reading import read_text
 from ..charts import chart
-from ..experiment import Finding, Parts, Variations, addition, compare, each
+from ..experiment import Finding, Parts, Variations, compare, each
 from . import PAPER
 
 STEADY = 0.1
@@ -95,11 +95,6 @@ class Times:
         note = f"measured run times: {Path(self.profile).name}{rows}{limit}"
         return _programs(found) if known else found, most, note
 
-    @property
-    def origin(self) -> Finding:
-        """What an experiment ran on."""
-        return addition("what this ran on", self.read[2])
-
     def claim(self, what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
         """Judged on a measured profile only."""
         if self.profile is not None:
@@ -148,7 +143,6 @@ def figure_3_3(*, given: Times = TIMES) -> Parts:
     yield given.claim("F tends to shrink as the core count increases", "for some applications",
         f"{len(falling)} of {len(curves)}: {some}", 0 < len(falling) < len(curves),
         f"from the fewest cores to the most, by more than {SHRINKING:g}")  # fmt: skip
-    yield given.origin
     # 2. The curves that vary least and most.
     ordered = sorted(curves, key=spread.__getitem__)
     few = len(ordered) <= _DRAWN
@@ -180,7 +174,6 @@ def figure_3_4(*, given: Times = TIMES) -> Parts:
         f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})",
         round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION,
         "of 22 Spark and PARSEC workloads; judged: ours lie inside")  # fmt: skip
-    yield given.origin
     title = "Expected parallel fraction by workload"
     yield given.bars("3.4", title, "mean of F over core counts", mean)
 
@@ -207,7 +200,6 @@ def figure_3_5(*, given: Times = TIMES) -> Parts:
                 f"{line}; median of all {middle:.2g}",
                 all(value > middle for value in found.values()),
                 "variance above the median")  # fmt: skip
-    yield given.origin
     title = "Variance of the parallel fraction by workload"
     yield given.bars("3.5", title, "variance of F over core counts", variance)
 
@@ -248,7 +240,6 @@ def figure_3_10(*, given: Times = TIMES, holdout: Holdout = "every-other-count")
         yield given.claim("canneal is poorly modeled", "yes",
             f"{mean['canneal']:.1f} %, place {rank} of {len(mean)}", 2 * rank <= len(mean),
             "among the worse half by mean error")  # fmt: skip
-    yield given.origin
     # 2. Quartiles and the largest errors.
     below, middle, above = (
         [float(np.percentile(values, q)) for values in errors.values()] for q in (25, 50, 75)

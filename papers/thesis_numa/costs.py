@@ -121,8 +121,6 @@ def table_4_2() -> Parts:
     yield compare("inter-blade delay of S1 to S6", "1.6 to 1.7 (section 4.5.3)",
         f"{min(slow):g} to {max(slow):g}", (round(min(slow), 1), round(max(slow), 1)) == (1.6, 1.7),
         "", "Table 4.2's own column says otherwise")  # fmt: skip
-    yield addition("two-hop penalty", f"1 + {1 + THESIS.extra_hop:.1f} (HT1 - 1)",
-        "Table 4.2 has no such column; from 130 ns against 100 ns (Table 4.3)")  # fmt: skip
     tips = tuple(f"{one.key} {one.name}" for one in BENCHMARKS)
     yield Chart(
         "numa-table-4.2", "Demand for remote bandwidth and the penalty of distance",

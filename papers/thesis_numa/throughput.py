@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from ...analysis.numa.metrics import metrics
-from ...analysis.numa.sustained import burst, sustained_pair
+from ...analysis.numa.sustained import sustained_pair
 from ...analysis.report.picture import Chart
 from ...catalog import find
 from ...instances.numa.answer import POLICIES, Simulation
@@ -22,7 +22,7 @@ from ...instances.numa.workloads import Benchmark
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Between
 from ..charts import chart
-from ..experiment import Finding, Parts, Variations, addition, compare, draws
+from ..experiment import Finding, Parts, Variations, compare, draws
 from . import PAPER
 
 HIGH_LOAD: Variations = {
@@ -84,22 +84,6 @@ def figure_4_7(
         yield _order(f"{instance.names[0]}: policies by throughput", rates, key)
         yield _throughput_curves(key, rates, max(tasks // 10, 1000), points, seed)
     yield free
-    # 3. A burst of 3000 tasks on K-means under the most and the least tolerant policy.
-    for rate in (3900.0, 4000.0, 4300.0, 4550.0):
-        bursts = {
-            policy: burst(blade_server(rate=rate), policy, tasks=tasks, seed=seed)
-            for policy in ("IB", "Local")
-        }
-        drained = {
-            policy: f"never within {one.tasks} tasks"
-            if one.drained_after is None
-            else f"in {one.drained_after:.1f} s"
-            for policy, one in bursts.items()
-        }
-        yield addition(f"K-means at {rate:g}/s: a burst of 3000 tasks drains",
-            ", ".join(f"{policy} {words}" for policy, words in drained.items()),
-            "; ".join(f"{one.waiting_before} waited before it under {policy}"
-                      for policy, one in bursts.items()))  # fmt: skip
 
 
 @PAPER.experiment("figure-4.8", "fig. 4.8", seconds=30)
@@ -188,8 +172,6 @@ def figure_4_9(
         key = benchmark.key
         busy = busy_of[key] = _percentiles(benchmark, high, tasks, seed, law, scv)
         calm = calm_of[key] = _percentiles(benchmark, low, tasks, seed, law, scv)
-        yield _percentile_row(benchmark, f"high load, {high:g}/s", busy)
-        yield _percentile_row(benchmark, f"low load, {low:g}/s", calm)
         kind = "compute" if benchmark.intensity == "CI" else "memory"
         lows[kind].append(_excess(max(calm["IB"], calm["IP-2"]), calm["Local"]))
         if kind == "memory":
@@ -284,18 +266,6 @@ def _throughput_curves(
 def _excess(value: float, other: float) -> float:
     """How much longer one percentile is than another; infinite when it does not exist."""
     return np.inf if value == np.inf else value / other - 1
-
-
-def _percentile_row(benchmark: Benchmark, where: str, value: Mapping[str, float]) -> Finding:
-    exists = value["IB"] < np.inf
-    words = []
-    for policy in POLICIES:
-        relative = f" ({value[policy] / value['IB']:.3f})" if exists else ""
-        time = f"{1e3 * value[policy]:.1f} ms{relative}"
-        words.append(f"{policy} {time if value[policy] < np.inf else 'unstable'}")
-    none = "no percentile exists where the queue grows without end"
-    return addition(f"{benchmark.key} {benchmark.name}, {where}", ", ".join(words),
-        "in brackets against IB" if exists else none)  # fmt: skip
 
 
 def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:

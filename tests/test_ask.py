@@ -273,6 +273,23 @@ def test_a_minimal_conflict_is_infeasible_and_without_any_part_it_is_not(seed: i
         assert rest is None or cotenant.solve(rest, "cp-sat").status == "optimal"
 
 
+def test_infeasible_groups_name_who_is_never_together_and_the_machines() -> None:
+    losses = pd.DataFrame(np.zeros((4, 4)), list("abcd"), list("abcd"))
+    for one, other in itertools.combinations("abc", 2):
+        losses.loc[one, other] = math.inf
+    answer = cotenant.group_jobs(losses, seats=2, machines=2)
+    assert answer.conflict.minimal
+    approved(str(answer.conflict))
+
+
+def test_infeasible_tasks_name_the_class_that_is_too_many() -> None:
+    row = {"service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}
+    tasks = {"db": {"class_share": 0.9, **row}, "web": {"class_share": 0.1, **row}}
+    server = {"blades": 2, "rows": 1, "columns": 2, "cores": 4}
+    answer = cotenant.refuse_cores(tasks, **server, rate=1000, objective="fluid-power")
+    approved(str(answer.conflict))
+
+
 def test_an_infeasible_deadline_is_named() -> None:
     jobs = {
         "gan": {"v100": 1, "steps": 99, "deadline": 9},

@@ -1,0 +1,42 @@
+"""What groups ask for, part by part: who is never beside whom, and how many machines there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...instances.groups.instance import Groups
+
+
+def parts(instance: Groups) -> tuple[list[str], Callable[[list[int]], Groups]]:
+    """Each part in words, and the instance with some of them: a type without its part may be with
+    every other that has none, at no penalty, and of a class without its part there are as many
+    machines as needed.
+    """
+    present, classes = instance.count > 0, np.flatnonzero(np.isfinite(instance.machines))
+    never = np.zeros((instance.types, instance.types), dtype=bool)
+    if instance.penalty is not None:
+        anywhere = np.isinf(instance.penalty).reshape(-1, *never.shape).all(axis=0)
+        never = (anywhere | anywhere.T) & present & present[:, None]
+    ruled = np.flatnonzero(never.any(axis=1))
+    labels = []
+    for kind in ruled.tolist():
+        others = [instance.names[each] for each in np.flatnonzero(never[kind])]
+        labels.append(f"{instance.names[kind]} never beside {', '.join(others)}")
+    for one in classes.tolist():
+        name = f" of {instance.classes[one]}" if len(instance.seats) > 1 else ""
+        number, seats = int(instance.machines[one]), int(instance.seats[one])
+        labels.append(f"{number} machine{'s' * (number != 1)}{name} of {seats} seats")
+
+    def keep(kept: list[int]) -> Groups:
+        bound = np.isin(np.arange(instance.types), ruled[[k for k in kept if k < len(ruled)]])
+        machines = np.array(instance.machines, dtype=float)
+        machines[classes[[k for k in range(len(classes)) if k + len(ruled) not in kept]]] = np.inf
+        changed = {"machines": machines}
+        if instance.penalty is not None:
+            free = never & ~(bound[:, None] | bound)
+            changed["penalty"] = np.where(free, 0.0, instance.penalty)
+        return instance.replace(**changed)
+
+    return labels, keep

@@ -493,7 +493,7 @@ LACKING = {
     "reports": {"numa", "lifetimes", "elastic"},
     "predicted": {*PROBLEM_NAMES} - {"colocation"},
     "rounds": {*PROBLEM_NAMES} - {"accelerators"},
-    "parts": {*PROBLEM_NAMES} - {"colocation", "packing", "accelerators"},
+    "parts": {*PROBLEM_NAMES} - {"colocation", "packing", "accelerators", "groups", "numa"},
 }
 """What `Analysis` offers of some problems only, and the problems that lack it."""
 

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_074, 27_930),
-    "analysis": (21_087, 14_471),
+    "analysis": (21_155, 14_517),
     "instances": (21_745, 14_583),
     "models": (5_257, 3_393),
     "verify": (4_698, 3_445),
@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_738, 9_589),
     "papers": (6_269, 4_570),
     "cli": (3_779, 2_567),
-    "tests": (60_435, 48_015),
+    "tests": (60_452, 48_028),
     "benchmarks": (8_483, 6_557),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

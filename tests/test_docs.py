@@ -226,6 +226,10 @@ def test_the_readme_fits_on_a_screen_of_700_words() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
 
 
+def test_the_docs_have_at_most_90000_words() -> None:
+    assert sum(len(page.read_text().split()) for page in SITE) <= 90_000
+
+
 def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
     missing, seen = [], 0
     for page in PAGES:

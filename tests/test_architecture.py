@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_738, 9_589),
     "papers": (6_269, 4_570),
     "cli": (3_779, 2_567),
-    "tests": (60_452, 48_028),
+    "tests": (60_456, 48_030),
     "benchmarks": (8_483, 6_557),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

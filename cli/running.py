@@ -148,7 +148,7 @@ def advise_job(
 
     found = job_advice(store, job, alpha=alpha)
     if as_json:
-        print_json(found.document())
+        print_json(asdict(found))
     else:
         screen = console()
         for line in found.lines():

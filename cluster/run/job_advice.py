@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +43,8 @@ class JobAdvice:
     Attributes
     ----------
     job : as it stands.
+    alpha : the least gain that counts.
+    certainty : what the intervals claim.
     epoch : in which it was placed last; 0 when it never was.
     beside : the types that it is beside; "" alone.
     penalty, low, high : predicted of it there; None where it was not placed.
@@ -51,26 +52,20 @@ class JobAdvice:
     action : None when it was never placed.
     certain, possible : whom it and they would gain by for every, and for some matrix within the
         intervals, the best first.
-    alpha : the least gain that counts.
-    certainty : what the intervals claim.
     """
 
     job: Entry
-    epoch: int
-    beside: str
-    penalty: float | None
-    low: float | None
-    high: float | None
-    measured: float | None
-    action: Action | None
-    certain: tuple[Partner, ...]
-    possible: tuple[Partner, ...]
     alpha: float
     certainty: str
-
-    def document(self) -> dict[str, Any]:
-        """Everything as plain JSON."""
-        return asdict(self)
+    epoch: int = 0
+    beside: str = ""
+    penalty: float | None = None
+    low: float | None = None
+    high: float | None = None
+    measured: float | None = None
+    action: Action | None = None
+    certain: tuple[Partner, ...] = ()
+    possible: tuple[Partner, ...] = ()
 
     def lines(self) -> list[str]:
         """It in words."""
@@ -134,9 +129,9 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
         groups = queue_store.groups_beside(entry.number)
         whole = Predictor(profile_of(rows), settings.get("voids")).instance()
-        sure = whole.certainty
+        advice = JobAdvice(entry, least, whole.certainty)
         if not groups:
-            return JobAdvice(entry, 0, "", None, None, None, None, None, (), (), least, sure)
+            return advice
         entries = queue_store.entries_of(number for group in groups for number in group.jobs)
         for one in entries:
             if one.kind not in whole.names:
@@ -149,20 +144,20 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         seen = rows.rows(
             "SELECT measured FROM seat WHERE placed = ? AND queued = ?", (mine.id, entry.number)
         )[0][0]
+    advice = replace(advice, epoch=mine.epoch, measured=seen, action="participate")
+    if len(mine.jobs) == 1:
+        return advice
     # 2. They as a pairing, and what its agents are advised.
     agents = _agents(whole, [[kinds[number] for number in group.jobs] for group in groups], least)
-    if len(mine.jobs) == 1:
-        return JobAdvice(
-            entry, mine.epoch, "", None, None, None, seen, "participate", (), (), least, sure
-        )
     seat = mine.jobs.index(entry.number)
     types = (kinds[mine.jobs[seat]], kinds[mine.jobs[1 - seat]])
     certain, possible = (_partners(agents, types, of) for of in ("certain", "possible"))
+    penalty, low, high = losses(whole, types)[0]
     known = {one.kind for one in certain}
-    return JobAdvice(
-        entry, mine.epoch, whole.names[types[1]], *losses(whole, types)[0], seen,
-        "break away" if certain else "participate", certain,
-        tuple(one for one in possible if one.kind not in known), least, sure,
+    return replace(
+        advice, beside=whole.names[types[1]], penalty=penalty, low=low, high=high, certain=certain,
+        action="break away" if certain else "participate",
+        possible=tuple(one for one in possible if one.kind not in known),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.interval_cases import advised_agents_and_pairs
 from support.messages import refused
 from support.oracles.epochs import Epoch, run_epochs
 from support.seeds import numbers
@@ -85,9 +86,9 @@ def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(
     for instance, pairing in random_cases(number):
         found = recommend(instance, pairing, alpha=alpha)
         blocking = blocking_pairs(instance, pairing, alpha)
-        assert (found.breaking_away, found.pairs) == (blocking.agents, blocking.count)
-        assert sum(entry.agents for entry in found.advice) == instance.agents
-        advised += found.breaking_away
+        assert advised_agents_and_pairs(found) == (blocking.agents, blocking.count)
+        assert sum(entry.agents for entry in found) == instance.agents
+        advised += blocking.agents
         check_advice_by_agents(instance, pairing, alpha)
     assert advised
 
@@ -101,26 +102,22 @@ def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float)
         agents += [(a, None, instance.single_penalty)] * int(pairing.single[a])
     stays = [beside is None and instance.unpaired is None for _, beside, _ in agents]
     advice = {
-        (entry.kind, entry.beside): entry
-        for entry in recommend(instance, pairing, alpha=alpha).advice
+        (entry.kind, entry.beside): entry for entry in recommend(instance, pairing, alpha=alpha)
     }
     for i, (kind, beside, penalty) in enumerate(agents):
-        willing: dict[int, list[float]] = {}
+        willing: dict[int, int] = {}
         for j, (other, _, theirs) in enumerate(agents):
             if i == j or stays[i] or stays[j] or not instance.allowed[kind, other]:
                 continue
             if gains(penalty, instance.penalty[kind, other], alpha) and gains(
                 theirs, instance.penalty[other, kind], alpha
             ):
-                willing.setdefault(other, []).append(theirs - instance.penalty[other, kind])
+                willing[other] = willing.get(other, 0) + 1
         entry = advice[kind, beside]
         assert (entry.action == "break away") == bool(willing)
-        assert {choice.kind: choice.willing for choice in entry.alternatives} == {
-            k: len(v) for k, v in willing.items()
-        }
+        assert {choice.kind: choice.willing for choice in entry.alternatives} == willing
         for choice in entry.alternatives:
             assert choice.gain == pytest.approx(penalty - instance.penalty[kind, choice.kind])
-            assert choice.their_gain == pytest.approx(np.mean(willing[choice.kind]))
         assert [c.gain for c in entry.alternatives] == sorted(
             (c.gain for c in entry.alternatives), reverse=True
         )
@@ -132,13 +129,13 @@ def test_advice_names_with_whom_and_what_is_gained() -> None:
     )
     instance = made(penalty, [1, 1, 1, 1], names=tuple("ABCD"))
     pairing = paired([0, 1], [3, 2], [1, 1], [0, 0, 0, 0])
-    rows = recommend(instance, pairing).rows()
-    assert [(row["type"], row["beside"], row["action"], row["with"]) for row in rows] == [
-        ("A", "D", "break away", "B"), ("B", "C", "break away", "A"),
-        ("C", "B", "participate", None),
-        ("D", "A", "participate", None),
+    found = recommend(instance, pairing)
+    with_whom = [[other.kind for other in one.alternatives] for one in found]
+    assert [(one.kind, one.beside, one.action) for one in found] == [
+        (0, 3, "break away"), (1, 2, "break away"), (2, 1, "participate"), (3, 0, "participate"),
     ]  # fmt: skip
-    assert rows[0]["gain"] == pytest.approx(0.07)
+    assert with_whom == [[1], [0], [], []]
+    assert found[0].alternatives[0].gain == pytest.approx(0.07)
     with refused(InvalidOption):
         recommend(instance, pairing, alpha=-1)
 

@@ -352,11 +352,14 @@ def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
 
 def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
     instance, pairing = hand_worked()
-    assert recommend(instance, pairing).uncertainty == "certain"
-    assert recommend(instance, pairing, alpha=0.1).breaking_away == 0
-    assert recommend(instance.without_intervals(), pairing, alpha=0.1).breaking_away == 2
-    best = next(e for e in recommend(instance, pairing).advice if e.alternatives).alternatives[0]
-    assert (best.gain, best.their_gain) == (pytest.approx(0.075), pytest.approx(0.075))
+    plain = instance.without_intervals()
+    assert interval_cases.advised_agents_and_pairs(recommend(instance, pairing, alpha=0.1)) == (
+        0,
+        0,
+    )
+    assert interval_cases.advised_agents_and_pairs(recommend(plain, pairing, alpha=0.1)) == (2, 1)
+    best = next(e for e in recommend(instance, pairing) if e.alternatives).alternatives[0]
+    assert best.gain == pytest.approx(0.075)
 
 
 def test_predictions_have_no_intervals() -> None:

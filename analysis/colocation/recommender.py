@@ -17,14 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ...instances.colocation.instance import Colocation, Pairing
-from ...instances.colocation.stability import (
-    AlphaMode,
-    Uncertainty,
-    compared,
-    gains,
-    validate_alpha,
-    willing,
-)
+from ...instances.colocation.stability import Uncertainty, compared, gains, validate_alpha, willing
 from ...instances.problem.option_types import validate_options
 
 Action = Literal["participate", "break away"]
@@ -38,16 +31,12 @@ class Alternative:
     ----------
     kind : their type.
     willing : how many of them would leave their co-runner for this agent.
-    penalty : the agent's penalty beside one of them; of certain gains the upper end.
-    gain : by how much its penalty would fall, or by how much at least.
-    their_gain : the mean fall of theirs, likewise.
+    gain : by how much the agent's penalty would fall, or by how much at least.
     """
 
     kind: int
     willing: int
-    penalty: float
     gain: float
-    their_gain: float
 
 
 @dataclass(frozen=True)
@@ -58,72 +47,18 @@ class Advice:
     ----------
     kind, beside : types; `beside` is None without a co-runner.
     agents : how many they are.
-    penalty : of each, as it stands; of certain gains the lower end.
-    action : "break away" iff the agent is in a blocking pair.
-    alternatives : with whom, largest gain first, ties to the lowest type; empty for "participate".
+    alternatives : with whom they would break away, largest gain first, ties to the lowest type.
     """
 
     kind: int
     beside: int | None
     agents: int
-    penalty: float
-    action: Action
     alternatives: tuple[Alternative, ...]
 
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The advice to every agent of a pairing.
-
-    Attributes
-    ----------
-    advice : one entry per group, by type, then co-runner's type, those without a co-runner last.
-    names : of the types.
-    alpha : the least gain for which an agent moves.
-    uncertainty : which gains count.
-    certainty : the confidence that the intervals claim; "" where they do not count.
-    """
-
-    advice: tuple[Advice, ...]
-    names: tuple[str, ...]
-    alpha: float
-    uncertainty: Uncertainty = "none"
-    certainty: str = ""
-
     @property
-    def breaking_away(self) -> int:
-        """How many agents are advised to break away; equals `blocking_pairs(...).agents`."""
-        return sum(entry.agents for entry in self.advice if entry.action == "break away")
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs of agents would break away together, as `blocking_pairs(...).count`."""
-        return (
-            sum(
-                entry.agents * other.willing
-                for entry in self.advice
-                for other in entry.alternatives
-            )
-            // 2
-        )
-
-    def rows(self) -> list[dict[str, object]]:
-        """One plain row per group, with its best alternative."""
-        return [self._row(entry) for entry in self.advice]
-
-    def _row(self, entry: Advice) -> dict[str, object]:
-        best = entry.alternatives[0] if entry.alternatives else None
-        return {
-            "type": self.names[entry.kind],
-            "beside": None if entry.beside is None else self.names[entry.beside],
-            "agents": entry.agents,
-            "penalty": entry.penalty,
-            "action": entry.action,
-            "with": None if best is None else self.names[best.kind],
-            "willing": 0 if best is None else best.willing,
-            "gain": 0.0 if best is None else best.gain,
-            "alternatives": len(entry.alternatives),
-        }
+    def action(self) -> Action:
+        """What it should do: break away iff it is in a blocking pair."""
+        return "break away" if self.alternatives else "participate"
 
 
 @validate_options
@@ -132,23 +67,25 @@ def recommend(
     pairing: Pairing,
     *,
     alpha: float = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty | None = None,
-) -> Recommendation:
+) -> tuple[Advice, ...]:
     """Advise every agent to participate or to break away, with whom, and say what it would gain.
 
     Parameters
     ----------
     instance, pairing : the game and a feasible pairing (`check` is the caller's business).
-    alpha, alpha_mode : the least gain for which an agent moves, see `gains`.
+    alpha : the least gain for which an agent moves, see `gains`.
     uncertainty : which gains count, as in `blocking_pairs`; certain ones where there are intervals,
         measured ones where there are none, when not given.
+
+    Returns
+    -------
+    One entry per group, by type, then co-runner's type, those without a co-runner last.
 
     Raises
     ------
     InvalidOption
-        An alpha that is out of range, an alpha_mode that is not known, or an uncertainty where
-        there are no intervals.
+        An alpha that is out of range, or an uncertainty where there are no intervals.
 
     Notes
     -----
@@ -156,51 +93,27 @@ def recommend(
     agents send messages up their lists and compare what comes back; on a known pairing that is the
     definition of a blocking pair.
     """
-    validate_alpha(alpha, alpha_mode)
+    validate_alpha(alpha, "penalty-points")
     if uncertainty is None:
         uncertainty = "none" if instance.low is None else "certain"
-    read = (alpha, alpha_mode, uncertainty)
     leaves, offered = compared(instance, uncertainty)
-    total = willing(instance, pairing, *read)
+    total = willing(instance, pairing, alpha, uncertainty=uncertainty)
     beside = pairing.beside()
-    gained = _total_gain(instance, pairing, *read)
     advice = []
     for kind in range(instance.types):
         for other in np.flatnonzero(beside[kind]).tolist():
             penalty = float(leaves[kind, other])
-            free = _gained_by(instance, kind, other, *read)
-            found = _alternatives(instance, kind, penalty, free, total, gained, offered)
-            advice.append(_advice(kind, other, int(beside[kind, other]), penalty, found))
+            free = gains(penalty, offered[kind], alpha)
+            free[other] = False  # never by what it has
+            found = _alternatives(instance, kind, penalty, free, total, offered)
+            advice.append(Advice(kind, other, int(beside[kind, other]), found))
         if pairing.single[kind]:
-            penalty = instance.single_penalty
-            found = ()
+            penalty, found = instance.single_penalty, ()
             if instance.unpaired is not None:  # a job alone on its own machine has nothing to gain
-                free = gains(penalty, offered[kind], alpha, alpha_mode)
-                found = _alternatives(instance, kind, penalty, free, total, gained, offered)
-            advice.append(_advice(kind, None, int(pairing.single[kind]), penalty, found))
-    certainty = "" if uncertainty == "none" else instance.certainty
-    return Recommendation(tuple(advice), instance.names, alpha, uncertainty, certainty)
-
-
-def _gained_by(
-    instance: Colocation,
-    kind: int,
-    beside: int,
-    alpha: float,
-    alpha_mode: AlphaMode,
-    uncertainty: Uncertainty,
-) -> np.ndarray:
-    """(T,) whether an agent gains by each type; never by what it has."""
-    leaves, offered = compared(instance, uncertainty)
-    free = gains(leaves[kind, beside], offered[kind], alpha, alpha_mode)
-    free[beside] = False
-    return free
-
-
-def _advice(
-    kind: int, beside: int | None, agents: int, penalty: float, found: tuple[Alternative, ...]
-) -> Advice:
-    return Advice(kind, beside, agents, penalty, "break away" if found else "participate", found)
+                free = gains(penalty, offered[kind], alpha)
+                found = _alternatives(instance, kind, penalty, free, total, offered)
+            advice.append(Advice(kind, None, int(pairing.single[kind]), found))
+    return tuple(advice)
 
 
 def _alternatives(
@@ -209,7 +122,6 @@ def _alternatives(
     penalty: float,
     free: np.ndarray,
     total: np.ndarray,
-    gained: np.ndarray,
     offered: np.ndarray,
 ) -> tuple[Alternative, ...]:
     found = []
@@ -217,34 +129,5 @@ def _alternatives(
         # it is one of the willing agents of its own type itself
         count = int(total[other, kind]) - (other == kind)
         if count > 0:
-            new = float(offered[kind, other])
-            theirs = (gained[other, kind] - (other == kind) * (penalty - new)) / count
-            found.append(Alternative(other, count, new, penalty - new, float(theirs)))
-    return tuple(sorted(found, key=lambda entry: (entry.penalty, entry.kind)))
-
-
-def _total_gain(
-    instance: Colocation,
-    pairing: Pairing,
-    alpha: float,
-    alpha_mode: AlphaMode,
-    uncertainty: Uncertainty,
-) -> np.ndarray:
-    """(T, T): by how much in all the penalties of a-agents who gain by a c-agent would fall."""
-    leaves, offered = compared(instance, uncertainty)
-    penalty = np.where(instance.allowed, offered, np.inf)
-    total = np.zeros(penalty.shape)
-
-    def add(a: int, number: int, old: float, free: np.ndarray) -> None:
-        free = free & instance.allowed[a]
-        total[a, free] += number * (old - penalty[a, free])
-
-    beside = pairing.beside()
-    for a, b in np.argwhere(beside).tolist():
-        free = _gained_by(instance, a, b, alpha, alpha_mode, uncertainty)
-        add(a, int(beside[a, b]), float(leaves[a, b]), free)
-    if instance.unpaired is not None:
-        for a in np.flatnonzero(pairing.single).tolist():
-            free = gains(instance.unpaired, penalty[a], alpha, alpha_mode)
-            add(a, int(pairing.single[a]), instance.unpaired, free)
-    return total
+            found.append(Alternative(other, count, penalty - float(offered[kind, other])))
+    return tuple(sorted(found, key=lambda entry: (-entry.gain, entry.kind)))

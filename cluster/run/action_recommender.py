@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...analysis.colocation.recommender import Recommendation, recommend
+from ...analysis.colocation.recommender import Advice, recommend
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.stability import Uncertainty, blocking_pairs
 
@@ -43,7 +43,7 @@ class ActionRecommender:
         read = self._uncertainty(reading)
         return blocking_pairs(self.instance, self.pairing, self.alpha, uncertainty=read).agents
 
-    def advice(self, reading: Reading) -> Recommendation:
+    def advice(self, reading: Reading) -> tuple[Advice, ...]:
         """The advice to every agent; see `recommender.recommend`."""
         read = self._uncertainty(reading)
         return recommend(self.instance, self.pairing, alpha=self.alpha, uncertainty=read)

@@ -178,8 +178,7 @@ def _partners(
     """With whom a job of a pair would break away, its largest gain first."""
     kind, beside = types
     here, *ends = losses(agents.instance, types)[0]
-    advice = agents.advice(reading).advice
-    mine = next(one for one in advice if (one.kind, one.beside) == (kind, beside))
+    mine = next(one for one in agents.advice(reading) if (one.kind, one.beside) == (kind, beside))
     partners = []
     for other in mine.alternatives:
         there, low, high = losses(agents.instance, (kind, other.kind))[0]

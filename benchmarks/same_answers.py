@@ -65,7 +65,7 @@ scheduling/subset-sum scheduling/lpc-like
 """.split()
 
 EXPERIMENTS = """
-colocation-figure-5 admission-frontier market-figure-3.12 colocation-figure-14 colocation-figure-12
+colocation-figure-5 market-figure-3.12 colocation-figure-14 colocation-figure-12
 market-figure-3.4
 packing-figure-2 packing-figure-5 numa-table-4.1 scheduling-theorem-6.2 numa-figure-4.14
 packing-figure-3 admission-claims

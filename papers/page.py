@@ -256,7 +256,7 @@ figures as PDF and PNG, `--tables FOLDER` writes the tables as CSV and LaTeX. In
 ```python
 from {_PACKAGE}.papers.registry import experiment_named
 
-done = experiment_named("admission-frontier").run()
+done = experiment_named("colocation-figure-14").run()
 assert done.findings and done.pictures  # what, paper, ours, verdict, note; and the figure as data
 ```
 """

@@ -331,16 +331,6 @@ def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
     assert verdicts["fastest"] == "differs"
 
 
-def test_the_frontier_table_rises_with_blocking_pairs() -> None:
-    rows = [
-        part
-        for part in claims.frontier_table(time_limit=600)
-        if isinstance(part, Finding) and part.what.startswith("at most")
-    ]
-    speeds = [float(row.ours.split()[-1]) for row in rows]
-    assert speeds == sorted(speeds)
-
-
 def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> None:
     from cotenant.papers.matching import tables
 

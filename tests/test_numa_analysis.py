@@ -169,4 +169,3 @@ def test_figure_4_7_gives_the_sustained_rates_of_k_means() -> None:
         == "reproduced"
     )
     assert findings["K-means: policies by throughput"].verdict == "reproduced"
-    assert "IB never" in findings["K-means at 4300/s: a burst of 3000 tasks drains"].ours

@@ -364,7 +364,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "packing-theorems-8-10": {"games": 5, "servers": 3, "eta": 3},
 }
 """Options with which an experiment takes a second or two."""
-LONG = {"numa-figure-4.7", "numa-figure-4.8", "numa-hot-data", "admission-frontier"}
+LONG = {"numa-figure-4.7", "numa-figure-4.8", "numa-hot-data"}
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,8 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
             .run(log=str(path), windows=3, length=500, machines=6, organizations=3)
             .findings
         )
-        assert len(findings) == 2 * (2 * len(TABLE_RULES) - 1 + 3) + (name == "scheduling-table-2")
+        rules = len(TABLE_1["LPC-EGEE"])
+        assert len(findings) == 2 * (2 * rules - 1 + 3) + (name == "scheduling-table-2")
         assert "windows contended" in findings[0].note
     grown = (
         experiment_named("scheduling-figure-10")

@@ -17,7 +17,7 @@ from ...instances.scheduling.formats import read_swf
 from ...instances.scheduling.log import By, Initial, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
 from ..charts import chart
-from ..experiment import RULED_OUT, Finding, Parts, Verdict, addition, compare, decided, runnable
+from ..experiment import RULED_OUT, Finding, Parts, Verdict, compare, decided, runnable
 from . import PAPER
 from .printed import MACHINES, PRINTED, TABLE_1, Row
 
@@ -206,31 +206,25 @@ def _rows(
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"
     )
-    for name, sample in found.distance.items():
-        s = summarize(sample)
-        ours = (
+    for name, (mean, deviation) in paper.items():
+        s = summarize(found.distance[name])
+        inside = s.low <= mean <= s.high
+        there = {other: summarize(one.distance[name]) for other, one in others.items()}
+        cures = [other for other, row in there.items() if row.low <= mean <= row.high]
+        means = {start: s.mean} | {other: row.mean for other, row in there.items()}
+        cause = ""
+        if cures:
+            cause = f"from {' or '.join(cures)} the printed mean is inside our interval"
+        elif min(means.values()) <= mean <= max(means.values()):
+            ends = " and ".join(f"{_short(value)} from {one}" for one, value in means.items())
+            cause = f"the printed mean lies between ours, {ends}"
+        note = "" if inside else "its mean is outside our interval"
+        note += f", also from {', '.join(others)}" if note and others and not cures else ""
+        yield compare(f"{name}, {start} start", f"mean {mean:g}, sd {deviation:g}",
             f"mean {_interval(s)}, sd {_short(s.deviation)}, "
-            f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]"
-        )
-        if name not in paper:
-            yield addition(f"{name}, {start} start", ours, counts)
-        else:
-            mean, deviation = paper[name]
-            inside = s.low <= mean <= s.high
-            there = {other: summarize(one.distance[name]) for other, one in others.items()}
-            cures = [other for other, row in there.items() if row.low <= mean <= row.high]
-            means = {start: s.mean} | {other: row.mean for other, row in there.items()}
-            cause = ""
-            if cures:
-                cause = f"from {' or '.join(cures)} the printed mean is inside our interval"
-            elif min(means.values()) <= mean <= max(means.values()):
-                ends = " and ".join(f"{_short(value)} from {one}" for one, value in means.items())
-                cause = f"the printed mean lies between ours, {ends}"
-            note = "" if inside else "its mean is outside our interval"
-            note += f", also from {', '.join(others)}" if note and others and not cures else ""
-            yield compare(f"{name}, {start} start", f"mean {mean:g}, sd {deviation:g}", ours,
-                inside, "; ".join(filter(None, (note, counts))),
-                cause and f"the start: {cause}")  # fmt: skip
+            f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]",
+            inside, "; ".join(filter(None, (note, counts))),
+            cause and f"the start: {cause}")  # fmt: skip
         counts = ""
 
 
@@ -242,23 +236,20 @@ def _differences(
     def of(one: Study, name: str) -> tuple[Floats, Summary, Verdict]:
         difference = one.distance[name] - one.distance["DIRECTCONTR"]
         s = summarize(difference)
-        if name not in paper:
-            return difference, s, "not in the paper"
         printed = paper[name][0] - paper["DIRECTCONTR"][0]
         return difference, s, decided(bool(np.sign(printed) == np.sign(s.mean)), s.low, s.high)
 
-    for name in found.distance:
+    for name in paper:
         if name == "DIRECTCONTR":
             continue
         difference, s, verdict = of(found, name)
-        cause = text = ""
+        cause = ""
         for other, one in others.items() if verdict == "differs" else ():
             _, there, which = of(one, name)
             known = f"the start: {which} from {other}"
             known = f"{RULED_OUT}: the start" if which == "differs" else known
             cause = f"{known} (mean {_interval(there)})"
-        if name in paper:
-            text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"
+        text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"
         note = f"farther in {(difference > 0).sum()} windows, nearer in {(difference < 0).sum()}"
         note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
         yield compare(f"{name} less DIRECTCONTR, {start} start", text,

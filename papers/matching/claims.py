@@ -9,7 +9,6 @@ import numpy as np
 
 from ...analysis.admission.completion import best_completion
 from ...analysis.admission.frontier import price_frontiers
-from ...analysis.admission.metrics import metrics
 from ...baselines.admission import proposed
 from ...catalog import functions
 from ...instances.admission import Admission, blocking_pairs, job_speeds
@@ -18,8 +17,6 @@ from ...instances.admission.instance import Floats, Integers
 from ...instances.admission.rules import SCHEMES, job_ranking, speed_on
 from ...instances.problem.option_types import AtLeast
 from ...solvers.admission.partial_assignment import Draft
-from ...solvers.outcome import Status
-from ..charts import chart
 from ..experiment import Finding, Parts, addition, compare
 from . import PAPER
 
@@ -183,34 +180,3 @@ def _drawn(seed: int, instances: int) -> Iterator[Admission]:
         yield uniform(
             machines=machines, jobs=jobs, types=types, cores=3, threads=4, speed=10.0, rng=rng
         )
-
-
-@PAPER.experiment("frontier", "section III.B.3")
-def frontier_table(*, seed: Annotated[int, AtLeast(0)] = 0, time_limit: float = 60.0) -> Parts:
-    """Most total speed for every number of blocking pairs.
-
-    Parameters
-    ----------
-    seed : of the instance: 8 jobs, 3 VMs, 2 core types.
-    time_limit : seconds in all.
-    """
-    one = uniform(
-        machines=3, jobs=8, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed)
-    )
-    schemes = {
-        name: metrics(one, policy(one)) for name, policy in functions("admission", *SCHEMES).items()
-    }
-    (price,) = price_frontiers(one, time_limit=time_limit)
-    points = {point.reached or 0.0: point for point in price.points}
-    for reached, point in points.items():
-        what, ours = f"at most {reached:.0f} blocking pairs", f"{point.value:.2f}"
-        note = "proved" if point.status is Status.OPTIMAL else f"at most {point.bound:.2f}"
-        yield addition(what, f"total speed {ours}", note)
-    rows = {"most possible": {reached: point.value or 0.0 for reached, point in points.items()}}
-    for name, row in schemes.items():
-        text = f"total speed {row['total_speed']:.2f}, {row['blocking_pairs']:.0f} blocking pairs"
-        yield addition(name, text)
-        rows[name] = {row["blocking_pairs"]: row["total_speed"]}
-    yield chart("admission-frontier", "Total speed against blocking pairs, 8 jobs on 3 VMs",
-        "blocking pairs at most", "total speed", rows, style="points",
-        styles={"most possible": "step"}, strong=["most possible"])  # fmt: skip

@@ -68,16 +68,14 @@ def figure_4_7(
         for policy in POLICIES:
             empty, saturated = sustained(instance, policy)
             rates[policy] = empty.rate
-            printed = expected.get((key, policy))
-            near = printed is not None and abs(empty.rate - printed) <= 0.02 * printed
-            short = printed is not None and not near
+            if (printed := expected.get((key, policy))) is None:
+                continue
+            near = abs(empty.rate - printed) <= 0.02 * printed
             reason = f"at refusal limit {instance.refusal_limit:g} some tasks give up; "
-            cured = short and policy == "Local" and free.verdict == "reproduced"
-            yield compare(f"{instance.names[0]}, {policy}: sustained [tasks/s]",
-                f"{printed:.0f}" if printed else "",
-                f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
-                near if printed else None,
-                f"{reason if short else ''}+{empty.failed - empty.rate:.0f}; clears "
+            cured = policy == "Local" and free.verdict == "reproduced"
+            yield compare(f"{instance.names[0]}, {policy}: sustained [tasks/s]", f"{printed:.0f}",
+                f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated", near,
+                f"{'' if near else reason}+{empty.failed - empty.rate:.0f}; clears "
                 f"{saturated_throughput(instance, policy):.0f} from an endless backlog with no "
                 "limit", f"the refusal limit: with 1000 it is {free.ours}" if cured else "",
             )  # fmt: skip

@@ -23,7 +23,9 @@ from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.papers.registry import EXPERIMENTS
+from cotenant.solvers.colocation.stable import ROUTES as STABLE_ROUTES
 from cotenant.solvers.packing.game.tree import fuga_tree
+from cotenant.solvers.packing.minimum import ROUTES as PACKING_ROUTES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -123,6 +125,18 @@ def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path
     prose = re.sub(r"^(\||- |\d+\. ).*$", "", prose, flags=re.MULTILINE)
     paragraphs = [paragraph.strip() for paragraph in prose.split("\n\n")]
     assert [long for long in paragraphs if len(long.splitlines()) > 6 or len(long) > 720] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "routes"), [("colocation", STABLE_ROUTES), ("packing", PACKING_ROUTES)]
+)
+def test_a_guide_numbers_as_many_steps_as_its_method_has_routes(
+    page: str, routes: dict[str, tuple[object, ...]]
+) -> None:
+    text = (DOCS / f"{page}.md").read_text().partition("## How the exact method works")[2]
+    steps = [int(step) for step in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
+    lengths = {step for step, after in zip(steps, [*steps[1:], 1], strict=True) if after == 1}
+    assert lengths == {len(each) for each in routes.values()}
 
 
 def test_every_page_that_teaches_has_an_example() -> None:

@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_732, 9_585),
     "papers": (6_220, 4_530),
     "cli": (3_779, 2_567),
-    "tests": (60_453, 48_026),
+    "tests": (60_467, 48_038),
     "benchmarks": (8_483, 6_557),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

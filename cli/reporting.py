@@ -30,8 +30,8 @@ def report(
     ----------
     runs : rows that `cotenant compare --out` wrote
     out : write the page here
-    figures : write every picture here, as PDF and PNG
-    tables : write every table here, as CSV and LaTeX
+    figures : write the pictures here, a PDF a problem with a page a picture, and its LaTeX
+    tables : write the tables here, as CSV and LaTeX, those of a kind in one file
     width : width of your paper's column, which figures and LaTeX tables fit
     """
     from ..analysis.report.content import MOST_PICTURED

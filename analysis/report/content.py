@@ -16,7 +16,7 @@ from . import aggregate
 from .commands import UNKNOWN, can_be_named, compare_commands, report_command, run_command
 from .decision import Decision, decision
 from .overview import mean_gaps, profile_charts, win_table
-from .picture import Picture, once
+from .picture import Drawing, Picture, once
 from .price_chart import price_chart
 from .read_runs import distinguish, format_counts
 from .significance import significance
@@ -71,6 +71,22 @@ class ProblemPart:
     runs: Table | None
     notes: tuple[str, ...] = ()
 
+    def drawn(self) -> list[PageFigure]:
+        """Its pictures, those of all instances first."""
+        return [*self.pictures, *(shown for each in self.instances for shown in each.pictures)]
+
+    def kinds(self) -> dict[str, list[Table]]:
+        """Its tables by kind: mean-gaps, wins, tests, instances, runs."""
+        first = {table.name.removeprefix(f"{self.name}-"): table for table in self.tables}
+        found = {kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first}
+        ranks = [
+            shown.picture.table() for shown in self.pictures if isinstance(shown.picture, Drawing)
+        ]
+        found["tests"] = [*first.values(), *(table for table in ranks if table is not None)]
+        found["instances"] = [each.table for each in self.instances if each.table is not None]
+        found["runs"] = [] if self.runs is None else [self.runs]
+        return {kind: tables for kind, tables in found.items() if tables}
+
 
 @dataclass(frozen=True)
 class Content:
@@ -86,12 +102,7 @@ class Content:
 
     def pictures(self) -> list[PageFigure]:
         """Every picture, in the order of the page."""
-        return [
-            shown
-            for problem in self.problems
-            for part in (problem.pictures, *(each.pictures for each in problem.instances))
-            for shown in part
-        ]
+        return [shown for problem in self.problems for shown in problem.drawn()]
 
     def tables(self) -> list[Table]:
         """Every table, in the order of the page, with those of the pictures' numbers."""
@@ -169,6 +180,7 @@ def _problem(
     lines = comparison.summary()
     several = len(aggregate.instance_keys(lines)) > 1
     tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
+    tables = tuple(table for table in tables if len(table.columns) > 1)  # one has no metric
     tests = list(significance(name, lines, metrics))
     tables = (*tables, *(table for table, _ in tests))
     drawn = [drawing for _, drawing in tests if drawing is not None]

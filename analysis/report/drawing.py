@@ -139,8 +139,7 @@ def save(
     InvalidOption
         A format that is none, or a width below 5 cm.
     """
-    if width is not None and not width >= LEAST_WIDTH:
-        raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_WIDTH:g}")
+    _require_width(width)
     _require_formats(formats)
     require_folder(folder := Path(folder))
     written = []
@@ -154,11 +153,33 @@ def save(
     return written
 
 
+def save_pages(pictures: Iterable[Picture], file: Path, width: float | None = None) -> Path:
+    """Write pictures as the pages of one PDF; see `save`."""
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    _require_width(width)
+    require_folder(file.parent)
+    stream = io.BytesIO()
+    with PdfPages(stream, metadata={"CreationDate": None}) as pages:
+        for picture in pictures:
+            drawn = figure(picture, width)
+            with _look(picture):
+                pages.savefig(
+                    drawn, facecolor="white", bbox_inches="tight" if width is None else None
+                )
+    return write_bytes(file, stream.getvalue())
+
+
 def save_as(picture: Picture, file: Path) -> Path:
     """Write a picture into a file whose name ends in .pdf, .png or .svg; see `save`."""
     form = file.suffix[1:].lower()
     _require_formats([form])
     return write_bytes(file, _encoded(figure(picture), picture, form))
+
+
+def _require_width(width: float | None) -> None:
+    if width is not None and not width >= LEAST_WIDTH:
+        raise InvalidOption(f"width is {width:g}; expected centimeters, at least {LEAST_WIDTH:g}")
 
 
 def _require_formats(formats: Sequence[str]) -> None:

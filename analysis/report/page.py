@@ -17,12 +17,13 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
 from .console import require_folder, require_writable
-from .content import MOST_PICTURED, Content, PageFigure, build_page
-from .drawing import require_matplotlib, save, svg
+from .content import MOST_PICTURED, Content, PageFigure, ProblemPart, build_page
+from .drawing import require_matplotlib, save_pages, svg
 from .glossary import glossary, meaning
-from .picture import Picture, finding
+from .latex import escaped
+from .picture import finding
 from .read_runs import require_answers
-from .table import Table, bare
+from .table import bare, stacked
 from .tables import slug
 
 _WIDE = 560
@@ -64,8 +65,10 @@ def write_report(
     ----------
     rows : as `Comparison.rows` holds them or `read_runs.read_runs` reads them, of any problems.
     path : of the page.
-    figures : folder for every picture as PDF and PNG.
-    tables : folder for every table as CSV and LaTeX.
+    figures : folder for the pictures of each problem: one PDF, a page a picture, and the LaTeX that
+        includes them.
+    tables : folder for the tables of each problem as CSV and LaTeX: gaps, wins, tests, those of its
+        instances in one file, and every run (CSV alone).
     command : what a person types to get the page again; the comparisons' own commands when not
         given.
     shown : instances of each problem whose pictures are drawn; the tables of all are there.
@@ -104,11 +107,11 @@ def write_report(
             raise UnknownName("column", name, headings)
     page = _html(content, progress or (lambda words: None))
     written = [write_text(path, page)]
-    if figures is not None:
-        drawn = _named([shown.picture for shown in content.pictures()])
-        written += save(drawn, Path(figures), width=width)
-    if tables is not None:
-        written += _write_tables(content.tables(), Path(tables), width, columns)
+    for problem in content.problems:
+        if figures is not None and problem.drawn():
+            written += _write_pictures(problem, Path(figures), width)
+        if tables is not None:
+            written += _write_tables(problem, Path(tables), width, columns)
     return written
 
 
@@ -169,10 +172,12 @@ def render_page(
         "draw": lambda shown: Markup(drawn[id(shown)]),
         "wide": lambda shown: _width(drawn[id(shown)]) > _WIDE,
         "slug": slug,
+        "grouped": grouped,
         "plain": _plain,
         "finding": finding,
         "meaning": meaning,
     }
+    environment.filters["prose"] = _prose
     rendered: str = environment.get_template(template).render(
         made=content,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
@@ -221,10 +226,20 @@ def _plain(value: Any, text: str) -> str:
     return "" if same else Markup(f' data-value="{float(value):.9g}"')
 
 
-def _named(pictures: Sequence[Picture]) -> list[Picture]:
-    """The pictures under names that are files of their own."""
-    names = _unique([picture.name for picture in pictures])
-    return [replace(picture, name=name) for picture, name in zip(pictures, names, strict=True)]
+def grouped(text: str) -> str:
+    """Text with the thousands of its long numbers apart: 12,345; names and dates as they are."""
+    return _LONG.sub(lambda found: f"{int(found[0]):,}", text)
+
+
+_LONG = re.compile(r"(?<![\w.,/#])(?<!\w-)[1-9]\d{4,}(?!\w)")
+
+
+def _prose(text: str) -> str:
+    """A sentence as HTML: what stands between backticks as code, long numbers grouped."""
+    from markupsafe import Markup, escape
+
+    shown = str(escape(grouped(sanitize_for_terminal(text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))
 
 
 def _unique(names: Sequence[str]) -> list[str]:
@@ -237,13 +252,32 @@ def _unique(names: Sequence[str]) -> list[str]:
     return found
 
 
+def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> list[Path]:
+    """The pictures of a problem as the pages of one PDF, and LaTeX with a figure a page."""
+    pictures = [shown.picture for shown in problem.drawn()]
+    pages = save_pages(pictures, folder / f"{problem.name}.pdf", width)
+    names = _unique([picture.name for picture in pictures])
+    figures = [
+        f"\\begin{{figure}}\n\\centering\n\\includegraphics[page={number}]{{{problem.name}}}\n"
+        f"\\caption{{{escaped(f'{picture.title}. {finding(picture)}')}}}\n"
+        f"\\label{{fig:{name}}}\n\\end{{figure}}\n"
+        for number, (picture, name) in enumerate(zip(pictures, names, strict=True), start=1)
+    ]
+    text = "\n".join(["% \\usepackage{graphicx}", *figures])
+    return [pages, write_text(folder / f"{problem.name}.tex", text)]
+
+
 def _write_tables(
-    tables: Sequence[Table], folder: Path, width: float | None, columns: Sequence[str]
+    problem: ProblemPart, folder: Path, width: float | None, columns: Sequence[str]
 ) -> list[Path]:
-    """Every table as NAME.csv and NAME.tex."""
+    """The tables of a problem, those of a kind in one CSV and one LaTeX file."""
     written = []
-    for table, name in zip(tables, _unique([table.name for table in tables]), strict=True):
-        named = replace(table, name=name)
-        written.append(write_text(folder / f"{name}.csv", named.csv()))
-        written.append(write_text(folder / f"{name}.tex", named.only(columns).latex(width)))
+    for kind, tables in problem.kinds().items():
+        name = f"{problem.name}-{kind}"
+        written.append(write_text(folder / f"{name}.csv", stacked(name, tables).csv()))
+        if kind != "runs":
+            names = _unique([table.name for table in tables])
+            pairs = zip(tables, names, strict=True)
+            texts = [replace(each, name=one).only(columns).latex(width) for each, one in pairs]
+            written.append(write_text(folder / f"{name}.tex", "\n".join(texts)))
     return written

@@ -82,15 +82,13 @@ def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def extremes(values: Mapping[str, float], form: str = "g") -> str:
     """Who has the least and who has the most, in words, for a picture's alternative text."""
-    least, most = min(values.values()), max(values.values())
-    if least == most:
-        return (
-            f"all the same, {least:{form}}"
-            if len(values) > 1
-            else f"{next(iter(values))} has {least:{form}}"
-        )
-    who = [[name for name, value in values.items() if value == end] for end in (least, most)]
-    return f"least {_listed(who[0])} with {least:{form}}, most {_listed(who[1])} with {most:{form}}"
+    ends = [min(values.values()), max(values.values())]
+    # a count in full, no power of ten
+    least, most = (f"{end:,.0f}" if "e+" in f"{end:{form}}" else f"{end:{form}}" for end in ends)
+    if ends[0] == ends[1]:
+        return f"all the same, {least}" if len(values) > 1 else f"{next(iter(values))} has {least}"
+    who = [[name for name, value in values.items() if value == end] for end in ends]
+    return f"least {_listed(who[0])} with {least}, most {_listed(who[1])} with {most}"
 
 
 @dataclass(frozen=True)

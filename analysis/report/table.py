@@ -173,6 +173,21 @@ class Table:
         return "\n".join([*before, *lines, *after, ""])
 
 
+def stacked(name: str, tables: Sequence[Table]) -> Table:
+    """Several tables as one, for programs: their rows below each other, after the title of each
+    where there are several; a column is there once, and empty for a table that lacks it.
+    """
+    keys = dict.fromkeys(one.key or one.name for table in tables for one in table.columns)
+    rows: list[tuple[Any, ...]] = []
+    for table in tables:
+        places = {one.key or one.name: place for place, one in enumerate(table.columns)}
+        for row in table.rows:
+            cells = [table.value(row, places[key]) if key in places else None for key in keys]
+            rows.append((table.title, *cells) if len(tables) > 1 else tuple(cells))
+    columns = [*(("table",) if len(tables) > 1 else ()), *keys]
+    return Table(name, "", tuple(map(Column, columns)), tuple(rows))
+
+
 def bare(heading: str) -> str:
     """A heading without its unit, or the bound that it names."""
     return re.sub(r" *(\[[^]]*\]|\(bound 0\))", "", heading)

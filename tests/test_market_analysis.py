@@ -8,7 +8,7 @@ from support.measured import DATA as MEASURED
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.market.profiles import fit, fraction_table, prediction_errors
+from cotenant.analysis.market.profiles import fit, prediction_errors
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.experiment import Finding
@@ -52,17 +52,11 @@ def test_every_other_core_count_can_be_held_out() -> None:
         prediction_errors(profile, holdout="all")
 
 
-def test_amdahl_fits_the_measured_profile_but_canneal_and_dedup() -> None:
+def test_predictions_of_the_measured_profile_are_worst_for_canneal() -> None:
     path = DATA / "p3arsec_speedup.csv"
     if not path.exists():
         pytest.skip("measured data of others is not at hand")
     profile = read_profile(path, where="platform=xeon_server,implementation=Pthreads")
-    table = fraction_table(profile, most_cores=24).set_index("workload")
-    poor = {"canneal", "dedup_alt_1", "dedup_alt_2", "dedup_alt_3", "dedup_alt_4"}
-    fits = table["fit error"].drop(list(poor))
-    assert fits.max() < 0.08
-    assert fits.min() > 0.01
-    assert table.loc[sorted(poor), "fit error"].min() > 0.13
     errors = (
         prediction_errors(profile, holdout="every-other-count", most_cores=24)
         .groupby("workload")["error"]

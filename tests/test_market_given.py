@@ -19,7 +19,6 @@ from cotenant.instances.market import Allocation, Market, memory
 from cotenant.instances.market.formats import jobs_csv
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import (
-    amdahl_fit,
     fractions,
     karp_flatt,
     pool,
@@ -138,7 +137,6 @@ def test_karp_flatt_inverts_amdahl_and_is_undefined_on_one_core() -> None:
     values = karp_flatt(cores, speedup(cores, np.full(4, 0.9)))
     assert values[1:] == pytest.approx([0.9, 0.9, 0.9])
     assert np.isnan(values[0])
-    assert amdahl_fit(cores, speedup(cores, np.full(4, 0.9))) == pytest.approx(0.9, abs=1e-6)
 
 
 def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:

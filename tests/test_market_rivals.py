@@ -10,7 +10,7 @@ from support.market_cases import amdahl, answer, drawer
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.market.audits import envy_audit, rounding_table, users_alike, work_conserving
+from cotenant.analysis.market.audits import envy_audit, users_alike, work_conserving
 from cotenant.baselines.market import (
     equal_share,
     exchange,
@@ -262,13 +262,3 @@ def test_users_without_useful_jobs_are_left_out() -> None:
     assert np.isnan(ratios[1:]).all()
     assert np.isnan(envy_matrix(market, found)[1, 0])
     assert cotenant.solve(market, "fisher").metrics["envy_index"] == 1
-
-
-def test_metrics_before_and_after_each_rounding() -> None:
-    market = drawn(0, users=8, servers=5, jobs=3)
-    table = rounding_table(market, answer(fisher(market))).set_index("rounding")
-    assert list(table.index) == ["none", "largest-remainder", "user-deficit", "least-envy"]
-    assert table.loc["none", "envy_index"] == pytest.approx(1, abs=1e-7)
-    assert table.loc["least-envy", "envy_index"] >= table["envy_index"].drop("none").max() - 1e-9
-    crowded = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
-    assert "least-envy" not in rounding_table(crowded, answer(fisher(crowded)))["rounding"].tolist()

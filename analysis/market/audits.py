@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 
 from ...instances.market.envy import envy_matrix, user_envy
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Between, validate_options
-from ...solvers.market.rounding import Rounding, round_cores
-from .metrics import metrics
-
-if TYPE_CHECKING:
-    import pandas
 
 NASH_ENVY_FREENESS = 0.828
 """What thesis section 3.4.4 claims of a Nash equilibrium such as XC-M's: 2 sqrt(2) - 2."""
@@ -82,25 +76,6 @@ def users_alike(market: Market, user: int) -> Integers:
     inside = total_by(owner, np.isin(place, mine), market.users)
     every = np.bincount(owner, minlength=market.users)
     return np.flatnonzero((inside == len(mine)) & (every == len(mine)))
-
-
-@validate_options
-def rounding_table(
-    market: Market, allocation: Allocation, time_limit: float | None = None
-) -> pandas.DataFrame:
-    """Every metric before rounding and after each rounding that the market allows."""
-    import pandas
-
-    lines = []
-    for rule in get_args(Rounding):
-        try:
-            rounded = round_cores(market, allocation, rule, time_limit)
-        except InvalidOption:
-            continue  # least-envy is for small markets with one job per user and server
-        index, _ = user_envy(market, rounded)
-        envious = float((index[market.active] < 1 - 1e-6).mean()) if market.active.any() else 0.0
-        lines.append({"rounding": rule, "envious users": envious} | metrics(market, rounded))
-    return pandas.DataFrame(lines)
 
 
 def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...instances.market.instance import Booleans, Floats
-from ...instances.market.profile import Profile, amdahl_fit, fractions
+from ...instances.market.profile import Profile, fractions
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 
@@ -72,38 +72,6 @@ def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
     return found
 
 
-def fraction_table(profile: Profile, most_cores: float | None = None) -> pandas.DataFrame:
-    """One line per workload and size: Karp-Flatt mean and variance (thesis figs. 3.4, 3.5), and how
-    well Amdahl's law fits.
-
-    `error` is the root mean square of the relative error in speedup on more than one core at the
-    Karp-Flatt mean, and `fit error` that at the fraction `fit` which makes it least: what is wrong
-    with the law, and not with the estimate.
-    """
-    import pandas
-
-    lines = []
-    for entry in fractions(profile, most_cores):
-        rows = profile.rows(entry.workload, entry.size)
-        cores, seconds = profile.cores[rows], profile.seconds[rows]
-        kept = (cores > 1) & (cores <= (np.inf if most_cores is None else most_cores))
-        measured = seconds[cores == 1].mean() / seconds[kept]
-        best = amdahl_fit(cores[kept], measured)
-        lines.append(
-            {
-                "workload": entry.workload,
-                "size": entry.size,
-                "fraction": entry.mean,
-                "variance": entry.variance,
-                "core counts": entry.counts,
-                "error": _relative_error(entry.mean, cores[kept], measured),
-                "fit": best,
-                "fit error": _relative_error(best, cores[kept], measured),
-            }
-        )
-    return pandas.DataFrame(lines)
-
-
 @validate_options
 def prediction_errors(
     profile: Profile, *, holdout: Holdout = "largest-size", most_cores: float | None = None
@@ -151,10 +119,6 @@ def prediction_errors(
             }
         )
     return pandas.DataFrame(lines)
-
-
-def _relative_error(fraction: float, cores: Floats, speedup: Floats) -> float:
-    return float(np.sqrt(np.mean((cores / (fraction + (1 - fraction) * cores) / speedup - 1) ** 2)))
 
 
 def _held_out(profile: Profile, name: str, holdout: Holdout) -> Booleans:

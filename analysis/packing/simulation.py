@@ -54,16 +54,6 @@ class Simulated:
             float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0)
         )
 
-    @property
-    def mean_allocated(self) -> float:
-        """Mean over slots of the share of what was wanted that was served."""
-        return float(np.mean([slot.allocated for slot in self.slots if slot.allocated is not None]))
-
-    @property
-    def mean_waiting(self) -> float:
-        """Mean over slots of the VMs that go on waiting."""
-        return float(np.mean([slot.waiting for slot in self.slots]))
-
 
 @validate_options
 def simulate(

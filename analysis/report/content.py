@@ -104,11 +104,8 @@ class Content:
         """Every picture, in the order of the page."""
         return [shown for problem in self.problems for shown in problem.drawn()]
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> Iterator[Table]:
         """Every table, in the order of the page, with those of the pictures' numbers."""
-        return list(self._tables())
-
-    def _tables(self) -> Iterator[Table]:
         yield self.ran
         for problem in self.problems:
             yield from problem.tables

@@ -115,12 +115,6 @@ def write_report(
     return written
 
 
-def write_content(content: Content, path: str | os.PathLike[str]) -> Path:
-    """Write a page of other content than comparisons; see `write_report`."""
-    require_report(Path(path))
-    return write_text(path, _html(content, lambda words: None))
-
-
 def _html(content: Content, progress: Callable[[str], None]) -> str:
     return render_page(
         "comparison.html", content, content.pictures(), progress, words=glossary(content)

@@ -79,20 +79,6 @@ def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
     return result
 
 
-def amdahl_fit(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> float:
-    """The fraction in [0, 1] of least squared relative error; no formula of the thesis."""
-    from scipy.optimize import minimize_scalar
-
-    count, gain = np.asarray(cores, dtype=float), np.asarray(speedup, dtype=float)
-    answer = minimize_scalar(
-        lambda f: float(np.sum((count / (f + (1 - f) * count) / gain - 1) ** 2)),
-        bounds=(0.0, 1.0),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return float(answer.x)
-
-
 @dataclass(frozen=True)
 class Fraction:
     """A workload's estimate at one data size: mean and variance of F_c over core counts."""

@@ -550,8 +550,8 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_074, 27_930),
-    "analysis": (21_038, 14_429),
-    "instances": (21_745, 14_583),
+    "analysis": (21_038, 14_427),
+    "instances": (21_731, 14_573),
     "models": (5_257, 3_393),
     "verify": (4_698, 3_445),
     "baselines": (4_214, 2_249),

@@ -89,8 +89,7 @@ class Coordinator:
         self._policy = policy
         self._most_pressure = 1.0 if settings.pressure is None else settings.pressure
         self._status = QueueStatus(machines=len(machines.all()))
-        self._names = predictor.instance().names
-        self.jobs = WaitingQueue(self._names)
+        self.jobs = WaitingQueue(predictor.instance().names)
         self._machine_rows = {
             machine: store.machine(fingerprint(dict(facts)), facts, other=True)
             for machine, facts in machines.all().items()

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from ..measure.command import Computer
 from ..measure.machine import machine_facts
 from ..measure.measurement import Measurement, MeasurementRequest
-from ..measure.topology import Seats, choose_seats, divided_cpus, read_topology, require_pinning
+from ..measure.topology import Seats
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,6 @@ class Machines(Protocol):
 
     def end_all(self) -> None:
         """Kill what runs."""
-
-
-def local_seats(machines: int, *, overlap: bool = False) -> list[Seats]:
-    """The seats of machines into which this computer is divided; see `topology.divided_cpus`.
-
-    Raises
-    ------
-    InvalidOption
-        There are too few CPUs, or jobs may not be pinned to them.
-    """
-    topology = read_topology()
-    parts = divided_cpus(topology, machines, overlap=overlap)
-    divided = [choose_seats(topology, cpus) for cpus in parts]
-    for one in divided:
-        require_pinning(one)
-    return divided
 
 
 class Dispatcher:

@@ -21,8 +21,6 @@ State = Literal["waiting", "running", "done", "failed", "lost"]
 class _RunSettings(BaseModel, extra="allow"):
     """What a session of `run` keeps of its command, so far as it is read again."""
 
-    method: str = "-"
-    options: dict[str, Any] = {}
     alpha: Annotated[float, Field(ge=0)] = 0.0
     voids: Literal["forbid", "predict"] | None = None
 

@@ -33,8 +33,9 @@ from ..measure.command import kill_leftovers, require_linux
 from ..measure.predictor import Predictor
 from ..measure.profiles import profile_of
 from ..measure.store import kind_of, opened
+from ..measure.topology import choose_seats, divided_cpus, read_topology, require_pinning
 from .coordinator import Coordinator
-from .dispatcher import Dispatcher, local_seats
+from .dispatcher import Dispatcher
 from .queue import QueuedJob, read_queue
 from .queue_store import Entry, QueueStore
 from .settings import RunSettings, Settings
@@ -168,9 +169,13 @@ def run(
 
         # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()
-        divided = local_seats(local, overlap=wanted.overlap)
+        topology = read_topology()
+        parts = divided_cpus(topology, local, overlap=wanted.overlap)
+        seats = [choose_seats(topology, cpus) for cpus in parts]
+        for each in seats:
+            require_pinning(each)
         kill_leftovers(rows.token)
-        machines = stack.enter_context(Dispatcher(divided, rows.token))
+        machines = stack.enter_context(Dispatcher(seats, rows.token))
         known, here = kind_of(profile.facts), kind_of(machines.all()["machine 1"])
         differs = sorted(n for n in {**known, **here} if known.get(n) != here.get(n))
         if differs and not other_machine:

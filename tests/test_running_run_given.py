@@ -214,7 +214,7 @@ def test_a_queue_that_runs_is_shown_in_lines_of_80_columns() -> None:
     from cotenant.cluster.run.status import QueueStatus
 
     status = QueueStatus(1000, 120, 31000, 800, 120, 160000, 12, 120, 1400, 7, "x264: exit 139")
-    status.see(0.021, 0.004, 0.019)
+    status.seen.append((0.021, 0.004, 0.019))
     shown = f"- running: {status_words(status)}".split("\n")
     assert len(shown) == 4
     assert max(map(len, shown)) <= 80

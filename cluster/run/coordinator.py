@@ -134,17 +134,15 @@ class Coordinator:
 
     def step(self, ended: Sequence[Ended]) -> None:
         """Hear of what ended, and decide an epoch when one is due."""
-        failure: InvalidFile | None = None
         try:
             self._hear([*self._pending, *ended])
             self._pending = []
             if self._due():
                 self.decide()
-        except InvalidFile as error:  # the disk is full: what runs goes on meanwhile
-            failure = error
+        except InvalidFile:  # the disk is full: what runs goes on meanwhile
             self._last = self.machines.now()
-        if failure is not None and not self._running.keys() - {e.group for e in self._pending}:
-            raise failure
+            if not self._running.keys() - {one.group for one in self._pending}:
+                raise
         self._show()
 
     def decide(self) -> None:
@@ -153,14 +151,12 @@ class Coordinator:
         clock = time.perf_counter()
         waiting = self.jobs.queue.waiting
         whole = self.predictor.instance()
-        decision = place(
-            whole, self._policy, self.jobs.queue, len(free), self.random(), self.settings.alpha
-        )
-        if decision is None:
+        found = place(whole, self._policy, self.jobs, len(free), self.random(), self.settings.alpha)
+        if found is None:
             return
-        together = self.jobs.take(decision.batch, decision.groups)
+        together, agents = found
         placed = self._references(together, len(free) - len(together), begin)
-        certain, possible = map(decision.agents.advised, ("certain", "possible"))
+        certain, possible = map(agents.advised, ("certain", "possible"))
         predicted = [losses(whole, self.jobs.kinds(numbers)) for numbers in placed]
         groups = [
             PlacedGroup(
@@ -298,7 +294,7 @@ class Coordinator:
                 here.losses, self._measured(here, look), strict=True
             ):
                 if measured is not None:
-                    self._status.see(predicted, (high - low) / 2, measured)
+                    self._status.seen.append((predicted, (high - low) / 2, measured))
             self.predictor.add(look)
         for why in complaints:
             self._status.void += 1
@@ -317,9 +313,7 @@ class Coordinator:
     ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
         """Write down what came of a group: how its jobs stand, what counts, and why not."""
         now, visit, group = self.machines.now(), one.visit, here.group
-        lost = one.reason or "" if visit is None else ""
-        if visit is not None and visit.error.startswith(ENDED):
-            lost = visit.error
+        lost = one.reason if visit is None else visit.error * visit.error.startswith(ENDED)
         if visit is None or lost:
             outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
             self.queue_store.end_group(group, now, outcomes, reason=lost or "lost")

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ...analysis.colocation.batches import Policy, pair_oldest
 from ...instances.colocation.instance import Colocation, Pairing
 from .action_recommender import ActionRecommender, Types
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A batch, placed: its jobs by age and type, the types on each machine, and their agents."""
-
-    batch: Batch
-    groups: list[Types]
-    agents: ActionRecommender
+from .waiting_jobs import WaitingQueue
 
 
 def place(
     instance: Colocation,
     policy: Policy,
-    queue: Waiting,
+    jobs: WaitingQueue,
     free: int,
     rng: np.random.Generator,
     alpha: float,
-) -> Decision | None:
-    """Take the oldest jobs off the queue, and have the policy pair them on the free machines; None
-    when nothing waits.
+) -> tuple[list[tuple[int, ...]], ActionRecommender] | None:
+    """Take the oldest jobs off the queue, and have the policy pair them on the free machines: the
+    jobs on each machine, and the advice to their agents; None when nothing waits.
 
     Parameters
     ----------
     alpha : the least gain for which an agent moves.
     """
-    placed = pair_oldest(instance, policy, queue, free, rng)
+    placed = pair_oldest(instance, policy, jobs.queue, free, rng)
     if placed is None:
         return None
     problem, pairing, batch = placed
-    return Decision(batch, groups_of(pairing), ActionRecommender(problem, pairing, alpha))
+    return jobs.take(batch, groups_of(pairing)), ActionRecommender(problem, pairing, alpha)
 
 
 def losses(instance: Colocation, types: Types) -> list[tuple[float, float, float]]:

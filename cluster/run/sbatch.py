@@ -60,9 +60,9 @@ def sbatch_script(
     while free := -(-waiting.queue.waiting // 2):
         epoch += 1
         draws = np.random.default_rng([wanted.seed, epoch])
-        decision = place(whole, policy, waiting.queue, free, draws, wanted.alpha)
-        assert decision is not None  # a job waits and a node is free
-        for numbers in waiting.take(decision.batch, decision.groups):
+        found = place(whole, policy, waiting, free, draws, wanted.alpha)
+        assert found is not None  # a job waits and a node is free
+        for numbers in found[0]:
             lost = [one[0] for one in losses(whole, waiting.kinds(numbers))]
             lines += _submission([jobs[number] for number in numbers], lost)
     return "\n".join(lines) + "\n"

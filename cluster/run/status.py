@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
 
 from .queue_store import Entry
 
@@ -24,7 +26,7 @@ class QueueStatus:
     epoch : the number of the last one; `epochs` are those of this command.
     certain, possible : agents of the last epoch advised to leave.
     void : groups whose times did not count, and why the last one's did not.
-    seen : jobs whose penalty could be measured; the sums of `Means` over them.
+    seen : of each job whose penalty could be measured, what `Means` are of.
     """
 
     machines: int = 0
@@ -38,21 +40,12 @@ class QueueStatus:
     possible: int = 0
     void: int = 0
     why: str = ""
-    seen: int = 0
-    sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-    def see(self, predicted: float, half: float, measured: float) -> None:
-        """Count a job whose penalty was measured."""
-        before = self.sums
-        self.seen += 1
-        self.sums = (before[0] + predicted, before[1] + half, before[2] + measured)
+    seen: list[tuple[float, float, float]] = field(default_factory=list)
 
     def means(self) -> Means:
         """See `Means`."""
-        if not self.seen:
-            return None, None, None
-        predicted, half, measured = self.sums
-        return predicted / self.seen, half / self.seen, measured / self.seen
+        predicted, half, measured = np.mean(self.seen, axis=0).tolist() if self.seen else [None] * 3
+        return predicted, half, measured
 
 
 @dataclass(frozen=True)

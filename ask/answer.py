@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -40,31 +40,19 @@ class Answer(Generic[Data]):
     ----------
     data : what was given, with its own index and further columns, and the columns of the answer;
         those are empty where there is none. Of a numpy array: the first of these columns.
+    value : the objective of the answer, None without one.
+    bound : the proved bound: no answer is better; None without one.
+    gap : |value - bound| / |value|, see `Result.gap`.
+    status : how good the answer is: optimal, feasible, infeasible or unknown.
     result : the whole result, with every metric: see `cotenant.Result`.
     """
 
     data: Data
+    value: float | None
+    bound: float | None
+    gap: float | None
+    status: Status
     result: Result[Any]
-
-    @property
-    def value(self) -> float | None:
-        """The objective of the answer, None without one."""
-        return self.result.objective
-
-    @property
-    def bound(self) -> float | None:
-        """The proved bound: no answer is better; None without one."""
-        return self.result.bound
-
-    @property
-    def gap(self) -> float | None:
-        """|value - bound| / |value|, see `Result.gap`."""
-        return self.result.gap
-
-    @property
-    def status(self) -> Status:
-        """How good the answer is: optimal, feasible, infeasible or unknown."""
-        return self.result.status
 
     @cached_property
     def certified(self) -> bool:
@@ -88,11 +76,10 @@ class Answer(Generic[Data]):
         time_limit : seconds to make the proof.
         """
         assert self.result.given is not None
-        if folder is not None:
-            return prove(self.result.given, self.result, folder, time_limit=time_limit)
         with TemporaryDirectory() as place:
-            verdict = prove(self.result.given, self.result, place, time_limit=time_limit)
-        return replace(verdict, file=None)
+            where = place if folder is None else folder
+            verdict = prove(self.result.given, self.result, where, time_limit=time_limit)
+        return replace(verdict, file=None) if folder is None else verdict
 
     def __repr__(self) -> str:
         return f"Answer{repr(self.result).removeprefix('Result')}"
@@ -108,20 +95,49 @@ class Given(Generic[Data]):
 
     Attributes
     ----------
+    data : the user's container.
     frame : it as a frame: a row for each thing, columns for what is known of it.
     square : the columns that have the names of rows, which stand in `frame` no more, where they
         are a matrix.
-    back : makes the user's container of that frame and the columns of an answer.
     """
 
+    data: Data
     frame: pandas.DataFrame
     square: pandas.DataFrame
-    back: Callable[[Mapping[str, Sequence[Any]]], Data]
 
     @property
     def labels(self) -> list[Any]:
         """The names of the rows."""
         return list(self.frame.index)
+
+    def back(self, columns: Mapping[Any, Sequence[Any]]) -> Data:
+        """The user's container with the columns of an answer, in place of the matrix."""
+        import pandas
+
+        things: Any = self.data
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        if isinstance(things, pandas.DataFrame):
+            found: Any = self.frame.copy()
+            for name, values in columns.items():
+                found[name] = values
+        elif isinstance(things, np.ndarray):  # an array of the same columns, or the first, -1: none
+            whole = things.ndim == 2 and [*columns] == [*range(things.shape[1])]
+            first = [-1 if value is None else value for value in next(iter(columns.values()))]
+            found = np.array(first if not whole else list(columns.values())).T
+        elif hasattr(things, "nodes"):
+            import networkx
+
+            found = things.copy()
+            networkx.set_node_attributes(found, dict(zip(self.labels, rows, strict=True)))
+        else:
+            matrix = {*self.square} - {*self.frame}
+            given = things.values() if isinstance(things, Mapping) else things
+            own = ({key: one for key, one in row.items() if key not in matrix} for row in given)
+            joined = [{**row, **more} for row, more in zip(own, rows, strict=True)]
+            found = (
+                dict(zip(things, joined, strict=True)) if isinstance(things, Mapping) else joined
+            )
+        return cast("Data", found)
 
 
 def given(data: Data, owner: str, *, square: bool = False) -> Given[Data]:
@@ -143,72 +159,28 @@ def given(data: Data, owner: str, *, square: bool = False) -> Given[Data]:
     import pandas
 
     things: Any = data
-    back: Callable[..., Any]
     if isinstance(things, pandas.DataFrame):
         frame = things
-        back = lambda columns: _with_columns(things.drop(columns=matrix), columns)  # noqa: E731
     elif isinstance(things, Mapping) and all(isinstance(row, Mapping) for row in things.values()):
         frame = pandas.DataFrame(list(things.values()), index=list(things))
-        back = lambda columns: dict(zip(things, joined(things.values(), columns), strict=True))  # noqa: E731
-    elif isinstance(things, list) and all(isinstance(row, Mapping) for row in things):
-        frame, back = pandas.DataFrame(things), lambda columns: joined(things, columns)
-    elif isinstance(things, np.ndarray) and (things.ndim == 2 or things.dtype.names):
-        frame, back = pandas.DataFrame(things), partial(_array, things)
+    elif (isinstance(things, list) and all(isinstance(row, Mapping) for row in things)) or (
+        isinstance(things, np.ndarray) and (things.ndim == 2 or things.dtype.names)
+    ):
+        frame = pandas.DataFrame(things)
     elif hasattr(things, "nodes") and hasattr(things, "edges"):
-        frame, back = _of_graph(things)
+        import networkx
+
+        nodes = list(things.nodes)
+        weights = networkx.to_pandas_adjacency(things, nodes, nonedge=np.inf)
+        frame = pandas.DataFrame([things.nodes[node] for node in nodes], nodes).join(weights)
     else:
         raise InvalidInstance(owner, f"a {type(things).__name__}", CONTAINERS)
-
-    def joined(rows: Any, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-        kept = ({key: each for key, each in row.items() if key not in matrix} for row in rows)
-        return [{**row, **found} for row, found in zip(kept, _records(columns), strict=True)]
-
     labels = set(labels_of(frame.index, owner))
     if not labels:
         raise InvalidInstance(owner, "empty", "a row or more")
     matrix = [name for name in frame.columns if name in labels] if square else []
     table = frame[matrix] if len(matrix) == len(labels) else frame  # what lacks is named there
-    return Given(frame.drop(columns=matrix), table, back)
-
-
-def _records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """The rows of some columns."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _with_columns(frame: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
-    """A copy of a frame with some columns more, or in place of those of their names."""
-    found = frame.copy()
-    for name, values in columns.items():
-        found[name] = values
-    return found
-
-
-def _array(things: Any, columns: Mapping[Any, Sequence[Any]]) -> Any:
-    """The columns as an array where they replace those of an array, else the first of them, with -1
-    for None.
-    """
-    if things.ndim == 2 and list(columns) == list(range(things.shape[1])):
-        return np.array(list(columns.values())).T
-    first = next(iter(columns.values()))
-    return np.array([-1 if value is None else value for value in first])
-
-
-def _of_graph(graph: Any) -> tuple[pandas.DataFrame, Callable[..., Any]]:
-    """Nodes with their attributes and a column for each node, and the way back."""
-    import networkx
-    import pandas
-
-    nodes = list(graph.nodes)
-    weights = networkx.to_pandas_adjacency(graph, nodes, nonedge=np.inf)
-    attributes = pandas.DataFrame([graph.nodes[node] for node in nodes], index=nodes)
-
-    def back(columns: Mapping[str, Sequence[Any]]) -> Any:
-        answered = graph.copy()
-        networkx.set_node_attributes(answered, dict(zip(nodes, _records(columns), strict=True)))
-        return answered
-
-    return attributes.join(weights), back
+    return Given(data, frame.drop(columns=matrix), table)
 
 
 @contextmanager
@@ -225,7 +197,7 @@ def called(**names: str) -> Iterator[None]:
 
 def answered(
     question: Given[Data], instance: Instance[Any], method: str,
-    columns: Callable[[Any], Mapping[str, Sequence[Any]]], names: str | Iterable[Any],
+    columns: Callable[[Any], Mapping[Any, Sequence[Any]]], names: str | Sequence[Any],
     time_limit: float | None, seed: int, verbose: bool,
 ) -> Answer[Data]:  # fmt: skip
     """Solve an instance, and hand the answer back in the container of the question.
@@ -237,31 +209,20 @@ def answered(
     names : of these columns, for when there is no solution; a text of words, or one by one.
     verbose : print a line whenever value or bound moves.
     """
-    report = Moves() if verbose else None
-    result = solve(instance, method, seed=seed, time_limit=time_limit, report=report)
-    if report is not None:
-        report(result.seconds, result.objective, result.bound)
-        print(result)
+    last: list[Any] = []
+
+    def moved(seconds: float, value: float | None, bound: float | None, text: str = "") -> None:
+        if last != (now := [value, bound]):
+            last[:] = now
+            one, other = ("-" if each is None else format(each, ".6g") for each in now)
+            print(f"{seconds:8.2f} s  value {one:<10}  bound {other}")
+
+    report = moved if verbose else None
+    found = solve(instance, method, seed=seed, time_limit=time_limit, report=report)
+    if verbose:
+        moved(found.seconds, found.objective, found.bound)
+        print(found)
     keys = names.split() if isinstance(names, str) else names
     nothing = dict.fromkeys(keys, [None] * len(question.frame))
-    found = nothing if result.solution is None else columns(result.solution)
-    return Answer(question.back(found), result)
-
-
-class Moves:
-    """A report that prints a line whenever the value or the bound has moved."""
-
-    def __init__(self) -> None:
-        self._last: tuple[float | None, float | None] = (None, None)
-
-    def __call__(
-        self, seconds: float, value: float | None, bound: float | None, text: str = ""
-    ) -> None:
-        """Take the next value and bound, whatever the method does meanwhile."""
-        if (value, bound) != self._last:
-            self._last = (value, bound)
-            print(f"{seconds:8.2f} s  value {_number(value)}  bound {_number(bound)}".rstrip())
-
-
-def _number(value: float | None) -> str:
-    return f"{'-' if value is None else format(value, '.6g'):<10}"
+    data = question.back(nothing if found.solution is None else columns(found.solution))
+    return Answer(data, found.objective, found.bound, found.gap, found.status, found)

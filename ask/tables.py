@@ -19,13 +19,9 @@ def numbers(values: Any, column: str, owner: str) -> pandas.Series[Any]:
     """
     import pandas
 
-    if isinstance(values, pandas.Series):
-        return values
-    if isinstance(values, Mapping) and not any(isinstance(row, Mapping) for row in values.values()):
-        return pandas.Series(values)
-    if getattr(values, "ndim", 0) == 1 or (
-        isinstance(values, Sequence) and not any(isinstance(row, Mapping) for row in values)
-    ):
+    rows = values.values() if isinstance(values, Mapping) else values
+    flat = isinstance(values, Mapping | Sequence) and not any(isinstance(r, Mapping) for r in rows)
+    if flat or getattr(values, "ndim", 0) == 1:
         return pandas.Series(values)
     return required(given(values, owner).frame, column, owner)
 

@@ -65,7 +65,7 @@ def kinds(ctx: Context, incomplete: str) -> list[str]:
 
 def formats(incomplete: str) -> list[str]:
     """Formats of files that begin so."""
-    from ..cluster.plan.formats import known_formats
+    from ..instances.problem.registry import known_formats
 
     return beginning([*known_formats(), "csv", "game", "json"], incomplete)
 
@@ -83,8 +83,7 @@ def options(ctx: Context, incomplete: str) -> list[str]:
 def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], ...]:
     """What the options of a command line are of."""
     from .. import catalog
-    from ..cluster.plan.formats import known_formats
-    from ..instances.problem.registry import problem_named, resolve
+    from ..instances.problem.registry import known_formats, problem_named, resolve
 
     given = ctx.params
     if ctx.command.name == "generate" and problem is not None:

@@ -97,7 +97,7 @@ class Readers(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write a section of formats, then the examples."""
-        from ..cluster.plan.formats import known_formats
+        from ..instances.problem.registry import known_formats
 
         with formatter.section("Formats, and their options"):
             formatter.write_dl(_with_options(known_formats()))

@@ -76,7 +76,7 @@ def _names(context: Any, parameter: Any) -> list[str]:
     from ..instances.problem.errors import CotenantError
 
     if parameter.name == "form":
-        from ..cluster.plan.formats import known_formats
+        from ..instances.problem.registry import known_formats
 
         return list(known_formats())
     if parameter.name != "method":

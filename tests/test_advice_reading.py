@@ -21,7 +21,6 @@ from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
-import cotenant
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
@@ -222,15 +221,6 @@ def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None
     done = run("show", str(other))
     assert done.returncode == 2
     approved(done.stderr)
-
-
-def test_states_are_converted_to_instances(tmp_path: Path) -> None:
-    path, out = tmp_path / "state.json", tmp_path / "instance.json"
-    path.write_text(json.dumps(listed(*GOOD, budget("b", "a", 1))))
-    assert run("convert", str(path), "--from", "kubernetes", "--out", str(out)).returncode == 0
-    instance = cotenant.read(out)
-    assert instance.server_names == ("n",)
-    approved(run("convert", str(path), "--from", "proxmox", "--out", str(out)).stderr)
 
 
 PROXMOX = [

@@ -18,7 +18,7 @@ import pytest
 
 import cotenant
 from cotenant.analysis.run.result import Result
-from cotenant.cluster.plan.formats import known_formats
+from cotenant.cluster.state.reading import read_state
 from cotenant.instances.coalitions import game_document
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError
 from cotenant.instances.problem.registry import problem_named, resolve
@@ -56,7 +56,7 @@ EMPTY = ("", "\n \n", "{}", "[]", "null", '{"items": []}', '{"kind": "List", "it
 READERS: dict[str, Callable[..., Any]] = {
     **{f"{problem} {form}": resolve(place) for problem in PROBLEM_NAMES
        for form, place in problem_named(problem).formats.items()},
-    **{form: resolve(known_formats()[form]) for form in ("kubernetes", "proxmox", "openstack")},
+    "kubernetes": lambda path: read_state([str(path)]),
     "json": cotenant.read, "game": game_document, "result": Result.read,
 }  # fmt: skip
 """Of every format of every problem, and of documents."""
@@ -80,7 +80,7 @@ def test_file_of_nothing_is_refused_in_our_words(tmp_path: Path, name: str) -> N
 
 def test_every_reader_has_a_header_or_is_of_json() -> None:
     assert {name.rpartition(" ")[2] for name in READERS} == {
-        *HEADERS, "gavel", "colocation", "kubernetes", "proxmox", "openstack", "json", "game",
+        *HEADERS, "gavel", "colocation", "kubernetes", "json", "game",
         "result",
     }  # fmt: skip
 

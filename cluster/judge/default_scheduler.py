@@ -60,21 +60,15 @@ class _Played:
     asked : (2 + r,) of each pod that moves, CPU and memory as scores count them, and what it asks
         for of every resource.
     room, free : (nodes, 2 + r) what nodes have of these, and what is left.
-    kind : of each pod that moves, its place among those of equal requests that suit the same nodes.
-    suits : (kinds, nodes) whether a node may take pods of a kind: not the cordoned ones, and none
-        of which the filters said that it never does.
-    scores : (kinds, nodes) of each node for a pod of a kind; -1 where it has too little left, or
-        does not suit. A pod that comes or goes changes those of one node.
+    suits : (nodes,) by pods that suit the same nodes, whether each may take one: not the cordoned
+        ones, and none of which the filters said that it never does.
     """
 
     def __init__(
         self, state: ClusterState, cordoned: Collection[str], scoring: Scoring,
         moved: Sequence[int],
     ) -> None:  # fmt: skip
-        from .scoring_kernel import score_node
-
         self.scheduler, self.packs = Scheduler(state), scoring == "MostAllocated"
-        self._score_node = score_node
         self.names = [node.name for node in state.nodes]
         self.place = {name: number for number, name in enumerate(self.names)}
         names = sorted({name for pod in state.pods for name in pod.requests})
@@ -93,50 +87,39 @@ class _Played:
             for column, (each, unsaid) in enumerate(_UNSAID.items()):
                 if not state.pods[number].requests.get(each):
                     self.free[self.place[name], column] -= unsaid
-        table = np.array([[*self.asked[n], self.scheduler.alike[n]] for n in moved], dtype=np.int64)
-        table = table.reshape(len(moved), self.room.shape[1] + 1)
-        kinds, kind = np.unique(table, axis=0, return_inverse=True)
-        self.kind = dict(zip(moved, kind.reshape(-1).tolist(), strict=True))
-        self._counted, self._asked, _ = map(
-            np.ascontiguousarray, np.split(kinds, [len(_UNSAID), -1], axis=1)
-        )
-        closed = [name in cordoned for name in self.names]
-        self.suits = np.repeat(~np.array([closed], dtype=bool), len(kinds), axis=0)
-        self.scores = np.full(self.suits.shape, -1, dtype=np.int8)
-        for place in range(len(self.names)):
-            self._score(place)
-
-    def _put(self, number: int, name: str, by: int) -> None:
-        place = self.place[name]
-        self.free[place] -= by * self.asked[number]
-        self._score(place)
+        opened = np.array([name not in cordoned for name in self.names], dtype=bool)
+        self.suits = {self.scheduler.alike[n]: opened.copy() for n in moved}
 
     def evict(self, number: int) -> None:
         """A pod is nowhere."""
-        self._put(number, self.scheduler.where[number], -1)
+        self.free[self.place[self.scheduler.where[number]]] += self.asked[number]
         self.scheduler.evict(number)
 
     def schedule(self, number: int) -> bool:
         """Put a pod on the node that scores best of those that take it; whether one does."""
-        kind, scheduler = self.kind[number], self.scheduler
-        scores = self.scores[kind].copy()
+        suits, scores = self.suits[self.scheduler.alike[number]], self._scores(number)
         while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
             name = self.names[place]
-            if scheduler.takes(number, name, has_room=True):
-                self._put(number, name, 1)
-                scheduler.arrive(number, name)
+            if self.scheduler.takes(number, name, has_room=True):
+                self.free[place] -= self.asked[number]
+                self.scheduler.arrive(number, name)
                 return True
             scores[place] = -1
-            if scheduler.unsuited(number, name):
-                self.suits[kind, place], self.scores[kind, place] = False, -1
+            suits[place] &= not self.scheduler.unsuited(number, name)
         return False
 
-    def _score(self, place: int) -> None:
-        """What a node scores for a pod of each kind, now."""
-        self._score_node(
-            place, self.room, self.free, self._counted, self._asked, self.suits, self.packs,
-            self.scores,
-        )  # fmt: skip
+    def _scores(self, number: int) -> Integers:
+        """(nodes,) what each scores for a pod, 0 to 100; -1 where it has too little left, or does
+        not suit.
+        """
+        scored, asked = len(_UNSAID), self.asked[number]
+        room, left = self.room[:, :scored], self.free[:, :scored] - asked[:scored]
+        shares = np.maximum(room - left if self.packs else left, 0) * 100 // np.maximum(room, 1)
+        shares[(room <= 0) | (left < 0)] = 0
+        found: Integers = shares.sum(axis=1) // np.maximum((room > 0).sum(axis=1), 1)
+        enough = (asked[scored:] <= np.maximum(self.free[:, scored:], 0)).all(axis=1)
+        found[~(enough & self.suits[self.scheduler.alike[number]])] = -1
+        return found
 
 
 def _amounts(pod: Pod, resources: Sequence[str]) -> list[int]:

@@ -33,16 +33,12 @@ def hint(content: Any) -> str:
     found = looks_like(content)
     if not found:
         return ""
-    platform = found.partition(" ")[0]
     what = {
         "kubernetes": "a Kubernetes List",
         "proxmox": "Proxmox's list of cluster resources",
         "openstack": f"OpenStack's list of {found.partition(' ')[2]}",
-    }[platform]
-    return (
-        f"this looks like {what}: `cotenant advise nodes FILE` reads it, and `cotenant convert "
-        f"FILE --from {platform}` makes an instance of it"
-    )
+    }[found.partition(" ")[0]]
+    return f"this looks like {what}: `cotenant advise nodes FILE` reads it"
 
 
 def document_kind(content: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf
@@ -13,6 +13,7 @@ from .errors import InfeasibleSolution, UnknownName
 from .lookup import PROBLEM_NAMES as PROBLEM_NAMES
 from .lookup import resolve as resolve
 from .option_types import validate_options
+from .options import accepts
 
 
 @dataclass(frozen=True)
@@ -131,3 +132,23 @@ def scale(instance: Instance, objective: str, /, **options: Any) -> float:
     options : of the method or the metrics; those that change what the objective is are looked at.
     """
     return problem_named(instance.problem).unit(instance, objective, options)
+
+
+def known_formats(options: Iterable[str] = ()) -> dict[str, str]:
+    """Every format of `cotenant convert`, and the function that reads it.
+
+    Parameters
+    ----------
+    options : names of those that will be given. Of two problems with a format of one name it is the
+        first whose reader takes them all, or the first.
+    """
+    found: dict[str, str] = {}
+    for problem in PROBLEM_NAMES:
+        for name, path in problem_named(problem).formats.items():
+            if name not in found or (not _takes(found[name], options) and _takes(path, options)):
+                found[name] = path
+    return found
+
+
+def _takes(path: str, options: Iterable[str]) -> bool:
+    return all(accepts(resolve(path), name) for name in options)

@@ -652,6 +652,11 @@ FAULTS = r"""
 - if width is not None and form is not Form.LATEX:
 + if width is not None and form is Form.LATEX:
 
+@ cli/advice.py: a command fails where fewer nodes can go than may
+? advice::test_the_command_says_what_is_known_and_keeps_to_80_columns
+- answer.waste > rare.fail_above
++ answer.waste < rare.fail_above
+
 @ cli/commands.py: no solution is told as bad input
 ? cli::test_an_instance_without_any_pairing_exits_with_one
 - return _fail(error, NO_ANSWER)

@@ -30,8 +30,8 @@ option : an option of the method, generator or reader; repeat it for more
 rule : a rule of your own that answers must obey; repeat for more
 seed : seed of all random draws
 patience : let the verifier do N times its usual work, which takes some 20 seconds
-states : what `kubectl get nodes,pods,pdb -A -o json` prints, or Proxmox's, OpenStack's or plain
-    tables; - is standard input; several files are one state
+states : what `kubectl get nodes,pods,pdb -A -o json` prints, or tables of hosts and VMs; - is
+    standard input; several files are one state
 table : the table's folder
 settings : take the rarer settings from this TOML file
 source : read a file in another format, as `cotenant convert` does; -o has its options too

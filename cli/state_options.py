@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..analysis.report.console import say, waiting
-from ..instances.problem.option_types import Above, Between, validate_options
+from ..instances.problem.option_types import Between, validate_options
 from .arguments import SettingsFile
 from .settings_file import read_settings
 
@@ -29,14 +29,12 @@ class AdviceSettings:
     ----------
     strict : answer nothing and exit 1 when a warning says that a file is not whole
     accept : codes of warnings that are left out, such as no-pdb
-    cpu_ratio : virtual CPUs per core, for VMs
     pending : of `nodes`: whether nodes are kept for pending pods
     fail_above : of `nodes`: exit 1 when more than this share of the nodes can go
     """
 
     strict: bool = False
     accept: tuple[str, ...] = ()
-    cpu_ratio: Annotated[float, Above(0)] = 4.0
     pending: bool = True
     fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
 
@@ -86,14 +84,12 @@ class StateOptions:
         """
         from ..cluster.report.text_report import warning_lines
         from ..cluster.state.completeness import accepted
-        from ..cluster.state.reading import effort, read_state
+        from ..cluster.state.reading import read_state
         from ..instances.problem.errors import NoSolution
 
         rare = self.rare
-        if words := effort(states):
-            say(words)
         with waiting("reading"):
-            state = read_state(states, cpu_ratio=rare.cpu_ratio, **self.additions)
+            state = read_state(states, **self.additions)
         state = replace(state, warnings=accepted(state, rare.accept))
         if rare.strict and state.warnings:
             for line in warning_lines(state):

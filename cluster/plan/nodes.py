@@ -131,7 +131,7 @@ def unmoved(state: ClusterState) -> Answer:
         state=state, in_use=in_use, nodes=Proved(len(in_use)), reason="nothing could move",
         waiting=waiting, waits=Proved(len(waiting)), idle=idle_nodes(state),
         cost=None if cost is None else Proved(cost, cost, cost),
-        cost_now=price_of(state, every - state.hosts_off),
+        cost_now=price_of(state, every),
     )  # fmt: skip
 
 

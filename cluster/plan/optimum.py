@@ -366,7 +366,6 @@ def idle_nodes(state: ClusterState) -> tuple[str, ...]:
     moves.
     """
     used = {*workers_in_use(state, state.where)}
-    used |= state.hosts_off
     return tuple(node.name for node in state.nodes if node.can_be_drained and node.name not in used)
 
 

@@ -103,7 +103,7 @@ def plan_answer(
     number, waits = proved.pop("nodes", Proved()), proved.pop("waits", Proved())
     cost = price_of(state, frozenset(kept))
     bounds = proved.pop("cost", Proved(None, None, None))
-    every = frozenset(node.name for node in state.nodes) - state.hosts_off
+    every = frozenset(node.name for node in state.nodes)
     return Answer(
         state=state, in_use=in_use, nodes=replace(number, value=len(kept)),
         moves=Proved(len(targets), moves_bound, pinned), waits=replace(waits, value=len(waiting)),

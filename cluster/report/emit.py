@@ -68,23 +68,15 @@ def _kubectl(advice: Answer) -> str:
     if advice.reserved:
         lines.append("# nothing else may come to these nodes before the pods they are for")
         lines += [f"kubectl cordon {named_word(name)}" for name in advice.reserved]
-    lines += _by_wave(advice, _eviction, "; wait until its pods run again")
+    for number, wave in enumerate(advice.order.waves, 1):
+        words = f"# wave {number} of {len(advice.order.waves)}; wait until its pods run again"
+        lines += [words, *(line for move in wave for line in _eviction(state.pods[move.pod], move))]
     lines += [f"kubectl uncordon {named_word(name)}" for name in advice.reserved]
     for n, why in advice.order.stuck.items():
         lines.append(comment(f"no step was found for {state.pods[n].title}: {', '.join(why)}"))
     for name in advice.freed:
         lines.append(f"kubectl get pods -A --field-selector spec.nodeName={quoted(name)}")
     return "\n".join(lines) + "\n"
-
-
-def _by_wave(
-    advice: Answer, commands: Callable[[Pod, Move], list[str]], then: str = ""
-) -> Iterator[str]:
-    """What to run for every move, wave by wave."""
-    for number, wave in enumerate(advice.order.waves, 1):
-        yield f"# wave {number} of {len(advice.order.waves)}{then}"
-        for move in wave:
-            yield from commands(advice.state.pods[move.pod], move)
 
 
 def _eviction(pod: Pod, move: Move) -> list[str]:
@@ -134,36 +126,9 @@ def _csv(advice: Answer) -> str:
     return csv_text(rows)
 
 
-_MIGRATE = {
-    "qemu": "qm migrate {} {} --online",
-    "lxc": "pct migrate {} {} --restart",
-    "server": "openstack --os-compute-api-version 2.30 server migrate --live-migration --host {1} "
-    "--wait {0}",
-}
-"""Kind of a VM -> what moves it to a host while it runs; containers restart."""
-
-
-def _migrations(advice: Answer) -> str:
-    """Live migrations, wave by wave."""
-
-    def migrate(vm: Pod, move: Move) -> list[str]:
-        kind, number = vm.owner
-        return [_MIGRATE[kind].format(named_word(number), named_word(move.node))]
-
-    return "\n".join(_by_wave(advice, migrate)) + "\n"
-
-
-def _openstack(advice: Answer) -> str:
-    """No more servers come to the hosts that are freed, and theirs migrate."""
-    disable = "openstack compute service set --disable {} nova-compute\n"
-    return "".join(disable.format(named_word(n)) for n in advice.freed) + _migrations(advice)
-
-
 FORMS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "kubectl": ("kubernetes", _kubectl),
     "patches": ("kubernetes", _patches),
     "csv": ("", _csv),
-    "proxmox": ("proxmox", _migrations),
-    "openstack": ("openstack", _openstack),
 }
 """Form -> the platform it is for ("" for all), and what makes it."""

@@ -39,8 +39,8 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
     elif sentences:
         after = ["what it rests on: --details"]
     if plan is not None and plan.targets and not answer.no_plan and not plan.order.stuck:
-        means = {"kubernetes": "kubectl", "proxmox": "proxmox", "openstack": "openstack"}
-        how = f"how to do it: --emit {means.get(answer.state.platform, 'csv')}"
+        kubernetes = answer.state.platform == "kubernetes"
+        how = f"how to do it: --emit {'kubectl' if kubernetes else 'csv'}"
         after = [*after, how] if details else ["; ".join([*after, how])]
     shown = [len(line.names or line.rows) for line in answer.lines]
 
@@ -131,8 +131,7 @@ def sure_of_moves(advice: Answer) -> str:
 def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
     """What an answer and its plan rest on, and what is reported only."""
     texts = [] if advice is None else list(_plan_details(advice))
-    over = "finished" if state.platform == "kubernetes" else "not running"
-    for role, words in ((Role.FINISHED, over), (Role.LEAVING, "being deleted")):
+    for role, words in ((Role.FINISHED, "finished"), (Role.LEAVING, "being deleted")):
         if number := sum(pod.role is role for pod in state.pods):
             texts.append(f"not counted: {number} {words}")
     soft = grouped(
@@ -235,9 +234,8 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
     """What the plan saves of what all nodes cost, and the most that any plan does."""
     state, cost = advice.state, paid_then.value
     least, pinned = paid_then.bound, paid_then.pinned
-    running = " that run" * bool(state.hosts_off)
     saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
-    saves += f"{amount(now)}, the price of all {state.host_noun}s{running}"
+    saves += f"{amount(now)}, the price of all {state.host_noun}s"
     if cost == least:
         return f"{saves}; no plan saves more (proved)."
     if least is None:

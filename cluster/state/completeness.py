@@ -92,8 +92,7 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
     """
     names, title = [node.name for node in state.nodes], state.workload_noun
     known, pods = set(names), state.pods
-    # servers of two projects may have one name
-    titles = [pod.owner[1] if state.platform == "openstack" else pod.title for pod in pods]
+    titles = [pod.title for pod in pods]
     for noun, them in ((state.host_noun, names), (title, titles)):
         if (twice := repeated(them)) is not None:
             raise InvalidFile(
@@ -170,7 +169,9 @@ def listed(
 
 
 def _volumes_in_use(objects: Mapping[str, Sequence[Fields]]) -> list[StateWarning]:
-    """Volumes that nodes say are mounted, against those of the pods in the file."""
+    """Whether nodes say that more volumes are mounted than pods in the file have, beyond what may
+    change while it is made.
+    """
     users = Counter[str]()
     for pod in objects["Pod"]:
         users[pod.of("spec").text("nodeName")] += sum(
@@ -180,35 +181,16 @@ def _volumes_in_use(objects: Mapping[str, Sequence[Fields]]) -> list[StateWarnin
         item.of("metadata").text("name"): len(item.of("status").texts("volumesInUse"))
         for item in objects["Node"]
     }
-    return too_few("volumes", counts, users)
-
-
-def too_few(
-    what: str, counts: Mapping[str, int], known: Mapping[str, int], cure: str = _ALL
-) -> list[StateWarning]:
-    """Whether nodes count more of something than the file has on them, beyond what may change while
-    it is made.
-
-    Parameters
-    ----------
-    what : is counted, in words.
-    counts, known : by node: what it says itself, and what the file has.
-    cure : how the whole list is made.
-    """
-    less = {
-        name: number - known.get(name, 0)
-        for name, number in counts.items()
-        if number > known.get(name, 0)
-    }
+    less = {name: number - users[name] for name, number in counts.items() if number > users[name]}
     lost = sum(less.values())
     if FEW * lost <= sum(counts.values()):
         return []
     most = max(less, key=lambda name: less[name])
     words = (
-        f"nodes count {sum(counts.values())} {what} in use, of which {lost} belong to nothing in "
+        f"nodes count {sum(counts.values())} volumes in use, of which {lost} belong to nothing in "
         f"the file ({less[most]} on {most})"
     )
-    return [StateWarning("pods-per-node-too-few", words, cure)]
+    return [StateWarning("pods-per-node-too-few", words, _ALL)]
 
 
 def _age(nodes: Sequence[Fields]) -> list[StateWarning]:

@@ -181,7 +181,7 @@ def shape_requests(state: ClusterState, shape: str) -> dict[str, int]:
             raise InvalidOption(f"shape names {given!r}; {suggest(given, resources_of(state))}")
         number = size_of(state, name, value)
         if not number or name in requests:
-            units = {"csv": "in the units of the tables", "openstack": "memory in MB"}
+            units = {"csv": "in the units of the tables"}
             raise InvalidOption(
                 f"shape is {shape!r}; expected amounts above 0, each of another resource, such as "
                 f"cpu=4,memory=16Gi ({units.get(state.platform, '500m, 2 or 1.5Gi')})"
@@ -208,7 +208,6 @@ def resource_of(state: ClusterState, name: str) -> str | None:
 
 def size_of(state: ClusterState, resource: str, text: str) -> Fraction | None:
     """An amount of a resource in the unit of the state; None where the text is none."""
-    plain = state.platform in ("csv", "openstack")  # there units are the user's own, or MB
+    plain = state.platform == "csv"  # there units are the user's own
     value = None if plain and text[-1:].isalpha() else measured(text)
-    factors = {"csv": 10**6, "kubernetes": amount(Fraction(1), resource)}
-    return None if value is None else value * factors.get(state.platform, 1)
+    return None if value is None else value * (10**6 if plain else amount(Fraction(1), resource))

@@ -223,7 +223,7 @@ class ClusterState:
 
     Attributes
     ----------
-    platform : "kubernetes", "proxmox", "openstack" or "csv".
+    platform : "kubernetes" or "csv".
     name : of the file.
     ignored : kinds of objects in the file that are not used, with their number.
     warnings : what makes the file something else than the cluster.
@@ -253,12 +253,6 @@ class ClusterState:
     def host_noun(self) -> str:
         """What the platform calls where it is placed."""
         return "node" if self.platform == "kubernetes" else "host"
-
-    @property
-    def hosts_off(self) -> frozenset[str]:
-        """Hosts of VMs that do not run; a Kubernetes node that is not ready is still paid."""
-        of_vms = self.platform != "kubernetes"
-        return frozenset(node.name for node in self.nodes if of_vms and node.not_ready_reason)
 
     @property
     def where(self) -> dict[int, str]:

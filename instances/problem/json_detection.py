@@ -7,38 +7,17 @@ from typing import Any
 
 from .errors import spelled
 
-_OPENSTACK = {
-    "servers": {"ID", "Name", "Status"},
-    "hypervisors": {"Hypervisor Hostname"},
-    "flavors": {"RAM", "VCPUs", "Name"},
-}
 
-
-def looks_like(content: Any) -> str:
-    """What a cluster's JSON is: "kubernetes", "proxmox", "openstack" and its list, or ""."""
-    if isinstance(content, dict):
-        kubernetes = isinstance(content.get("kind"), str) and "apiVersion" in content
-        return "kubernetes" if kubernetes else ""
-    if not isinstance(content, list) or not content or not isinstance(content[0], dict):
-        return ""
-    first = content[0]
-    if isinstance(first.get("type"), str) and isinstance(first.get("id"), str):
-        return "proxmox"
-    fits = [kind for kind, names in _OPENSTACK.items() if names <= set(first)]
-    return f"openstack {fits[0]}" if fits else ""
+def is_kubernetes(content: Any) -> bool:
+    """Whether JSON is an object of Kubernetes, such as a List of them."""
+    kind = content.get("kind") if isinstance(content, dict) else None
+    return isinstance(kind, str) and "apiVersion" in content
 
 
 def hint(content: Any) -> str:
     """A sentence on what JSON looks like and what takes it; "" where nothing is known of it."""
-    found = looks_like(content)
-    if not found:
-        return ""
-    what = {
-        "kubernetes": "a Kubernetes List",
-        "proxmox": "Proxmox's list of cluster resources",
-        "openstack": f"OpenStack's list of {found.partition(' ')[2]}",
-    }[found.partition(" ")[0]]
-    return f"this looks like {what}: `cotenant advise nodes FILE` reads it"
+    reads = "this looks like a Kubernetes List: `cotenant advise nodes FILE` reads it"
+    return reads * is_kubernetes(content)
 
 
 def document_kind(content: Any) -> str:
@@ -64,7 +43,7 @@ def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: 
             return ""
         what = document_kind(first)
         cure = f"; each is {what}" if what else ""
-        if looks_like(first) == "kubernetes":
+        if is_kubernetes(first):
             cure = "; `kubectl get ... -o json` prints them as one List"
         return f"{where} holds several JSON values one after the other; expected one{cure}"
     line = text.lstrip().partition("\n")[0]

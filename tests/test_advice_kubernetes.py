@@ -5,6 +5,7 @@ drivers, owners, and pods of which the filters alone decide.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from support.advice_words import lines_of, most_after
 from support.messages import refused
 from support.terminal import run
 
+from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
-from cotenant.cluster.state.node_types import daemon_pods
+from cotenant.cluster.state.node_types import daemon_pods, read_types
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import Role
 from cotenant.instances.problem.errors import InvalidFile
@@ -76,20 +78,33 @@ def test_a_manifest_with_limits_alone_is_placed_by_them(tmp_path: Path) -> None:
 # volumes
 
 
+IN_TREE = [
+    ("awsElasticBlockStore", "kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
+    ("gcePersistentDisk", "kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
+    ("azureDisk", "kubernetes.io/azure-disk", "disk.csi.azure.com"),
+    ("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org"),
+    ("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
+]
+
+
 @pytest.mark.parametrize("inline", [False, True])
-def test_volume_of_an_older_driver_pins_its_pod_and_closes_its_node_to_volumes(
-    inline: bool,
+@pytest.mark.parametrize(("kind", "plugin", "driver"), IN_TREE)
+def test_a_volume_of_an_older_driver_counts_to_the_limit_of_its_csi_driver(
+    kind: str, plugin: str, driver: str, inline: bool
 ) -> None:
-    """n1 may have two volumes of the driver; to whose limit the old one counts is not read."""
-    old = {"volumes": [{"name": "v", "cinder": {}}]} if inline else uses("c1")
-    read = state(
-        node("n1", 4), node("n2", 4), pod("a-1", "n1", **old), pod("b-1", **uses("c2")),
-        claim("c1", "v1"), claim("c2", "v2"), volume("v1", cinder={}),
-        volume("v2", csi={"driver": "d"}), csi_node("n1", "d", 2), csi_node("n2", "d", 0),
-    )  # fmt: skip
-    assert {kind for kind, _ in read.pods[0].unsupported_constraints} == {"volumes"}
-    found = fit(read)
-    assert (found.arrivals, found.fits.bound, found.status) == ({}, 1, None)
+    """n1 may have one volume of the driver, and has it; another pod with one does not fit there."""
+    old = {"volumes": [{"name": "v", kind: {}}]} if inline else uses("c1")
+    items = [
+        node("n1", 4), pod("a-1", "n1", **old), pod("b-1", **uses("c2")),
+        claim("c1", "v1"), claim("c2", "v2"),
+        volume("v1", **{kind: {}}), volume("v2", csi={"driver": driver}),
+    ]  # fmt: skip
+    read = state(*items, csi_node("n1", driver, 1, plugin))
+    assert not fit(read).arrivals
+    assert not advise(read).arrivals
+    # kube-scheduler itself does not count vSphere's, nor where a node does not say that it migrates
+    assert fit(read).fits.bound == (kind == "vsphereVolume")
+    assert fit(state(*items, csi_node("n1", driver, 1))).status is None
 
 
 # what the filters decide
@@ -268,3 +283,16 @@ def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_pat
     assert read_state([path], added=written(tmp_path, spec, "d.json")).ignored == {
         "RuntimeClass": 1
     }
+
+
+def test_nodes_are_bought_until_a_min_domains_is_met(tmp_path: Path) -> None:
+    """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
+    types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
+    pods = [pod(f"w-{n}", "", "20m", "100Mi", **spread(minDomains=3)) for n in range(12)]
+    old = node("old", "100m", "100Mi")
+    read = state(old, *pods)
+    found = buy(read, read_types(read, types))
+    assert (found.bought, len(found.arrivals)) == ({"t": 6}, 12)
+    read = replace(read, nodes=())
+    found = buy(read, read_types(read, types))
+    assert (found.bought, len(found.arrivals)) == ({"t": 3}, 12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
@@ -48,18 +47,16 @@ class NodeCosts:
         return cost // self.step * self.unit + self.paid_anyway
 
 
-def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
-    """The costs of a state's nodes: their prices, or 1 each; `numbers` says how many of each node
-    there can be, where that is not 1.
+def node_costs(state: ClusterState) -> NodeCosts:
+    """The costs of a state's nodes: their prices, or 1 each.
 
     Raises
     ------
     InvalidInstance
         Some nodes have a price, and one that may be freed has none.
     """
-    numbers = numbers or [1] * len(state.nodes)
     if not state.priced:
-        return NodeCosts((1,) * len(state.nodes), sum(numbers) + 1, False)
+        return NodeCosts((1,) * len(state.nodes), len(state.nodes) + 1, False)
     free = [node for node in state.nodes if node.can_be_drained]
     if without := [node.name for node in free if node.price is None]:
         raise InvalidInstance(
@@ -74,14 +71,14 @@ def node_costs(state: ClusterState, numbers: Sequence[int] = ()) -> NodeCosts:
     scale = lcm(*(price.denominator for price in prices))
     unit = Fraction(gcd(*(int(price * scale) for price in prices)) or 1, scale)
     # what is free of charge costs 1, and a unit of money more than all of that
-    unpaid = [
-        n for node, price, n in zip(state.nodes, prices, numbers, strict=True)
-        if not price and node.can_be_drained
-    ]  # fmt: skip
-    step = 1 + sum(unpaid)
+    unpaid = sum(
+        not price and node.can_be_drained for node, price in zip(state.nodes, prices, strict=True)
+    )
+    step = 1 + unpaid
     costs = tuple(int(price / unit) * step or 1 for price in prices)
-    most = sum(cost * n for cost, n in zip(costs, numbers, strict=True))
-    return NodeCosts(costs, most + 1, True, step, unit, price_of(state, frozenset()) or Fraction(0))
+    return NodeCosts(
+        costs, sum(costs) + 1, True, step, unit, price_of(state, frozenset()) or Fraction(0)
+    )
 
 
 def unpriced(state: ClusterState) -> ClusterState:

@@ -17,15 +17,22 @@ _WHERE = {
 }
 """Labels of volumes that say where they can be used, and the later names of the same."""
 
-_OLD = ("awsElasticBlockStore", "azureDisk", "cinder", "gcePersistentDisk", "portworxVolume",
-        "vsphereVolume")  # fmt: skip
-"""Volumes of drivers that were part of Kubernetes: to whose limit they count is not read."""
-_OWN_DISKS = (*_OLD, "fc", "flexVolume", "iscsi", "rbd")
+_MIGRATED = {
+    "awsElasticBlockStore": ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
+    "azureDisk": ("kubernetes.io/azure-disk", "disk.csi.azure.com"),
+    "cinder": ("kubernetes.io/cinder", "cinder.csi.openstack.org"),
+    "gcePersistentDisk": ("kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
+    "vsphereVolume": ("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
+}
+"""Volumes of drivers that were part of Kubernetes: the plugin, and the CSI driver that attaches
+them now, to whose limit they count.
+"""
+_MIGRATIONS, _PORTWORX = "storage.alpha.kubernetes.io/migrated-plugins", "portworxVolume"
+_OWN_DISKS = (*_MIGRATED, _PORTWORX, "fc", "flexVolume", "iscsi", "rbd")
 """Volumes in a pod itself with rules of their own about who may share a node."""
 _ONE = {"ReadWriteOnce", "ReadWriteOncePod"}
 """Ways to use a volume that two pods on two nodes do not share."""
-_IN_TREE = "kubernetes.io/"
-"""Begins the provisioners that were part of Kubernetes, and that of volumes made by hand."""
+_BY_HAND = "kubernetes.io/no-provisioner"
 _OVER = ("Succeeded", "Failed")
 
 
@@ -44,7 +51,12 @@ class Volumes:
             for kind in ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
         )
         self.unbound: set[str] = set()
+        self._migrated: dict[str, str] = {}  # plugins of volumes that were read, by driver
         self._unknown: set[str] = set()  # nodes with volumes of which the driver is not known
+        self._plugins = {
+            name_of(item)[1]: item.of("metadata").mapping("annotations").get(_MIGRATIONS, "")
+            for item in objects["CSINode"]
+        }
         self.users: Counter[tuple[str, str]] = Counter()
         for pod in objects["Pod"]:
             if pod.of("status").text("phase") not in _OVER:
@@ -86,10 +98,9 @@ class Volumes:
                 unread.append(f"claim {name} is shared and for one node or pod")
             if not made_anew:
                 terms += _places(volume)
-            driver, old = spec.of("csi").text("driver"), [kind for kind in _OLD if kind in spec]
-            if (driver and not self.limits) or old:
-                unread += [f"claim {name} is a {kind} volume" for kind in old]
-                unread += [LIMITS_NOT_LISTED] * (not old)
+            driver = spec.of("csi").text("driver") or self._migrates(spec)
+            if (driver and not self.limits) or _PORTWORX in spec:
+                unread.append(LIMITS_NOT_LISTED)
                 known = False
             elif driver:
                 drivers[f"{VOLUMES}{driver}"] += 1
@@ -97,10 +108,18 @@ class Volumes:
                     unread.append(SHARED)
         for each in pod.of("spec").many("volumes"):
             unread += [f"a {kind} volume of its own" for kind in _OWN_DISKS if kind in each][:1]
-            known &= not any(kind in each for kind in _OLD)
+            if driver := self._migrates(each):
+                drivers[f"{VOLUMES}{driver}"] += 1
+            known &= _PORTWORX not in each
         if not known and pod.of("status").text("phase") not in _OVER:
             self._unknown.add(on)
         return terms, drivers, [("volumes", words) for words in unread]
+
+    def _migrates(self, source: Fields) -> str:
+        """The CSI driver that attaches a volume of an older plugin; "" for any other volume."""
+        plugin, driver = next((_MIGRATED[kind] for kind in _MIGRATED if kind in source), ("", ""))
+        self._migrated |= {driver: plugin} if driver else {}
+        return driver
 
     def _to_be_made(self, claim: Fields) -> tuple[list[tuple[NodeTerm, ...]], str] | None:
         """Where the volume of a claim can be made once its pod has a node, and by which driver;
@@ -112,7 +131,7 @@ class Volumes:
         if made is None or chosen or "selector" in spec:
             return None
         maker = made.text("provisioner")
-        if made.text("volumeBindingMode") != "WaitForFirstConsumer" or maker.startswith(_IN_TREE):
+        if made.text("volumeBindingMode") != "WaitForFirstConsumer" or maker == _BY_HAND:
             return None
         allowed = tuple(
             NodeTerm(tuple(
@@ -121,7 +140,7 @@ class Volumes:
             ))
             for term in made.many("allowedTopologies")
         )  # fmt: skip
-        return [allowed] * bool(allowed), maker
+        return [allowed] * bool(allowed), dict(_MIGRATED.values()).get(maker, maker)
 
     def limited(self, node: Node, pods: Sequence[Pod]) -> Node:
         """The node, where no more volumes of a driver may come than are known to be there, if there
@@ -134,7 +153,10 @@ class Volumes:
                 now.update(pod.requests if pod.placed and pod.node == node.name else {})
             room = {name: min(node.allocatable[name], now[name]) for name in limits}
             return replace(node, allocatable={**node.allocatable, **room}, unsure=frozenset(limits))
-        return node
+        plugins = self._plugins.get(node.name, "").split(",")
+        unsure = {f"{VOLUMES}{driver}" for driver, plugin in self._migrated.items()
+                  if plugin not in plugins or plugin == _MIGRATED["vsphereVolume"][0]}  # fmt: skip
+        return replace(node, unsure=frozenset(limits & unsure))
 
 
 def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:

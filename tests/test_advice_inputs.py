@@ -180,20 +180,6 @@ def test_volumes_that_a_node_says_are_in_use_and_nobody_uses(tmp_path: Path) -> 
     approved(read.notes)
 
 
-def test_a_hypervisor_that_counts_more_than_the_servers_listed(tmp_path: Path) -> None:
-    servers = [
-        {"ID": f"1-{n}", "Name": f"web-{n}", "Status": "ACTIVE", "Flavor Name": "m1", "Host": "c1"}
-        for n in range(3)
-    ]
-    flavors = [{"ID": "f", "Name": "m1", "RAM": 4096, "VCPUs": 2}]
-    for used, missed in ((6, False), (7, False), (9, True)):
-        host = {"Hypervisor Hostname": "c1", "vCPUs": 8, "Memory MB": 32768, "vCPUs Used": used}
-        lists = (servers, [host], flavors)
-        read = read_state([written(tmp_path, each, f"{n}.json") for n, each in enumerate(lists)])
-        assert codes(read) == ["pods-per-node-too-few"] * missed
-    approved(read.notes)
-
-
 def test_budgets_that_count_pods_of_a_namespace_that_is_not_there(tmp_path: Path) -> None:
     other = budget("web", "web", 1)
     other["metadata"]["namespace"] = "web"

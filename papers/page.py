@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -113,7 +114,8 @@ def _experiment(row: ExperimentRow) -> list[str]:
         lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
                  for entry in shown]  # fmt: skip
     table = Table(one.name, "", tuple(columns), tuple(lines), notes=notes)
-    return [head, f"{what} ({took}).\n", table.markdown()]
+    typeset = _SYMBOL.sub(lambda found: f"${_LETTERS.get(found[0], found[0])}$", table.markdown())
+    return [head, f"{what} ({took}).\n", typeset]
 
 
 def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
@@ -218,6 +220,10 @@ def _not_done(row: ExperimentRow) -> str:
 def _seconds(value: Any) -> str:
     return f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
+
+_LETTERS = {"psi": r"\psi", "tau": r"\tau", "dtau": r"\Delta\tau"}
+_SYMBOL = re.compile(r"\b(?:psi|d?tau|v\([abc]+\)|[OU]\(\d\))(?!\w)")
+"""The symbols of the papers' formulas in findings, and the letters that some of them are."""
 
 _NAME = Column("experiment", bold=True, wrap=False)
 _SECONDS = Column("seconds", _seconds, numeric=True)

@@ -70,16 +70,17 @@ def in_words(series: Series) -> str:
         return "none"
     if len(there) <= MOST_SAID:
         return ", ".join(
-            f"{x} {_short(y)}" if isinstance(x, str) else f"{_short(y)} at {_short(x)}"
+            f"{x} {short(y)}" if isinstance(x, str) else f"{short(y)} at {short(x)}"
             for y, x in there
         )
     (least, first), (most, last) = (of(there, key=lambda one: one[0]) for of in (min, max))
     if least == most:
-        return f"{_short(least)} throughout"
-    return f"{_short(least)} ({_short(first)}) to {_short(most)} ({_short(last)})"
+        return f"{short(least)} throughout"
+    return f"{short(least)} ({short(first)}) to {short(most)} ({short(last)})"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A number to three digits, of large ones the integer; a name as it is."""
     if isinstance(value, str):
         return value
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -16,7 +16,7 @@ from ...instances.problem.option_types import validate_options
 from ...instances.scheduling.formats import read_swf
 from ...instances.scheduling.log import By, Initial, Log, Settings
 from ...solvers.scheduling.ref_reference import Reading
-from ..charts import chart
+from ..charts import chart, short
 from ..experiment import RULED_OUT, Finding, Parts, Verdict, compare, decided, runnable
 from . import PAPER
 from .printed import MACHINES, PRINTED, TABLE_1, Row
@@ -82,13 +82,13 @@ def table(
     # 2. How much less unfair shorter windows are.
     if number == "2":
         start, short = starts[0], length // 10
-        of_short = replace(given, length=short, initial=start)
-        distance = study(opened, of_short, rules=tuple(paper), **drawn).distance
+        ofshort = replace(given, length=short, initial=start)
+        distance = study(opened, ofshort, rules=tuple(paper), **drawn).distance
         pairs = {name: (float(distance[name].mean()), long) for name, long in means[start].items()}
         grown = sum(after > before for before, after in pairs.values())
         yield compare(f"mean unfairness from windows of {short} to {length} seconds, {start} start",
             "increasing",
-            ", ".join(f"{n} {_short(before)} to {_short(after)}"
+            ", ".join(f"{n} {short(before)} to {short(after)}"
                       for n, (before, after) in pairs.items()),
             grown == len(paper), f"grows for {grown} of {len(paper)} rules")  # fmt: skip
 
@@ -140,10 +140,10 @@ def figure_10(
     first, last = (np.stack([sample[index] for sample in samples.values()]) for index in (0, -1))
     low, high = _drawn_again(first, last)
     yield compare(f"difference between the rules, {least} against {most} organizations",
-        "more significant", f"{_short(_apart(first))} against {_short(_apart(last))}",
+        "more significant", f"{short(_apart(first))} against {short(_apart(last))}",
         decided(_apart(last) > _apart(first), low, high),
         "most less least of the rules' means; windows drawn again: it grows by "
-        f"{_short(low)} to {_short(high)}")  # fmt: skip
+        f"{short(low)} to {short(high)}")  # fmt: skip
     means = {name: [summarize(one).mean for one in sample] for name, sample in samples.items()}
     yield chart("scheduling-figure-10", "Unfairness against the number of organizations",
         "organizations", "mean of delta psi / p_tot", means, x=range(least, most + 1),
@@ -216,13 +216,13 @@ def _rows(
         if cures:
             cause = f"from {' or '.join(cures)} the printed mean is inside our interval"
         elif min(means.values()) <= mean <= max(means.values()):
-            ends = " and ".join(f"{_short(value)} from {one}" for one, value in means.items())
+            ends = " and ".join(f"{short(value)} from {one}" for one, value in means.items())
             cause = f"the printed mean lies between ours, {ends}"
         note = "" if inside else "its mean is outside our interval"
         note += f", also from {', '.join(others)}" if note and others and not cures else ""
         yield compare(f"{name}, {start} start", f"mean {mean:g}, sd {deviation:g}",
-            f"mean {_interval(s)}, sd {_short(s.deviation)}, "
-            f"median {_short(s.median)} [{_short(s.quartile_1)}, {_short(s.quartile_3)}]",
+            f"mean {_interval(s)}, sd {short(s.deviation)}, "
+            f"median {short(s.median)} [{short(s.quartile_1)}, {short(s.quartile_3)}]",
             inside, "; ".join(filter(None, (note, counts))),
             cause and f"the start: {cause}")  # fmt: skip
         counts = ""
@@ -253,12 +253,8 @@ def _differences(
         note = f"farther in {(difference > 0).sum()} windows, nearer in {(difference < 0).sum()}"
         note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
         yield compare(f"{name} less DIRECTCONTR, {start} start", text,
-            f"mean {_interval(s)}, median {_short(s.median)}", verdict, note, cause)  # fmt: skip
+            f"mean {_interval(s)}, median {short(s.median)}", verdict, note, cause)  # fmt: skip
 
 
 def _interval(s: Summary) -> str:
-    return f"{_short(s.mean)} [{_short(s.low)}, {_short(s.high)}]"
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{short(s.mean)} [{short(s.low)}, {short(s.high)}]"

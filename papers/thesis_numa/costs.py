@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -146,8 +146,3 @@ def printed_at(*places: str) -> Iterator[Finding]:
         if row.place.startswith(places) and ", derived from " not in row.what:
             printed, ours = f"{row.printed:g} {row.unit}".strip(), f"{row.ours:.4g} {row.unit}"
             yield compare(row.what, printed, ours.strip(), row.agrees, row.place, row.how)
-
-
-def listed(keys: Sequence[str]) -> str:
-    """Keys of benchmarks, for a cell."""
-    return ", ".join(keys) or "none"

@@ -13,7 +13,7 @@ from ...instances.numa.workloads import BENCHMARKS, Benchmark
 from ..charts import chart
 from ..experiment import Parts, compare, each
 from . import PAPER
-from .costs import MEMORY_INTENSIVE, PATHS, SPARK, listed, printed_at
+from .costs import MEMORY_INTENSIVE, PATHS, SPARK, printed_at
 
 REUSE = tuple(float(value) for value in np.round(np.geomspace(0.1, 10, 41), 4))
 """Accesses a byte of a migrated page, for figures 4.10 to 4.12; the thesis prints none."""
@@ -89,18 +89,19 @@ def figure_4_12(*, reuse: float = 1.0) -> Parts:
     }
     away = [key for key, ratio in of_key.items() if ratio["another blade"] < 1]
     within = [k for k, ratio in of_key.items() if min(ratio["one hop"], ratio["two hops"]) > 1]
+    names = [", ".join(keys) or "none" for keys in (away, within)]
     at = f"{reuse:g} access{'' if reuse == 1 else 'es'} a byte"
     yield compare("ED^2 prefers migration to access on another blade", "yes",
-        f"{len(away)} of {len(of_key)}: {listed(away)}", len(away) == len(of_key),
+        f"{len(away)} of {len(of_key)}: {names[0]}", len(away) == len(of_key),
         f"memory-intensive benchmarks, {at}; compute-intensive ones are not slowed")  # fmt: skip
     yield compare("ED^2 prefers remote access over HyperTransport", "yes",
-        f"{len(within)} of {len(of_key)}: {listed(within)}", len(within) == len(of_key),
+        f"{len(within)} of {len(of_key)}: {names[1]}", len(within) == len(of_key),
         f"memory-intensive benchmarks, one and two hops, {at}")  # fmt: skip
     yield chart("numa-figure-4.12", f"ED^2 of migration over remote access, {at}", "benchmark",
         "ED^2 over that of remote access",
         {path: [round(entry, 4) for entry in value[path]] for path in PATHS},
         x=[one.key for one in chosen],
-        words=f"Below 1 migration is better: to another blade for {listed(away)}.",
+        words=f"Below 1 migration is better: to another blade for {names[0]}.",
         note=f"every benchmark at {at}; its own number is not printed")  # fmt: skip
 
 

@@ -64,10 +64,9 @@ def reproduction_pages(
         by_paper[registry.experiment_named(row["experiment"]).paper.name].append(row)
     by_paper = {name: mine for name, mine in by_paper.items() if mine}
     pages = {f"{folder}/{name}.md": _paper_page(name, mine) for name, mine in by_paper.items()}
-    names = [*by_paper, "all"]
     lines = tuple(
         (name, len(mine), *_tally(mine), float(sum(row["seconds"] for row in mine)))
-        for name, mine in zip(names, [*by_paper.values(), shown], strict=True)
+        for name, mine in [*by_paper.items(), ("all", shown)]
     )
     columns = (Column("paper"), Column("experiments", numeric=True), *_TALLY, _SECONDS)
     counts = Table("counts", "", columns, lines).markdown()

@@ -139,8 +139,8 @@ def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> 
         for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10")
         for what in verdicts(f"numa-{name}")
     ]
-    for row in recomputed():
-        assert found.count(row.what) == 1, row.what
+    for row in recomputed():  # of a derived number the thesis prints what it follows from
+        assert found.count(row.what) == (", derived from " not in row.what), row.what
 
 
 def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:

@@ -13,13 +13,11 @@ from typer.core import TyperCommand, TyperGroup
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
+    analyzing,
     comparing,
-    core,
     installing,
     instances,
     listing,
-    manipulating,
-    matchings,
     measuring,
     papers,
     proofs,
@@ -78,8 +76,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": reporting.report,
     "merge": reporting.merge,
     "check": proofs.check,
-    "matchings": matchings.matchings,
-    "manipulate": manipulating.manipulate,
     "methods": listing.methods,
     "show": instances.show,
     "generate": instances.generate,
@@ -87,13 +83,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fetch": listing.fetch,
     "schema": listing.schema,
     "reproduce": papers.reproduce,
-    "core": core.core,
     "warm": installing.warm,
     "prove": proofs.prove,
     "verify": proofs.verify,
     "measure": measuring.measure,
     "profiles": measuring.profiles,
-    "run": running.run,
 }
 """The commands, which `help.SECTIONS` puts in order."""
 
@@ -111,7 +105,6 @@ def advise() -> dict[str, Callable[..., None]]:
         "repair": capacity.repair,
         "gpus": capacity.gpus,
         "fairness": fairness.fairness,
-        "job": running.advise_job,
     }
 
 
@@ -123,6 +116,17 @@ def table_of_bounds() -> dict[str, Callable[..., None]]:
 
 
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
+    "analyze": (
+        "Find stable pairings, the core, and gains by misreports.",
+        lambda: {
+            each.__name__: each
+            for each in (analyzing.matchings, analyzing.core, analyzing.misreports)
+        },
+    ),
+    "run": (
+        "Run a queue of jobs on machines, and advise its jobs.",
+        lambda: {each.__name__: each for each in (running.queue, running.advice)},
+    ),
     "advise": (
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster.",
         advise,

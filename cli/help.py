@@ -8,7 +8,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 SECTIONS = {
-    "Solve": "solve compare report merge methods matchings core manipulate",
+    "Solve": "solve compare report merge methods analyze",
     "Data": "show generate convert fetch schema",
     "Proofs": "check prove verify bounds",
     "Clusters": "advise",
@@ -24,9 +24,9 @@ EXAMPLES = {
     "report": "report rows.jsonl --out report.html",
     "merge": "merge rows-1-of-2.jsonl rows-2-of-2.jsonl --out rows.jsonl",
     "methods": "methods colocation\nmethods colocation stable",
-    "matchings": "matchings colocation/two-sides-6",
-    "core": "core scheduling/tiny\ncore game.csv",
-    "manipulate": "manipulate admission/tiny -m SM",
+    "analyze matchings": "analyze matchings colocation/two-sides-6",
+    "analyze core": "analyze core scheduling/tiny\nanalyze core game.csv",
+    "analyze misreports": "analyze misreports admission/tiny -m SM",
     "show": "show\nshow colocation/tiny",
     "generate": "generate colocation -o agents=20 --out jobs.json\n"
     "generate packing --seeds 10 --out packings",
@@ -39,7 +39,8 @@ EXAMPLES = {
     "verify": "verify colocation/tiny proof.json",
     "measure": "measure jobs.toml --store lab.db --half-width 0.01 --budget 2h",
     "profiles": "profiles lab.db --out jobs.json",
-    "run": "run queue.toml --store lab.db --local 4",
+    "run queue": "run queue jobs.toml --store lab.db --local 4",
+    "run advice": "run advice lab.db 7",
     "reproduce": "reproduce --list\nreproduce cooper --out rows.jsonl",
     "completion": "completion bash",
     "warm": "warm",
@@ -51,7 +52,6 @@ EXAMPLES = {
     "advise repair": "advise repair cluster.json",
     "advise gpus": "advise gpus cluster.json --topology rack",
     "advise fairness": "advise fairness sacct.txt --machines 8",
-    "advise job": "advise job lab.db 7",
     "bounds add": "bounds add packing/tiny proof.json --table open",
     "bounds show": "bounds show --table open",
     "bounds check": "bounds check --table open",

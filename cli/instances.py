@@ -116,7 +116,7 @@ def convert(
     ----------
     source : file in another format, or a folder of tables
     form : its format, such as penalty-csv; csv for tables whose plain headers say what they are;
-        json for an instance of this package; game for `cotenant core`
+        json for an instance of this package; game for `cotenant analyze core`
     out : write the instance here (.json or .json.gz), or the game that FUGA plays on it (.efg)
     fill : what to do with pairs that are missing: predict them from the others, or forbid them
     """

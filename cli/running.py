@@ -1,4 +1,4 @@
-"""The commands `run` and `advise job`: a queue done on machines, and advice to its jobs."""
+"""The commands of `run`: a queue done on machines, and advice to its jobs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..cluster.run.status import QueueStatus, Summary
 
 
-def run(
-    queue: Annotated[Path, "QUEUE.toml"],
+def queue(
+    jobs: Annotated[Path, "QUEUE.toml"],
     *,
     store: Annotated[Path, "LAB.db"],
     local: Annotated[int, "N"] = 1,
@@ -41,7 +41,7 @@ def run(
 
     Parameters
     ----------
-    queue : the jobs, as [[job]] tables: name, type, command
+    jobs : the jobs, as [[job]] tables: name, type, command
     store : the file that `measure` wrote; every run is added
     local : divide this computer into so many machines
     method : pairs each epoch's jobs; or your module:function
@@ -64,11 +64,11 @@ def run(
         "settings": read_settings(Settings, settings),
     }  # fmt: skip
     if emit is not None:
-        typer.echo(sbatch_script(queue, store, **given), nl=False)
+        typer.echo(sbatch_script(jobs, store, **given), nl=False)
         return
     with waiting("running") as show:
         summary = running(
-            queue,
+            jobs,
             store,
             local=local,
             other_machine=other_machine,
@@ -127,7 +127,7 @@ def _print_summary(summary: Summary, store: Path) -> None:
         say(f"{name} {why}")
 
 
-def advise_job(
+def advice(
     store: Annotated[Path, "LAB.db"],
     job: Annotated[str, "JOB"],
     *,

@@ -428,11 +428,11 @@ def test_a_log_file_holds_progress_lines(tmp_path: Path) -> None:
 
 
 def test_matchings_lists_the_stable_pairings_of_an_instance_and_refuses_other_problems() -> None:
-    listed = json.loads(run("matchings", "colocation/tiny", "--json").stdout)
+    listed = json.loads(run("analyze", "matchings", "colocation/tiny", "--json").stdout)
     (pairing,) = listed["pairings"]
     assert (listed["count"], listed["exact"]) == (1, True)
     assert pairing["partners"]["x264"] == "fluidanimate"
-    refused = run("matchings", "market/tiny")
+    refused = run("analyze", "matchings", "market/tiny")
     assert (refused.returncode, "expected one of colocation" in refused.stderr) == (2, True)
 
 

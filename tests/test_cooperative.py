@@ -515,11 +515,11 @@ def test_another_problem_is_refused() -> None:
 
 def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
-    done = terminal("core", "scheduling/tiny", "--proof", str(proof), COLUMNS="80")
+    done = terminal("analyze", "core", "scheduling/tiny", "--proof", str(proof), COLUMNS="80")
     assert done.returncode == 0, done.stderr
     approved(done.stdout)
     assert terminal("verify", "scheduling/tiny", str(proof)).returncode == 0
     assert terminal("verify", "scheduling/figure-2", str(proof)).returncode == 1
     game = game_file(tmp_path, [0, 1, 2, 2], names=["ann", "bob"])
-    printed = terminal("core", str(game), "--json")
+    printed = terminal("analyze", "core", str(game), "--json")
     approved(printed.stdout)

@@ -412,16 +412,18 @@ def test_ctrl_c_and_a_time_limit_keep_the_best_so_far() -> None:
 @pytest.mark.usefixtures("in_this_process")
 def test_the_command_prints_a_table_and_writes_a_witness(tmp_path: Path) -> None:
     out = tmp_path / "lie.json"
-    printed = run("manipulate", "admission/tiny", "-m", "SM", "--out", str(out), COLUMNS="80")
+    printed = run(
+        "analyze", "misreports", "admission/tiny", "-m", "SM", "--out", str(out), COLUMNS="80"
+    )
     approved(printed.stdout)
     assert printed.returncode == 0
     assert max(map(len, printed.stdout.splitlines())) <= 80
     assert cotenant.read(out).name == "tiny-misreport"
     rows = json.loads(
-        run("manipulate", "admission/tiny", "-m", "SM", "--agent", "1", "--json").stdout
+        run("analyze", "misreports", "admission/tiny", "-m", "SM", "--agent", "1", "--json").stdout
     )
     assert [(row["gain"], row["gain_at_most"], row["lost"]) for row in rows] == [(6, 8, 7)]
-    assert run("manipulate", "numa/tiny", "-m", "IB").returncode == 2
+    assert run("analyze", "misreports", "numa/tiny", "-m", "IB").returncode == 2
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -83,7 +83,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("advise fairness log --bogus 3", ("No such option: --bogus", "--partition")),
     ("profiles --store lab.db", ("first argument", "cotenant profiles LAB.db")),
     ("measure jobs.toml", ("'--store'", "LAB.db", "Add every run to this file")),
-    ("run jobs.toml", ("'--store'", "LAB.db")),
+    ("run queue jobs.toml", ("'--store'", "LAB.db")),
     ("report rows.jsonl", ("'--out'", "REPORT.html", "Write the page here")),
     ("generate colocation", ("'--out'", "FILE", ".json.gz")),
     ("convert ties.json --from preferences --out x.json", ("lists['ann'][0]", "['cat']", "a name")),

@@ -323,7 +323,9 @@ def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> No
 def test_methods_with_a_producer_are_those_the_verifier_knows() -> None:
     # fair with an allowance of slack, and stable with another objective
     within = {("colocation", name) for name in ("fair-within", "stable-agents", "stable-minimax")}
-    within |= {("scheduling", name) for name in ("nucleolus", "prenucleolus")}  # `cotenant core`
+    within |= {
+        ("scheduling", name) for name in ("nucleolus", "prenucleolus")
+    }  # `cotenant analyze core`
     proof = {(m.problem, m.name) for m in catalog.METHODS if m.proof_producer}
     problems = {problem for problem, _ in proof}
     assert proof | within == {(p, method) for p in problems for method in methods_of(p)}

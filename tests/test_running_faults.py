@@ -76,8 +76,8 @@ def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
 
 
 def started(folder: Path, *options: str, other: str = "--other-machine") -> subprocess.Popen[bytes]:
-    """`cotenant run` as a process of its own."""
-    words = ["run", "queue.toml", "--store", "lab.db", *filter(None, [other])]
+    """`cotenant run queue` as a process of its own."""
+    words = ["run", "queue", "queue.toml", "--store", "lab.db", *filter(None, [other])]
     words += ["--settings", lenient_settings(folder, 0.1), "-m", "GR"]
     words += ["--local", "2", *options]
     variables = {MARK: str(folder), "TMPDIR": str(folder)}
@@ -114,7 +114,15 @@ def nothing_stays(folder: Path) -> None:
 def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) -> None:
     queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)
-    words = ["run", str(lab / "queue.toml"), "--store", str(lab / "lab.db"), "--local", "1"]
+    words = [
+        "run",
+        "queue",
+        str(lab / "queue.toml"),
+        "--store",
+        str(lab / "lab.db"),
+        "--local",
+        "1",
+    ]
     words += ["--other-machine", "--settings", lenient_settings(lab, 0.1), "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(lab), **{MARK: str(lab)})
     assert done.returncode == 0, done.stderr
@@ -249,7 +257,7 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     before = profiles(tmp_path / "lab.db").estimates.estimates
     names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
     path = write_queue(there, ((*job, "yes") for job in names))
-    words = ["run", path, "--store", str(tmp_path / "lab.db")]
+    words = ["run", "queue", path, "--store", str(tmp_path / "lab.db")]
     words += ["--settings", lenient_settings(tmp_path), "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr

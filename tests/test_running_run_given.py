@@ -1,4 +1,4 @@
-"""What `cotenant run` and `cotenant advise job` are given: a queue and a store; each wrong one refused
+"""What the commands `cotenant run` are given: a queue and a store; each wrong one refused
 in one line, before any job.
 """
 
@@ -87,7 +87,7 @@ def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> N
 
 def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
     queue = written(tmp_path)
-    words = ("run", str(queue), "--store", str(store))
+    words = ("run", "queue", str(queue), "--store", str(store))
     wrong = tmp_path / "settings.toml"
     wrong.write_text("epoch = 0")
     for options in (
@@ -108,7 +108,7 @@ def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -
 
 def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Path) -> None:
     def refusal(text: str, path: Path, *options: str) -> str:
-        words = ("run", str(written(tmp_path, text)), "--store", str(path), "--local", "1")
+        words = ("run", "queue", str(written(tmp_path, text)), "--store", str(path), "--local", "1")
         done = run(*words, *options)
         assert done.returncode == 2
         return done.stderr
@@ -149,7 +149,9 @@ def test_the_script_for_slurm_runs_each_job_once_its_words_as_they_are(
     store: Path, tmp_path: Path
 ) -> None:
     queue = hostile_queue(tmp_path)
-    done = run("run", str(queue), "--store", str(store), "--emit", "sbatch", "-m", "optimal")
+    done = run(
+        "run", "queue", str(queue), "--store", str(store), "--emit", "sbatch", "-m", "optimal"
+    )
     assert done.returncode == 0, done.stderr
     approved(done.stdout)
     programs = tmp_path / "bin"
@@ -240,16 +242,16 @@ def enter_queue(store: Path) -> None:
 
 
 def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
-    approved(run("advise", "job", str(store), "1").stderr)
+    approved(run("run", "advice", str(store), "1").stderr)
     enter_queue(store)
-    done = run("advise", "job", str(store), "j0")
+    done = run("run", "advice", str(store), "j0")
     assert done.returncode == 0, done.stderr
     approved(done.stdout)
-    found = json.loads(run("advise", "job", str(store), "2", "--json").stdout)
+    found = json.loads(run("run", "advice", str(store), "2", "--json").stdout)
     assert found["action"] == "participate" or found["certain"]
-    approved(run("advise", "job", str(store), "j0", "--alpha", "0.3").stdout)
-    approved(run("advise", "job", str(store), "j4").stdout)
-    gone = run("advise", "job", str(store), "nobody")
+    approved(run("run", "advice", str(store), "j0", "--alpha", "0.3").stdout)
+    approved(run("run", "advice", str(store), "j4").stdout)
+    gone = run("run", "advice", str(store), "nobody")
     assert gone.returncode == 2
     approved(gone.stderr)
 

@@ -14,7 +14,8 @@ def parts(instance: Groups) -> tuple[list[str], Callable[[list[int]], Groups]]:
     every other that has none, at no penalty, and of a class without its part there are as many
     machines as needed.
     """
-    present, classes = instance.count > 0, np.flatnonzero(np.isfinite(instance.machines))
+    machines_of = np.array(instance.machines, dtype=float)
+    present, classes = instance.count > 0, np.flatnonzero(np.isfinite(machines_of))
     never = np.zeros((instance.types, instance.types), dtype=bool)
     if instance.penalty is not None:
         anywhere = np.isinf(instance.penalty).reshape(-1, *never.shape).all(axis=0)
@@ -26,12 +27,12 @@ def parts(instance: Groups) -> tuple[list[str], Callable[[list[int]], Groups]]:
         labels.append(f"{instance.names[kind]} never beside {', '.join(others)}")
     for one in classes.tolist():
         name = f" of {instance.classes[one]}" if len(instance.seats) > 1 else ""
-        number, seats = int(instance.machines[one]), int(instance.seats[one])
+        number, seats = int(machines_of[one]), int(instance.seats[one])
         labels.append(f"{number} machine{'s' * (number != 1)}{name} of {seats} seats")
 
     def keep(kept: list[int]) -> Groups:
         bound = np.isin(np.arange(instance.types), ruled[[k for k in kept if k < len(ruled)]])
-        machines = np.array(instance.machines, dtype=float)
+        machines = machines_of.copy()
         machines[classes[[k for k in range(len(classes)) if k + len(ruled) not in kept]]] = np.inf
         changed = {"machines": machines}
         if instance.penalty is not None:

@@ -4,7 +4,7 @@ Two agents break away if each of them gains more than `alpha`: they are a blocki
 read within the intervals of what was measured: certain ones hold for every matrix within them,
 possible ones for some.
 
-Agents take part all the same, as in the papers; the recommendation is what `cotenant advise job`
+Agents take part all the same, as in the papers; the recommendation is what `cotenant run advice`
 prints.
 """
 

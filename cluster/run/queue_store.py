@@ -88,7 +88,7 @@ class QueueStore:
         """Raise InvalidFile for a store that no queue was run on."""
         if not self.exists():
             raise InvalidFile(
-                f"{self.store.path} knows of no queue; `cotenant run QUEUE.toml --store` writes it"
+                f"{self.store.path} has no queue; `cotenant run queue QUEUE.toml --store` writes it"
             )
 
     def enqueue(self, queue: Sequence[QueuedJob], ages: Sequence[int] | None = None) -> None:

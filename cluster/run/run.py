@@ -1,4 +1,4 @@
-"""Run a queue of jobs on machines: `cotenant run`."""
+"""Run a queue of jobs on machines: `cotenant run queue`."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ class Colocation(Instance["Pairing"]):
             raise InvalidInstance(
                 "machines", f"{machines:g} for {agents} agents",
                 f"at least {(agents + 1) // 2}, two jobs on each",
-                "Give more machines, or run the jobs in batches (`cotenant run`)",
+                "Give more machines, or run the jobs in batches (`cotenant run queue`)",
             )  # fmt: skip
 
     def _validate_unpaired(self) -> None:

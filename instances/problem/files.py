@@ -180,7 +180,7 @@ def instance_of(
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
     if name == "game":
-        raise InvalidFile(f"{path} is a game of coalitions; `cotenant core {path}` divides it")
+        raise InvalidFile(f"{path} is a game of coalitions; see `cotenant analyze core {path}`")
     if name not in PROBLEM_NAMES:
         near = suggest(name if isinstance(name, str) else "", PROBLEM_NAMES)
         raise InvalidFile(f"{path}: problem is {shortened(name)}; {near}")

@@ -51,7 +51,7 @@ def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: 
         return ""
     cure = wanted and f"expected {wanted}"
     if "coalition" in line.lower():
-        cure = cure or f"`cotenant core {where}` divides what coalitions earn or cost"
+        cure = cure or f"`cotenant analyze core {where}` divides what coalitions earn or cost"
     cure = cure or spelled(
         f"`cotenant convert {where} --from FORMAT --out FILE.json` makes an instance of it (csv "
         "for tables with plain headers; penalty-csv or slowdown-csv for a square matrix)",

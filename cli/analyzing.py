@@ -1,9 +1,11 @@
-"""The command `manipulate`: what an agent gains by a misreport."""
+"""The commands of `analyze`: what an instance implies, beside one answer to it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
+
+import typer
 
 from ..analysis.report.console import (
     Form,
@@ -12,14 +14,100 @@ from ..analysis.report.console import (
     progress,
     require_writable,
     say,
+    waiting,
 )
 from ..instances.problem.option_types import AtLeast
-from .arguments import As, InstanceFile, Json, MethodName, Options, Width, require_latex
-from .codes import leave_interrupted
+from .arguments import (
+    As,
+    InstanceFile,
+    Json,
+    MethodName,
+    Options,
+    TimeLimit,
+    Width,
+    require_latex,
+)
+from .codes import NO_ANSWER, leave_interrupted
+from .completion import instances
 from .functions import failing_in, given_method
 
 
-def manipulate(
+def matchings(
+    file: Annotated[str, "FILE", instances],
+    *,
+    limit: Annotated[int, "N", AtLeast(0)] = 20,
+    time_limit: TimeLimit = None,
+    width: Width = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Count all stable pairings of lists, and list some.
+
+    They are those of strict preference lists. The time limit is one for the counting.
+
+    Parameters
+    ----------
+    file : an instance of colocation with preference lists, or a bundled one
+    limit : how many to list
+    """
+    from ..analysis.colocation.stable_pairings import stable_pairings
+    from ..instances.colocation import Colocation
+    from ..instances.problem import InvalidOption, read
+
+    require_latex(width, form)
+    instance = read(file)
+    if not isinstance(instance, Colocation):
+        raise InvalidOption(
+            f"{file} is an instance of {instance.problem}; expected one of colocation. `cotenant "
+            "convert LISTS.json --from preferences` makes it of preference lists"
+        )
+    found = stable_pairings(instance, limit, time_limit=time_limit)
+    if as_json:
+        print_json(found.document())
+    else:
+        print_tables([found.table], form, width=width)
+
+
+def core(
+    file: Annotated[str, instances],
+    *,
+    option: Options = None,
+    proof: Annotated[Path | None, "PROOF.json"] = None,
+    as_json: Json = False,
+    form: As = Form.TABLE,
+) -> None:
+    """Divide what organizations earn: core, nucleolus, Shapley.
+
+    Coalitions of organizations earn the utility of REF's play of them. Options: reading, division
+    (nucleolus or prenucleolus).
+
+    Parameters
+    ----------
+    file : an instance of scheduling, or a game: the values or costs of all coalitions, as a table
+        (coalition,value) or JSON
+    proof : prove the nucleolus in this file
+    """
+    from ..analysis.scheduling.core import core as divide
+    from ..instances.problem.options import parse_options
+    from ..solvers.proofs import Claimed
+
+    options = parse_options(divide, option or [], "the game", {"path"})
+    require_writable(proof, Path(file))
+    with waiting(f"divisions of {file}"):
+        found = divide(file, **options)
+    if as_json:
+        print_json(found.document)
+    else:
+        print_tables([found.table], form)
+    if proof is not None:
+        try:
+            typer.echo(f"{found.prove(proof)}\nproof: {proof}", err=as_json)
+        except Claimed as why:
+            typer.echo(f"proof: claimed; {why}", err=as_json)
+            raise typer.Exit(NO_ANSWER) from None
+
+
+def misreports(
     file: InstanceFile,
     *,
     method: MethodName,
@@ -46,7 +134,7 @@ def manipulate(
     out : write the instance with the best misreport
     """
     from .. import catalog
-    from ..analysis.manipulation import misreports
+    from ..analysis.manipulation import misreports as misreports_of
     from ..analysis.registry import analysis_of
     from ..instances.problem import read, write
     from ..instances.problem.options import parse_options
@@ -58,7 +146,7 @@ def manipulate(
     takers = (function, analysis_of(instance.problem).metrics)
     options = parse_options(takers, option or [], f"method {method!r}")
     with progress(f"misreports to {method}", None) as report, failing_in(own, method):
-        found = misreports(
+        found = misreports_of(
             instance, own, agent, limit, seed=seed, seeds=seeds, report=report, **options
         )
     if as_json:

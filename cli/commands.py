@@ -69,26 +69,16 @@ def whole(
     context.call_on_close(lambda: at_command_line.reset(mark))
 
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "completion": installing.completion_of,
-    "solve": solving.solve,
-    "compare": comparing.compare,
-    "report": reporting.report,
-    "merge": reporting.merge,
-    "check": proofs.check,
-    "methods": listing.methods,
-    "show": instances.show,
-    "generate": instances.generate,
-    "convert": instances.convert,
-    "fetch": listing.fetch,
-    "schema": listing.schema,
-    "reproduce": papers.reproduce,
-    "warm": installing.warm,
-    "prove": proofs.prove,
-    "verify": proofs.verify,
-    "measure": measuring.measure,
-    "profiles": measuring.profiles,
-}
+def _named(*functions: Callable[..., None]) -> dict[str, Callable[..., None]]:
+    return {each.__name__: each for each in functions}
+
+
+COMMANDS = _named(
+    solving.solve, comparing.compare, reporting.report, reporting.merge, listing.methods,
+    instances.show, instances.generate, instances.convert, listing.fetch, listing.schema,
+    proofs.check, proofs.prove, proofs.verify, measuring.measure, measuring.profiles,
+    papers.reproduce, installing.completion, installing.warm,
+)  # fmt: skip
 """The commands, which `help.SECTIONS` puts in order."""
 
 
@@ -96,36 +86,27 @@ def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
     from . import advice, capacity, fairness
 
-    return {
-        "nodes": advice.nodes,
-        "drain": advice.drain,
-        "safe": capacity.safe,
-        "fit": capacity.fit,
-        "buy": capacity.buy,
-        "repair": capacity.repair,
-        "gpus": capacity.gpus,
-        "fairness": fairness.fairness,
-    }
+    return _named(
+        advice.nodes, advice.drain, capacity.safe, capacity.fit, capacity.buy, capacity.repair,
+        capacity.gpus, fairness.fairness,
+    )  # fmt: skip
 
 
 def table_of_bounds() -> dict[str, Callable[..., None]]:
     """Load the commands of `bounds`."""
     from . import bounds
 
-    return {name: getattr(bounds, name) for name in ("add", "show", "check", "page")}
+    return _named(bounds.add, bounds.show, bounds.check, bounds.page)
 
 
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     "analyze": (
         "Find stable pairings, the core, and gains by misreports.",
-        lambda: {
-            each.__name__: each
-            for each in (analyzing.matchings, analyzing.core, analyzing.misreports)
-        },
+        lambda: _named(analyzing.matchings, analyzing.core, analyzing.misreports),
     ),
     "run": (
         "Run a queue of jobs on machines, and advise its jobs.",
-        lambda: {each.__name__: each for each in (running.queue, running.advice)},
+        lambda: _named(running.queue, running.advice),
     ),
     "advise": (
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster.",
@@ -137,7 +118,7 @@ GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     ),
     "new": (
         "Write the files of something new into a checkout.",
-        lambda: {"problem": installing.new_problem},
+        lambda: _named(installing.problem),
     ),
 }
 """Commands of commands, with their help."""

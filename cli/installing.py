@@ -13,7 +13,7 @@ from .codes import leave_interrupted
 from .completion import Shell, script
 
 
-def completion_of(
+def completion(
     shell: Shell,
 ) -> None:
     """Print the shell code for tab completion.
@@ -76,7 +76,7 @@ def warm() -> None:
     typer.echo(kept)
 
 
-def new_problem(
+def problem(
     name: Annotated[str, "NAME"],
 ) -> None:
     """Write the files of a small problem that works, with its tests.

@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_088, 27_938),
-    "analysis": (21_038, 14_427),
+    "analysis": (21_039, 14_428),
     "instances": (21_727, 14_559),
     "models": (5_257, 3_393),
     "verify": (4_698, 3_445),
@@ -558,8 +558,8 @@ BUDGET = {
     "ask": (851, 407),
     "cluster": (13_252, 9_261),
     "papers": (6_218, 4_530),
-    "cli": (3_773, 2_562),
-    "tests": (60_355, 47_938),
+    "cli": (3_748, 2_543),
+    "tests": (60_369, 47_952),
     "benchmarks": (8_488, 6_561),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -277,7 +277,7 @@ def tampered(store: Path, copy: Path, table: str, column: str, value: Any) -> No
             rows.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (text, table))
             rows.commit()
 
-    declare(re.sub("(?<!IS) NOT NULL| STRICT", "", kept))
+    declare(re.sub("(?<!IS) NOT NULL| (INTEGER|REAL|TEXT)(?! PRIMARY)", "", kept))
     with closing(sqlite3.connect(copy)) as rows:
         rows.execute("PRAGMA ignore_check_constraints = ON")
         with suppress(sqlite3.IntegrityError):  # rows of one name

@@ -29,16 +29,16 @@ APPLICATION = 0x0C07E7A7
 """By which a database is known as one of ours, in its `application_id`."""
 
 _TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE machine (
-    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL) STRICT;
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, facts TEXT NOT NULL);
 CREATE TABLE job (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, command TEXT NOT NULL,
-    directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint)) STRICT;
+    directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint));
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL NOT NULL,
     end REAL, version TEXT NOT NULL, settings TEXT NOT NULL,
-    stop TEXT NOT NULL DEFAULT '') STRICT;
+    stop TEXT NOT NULL DEFAULT '');
 CREATE TABLE visit (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
     machine INTEGER NOT NULL REFERENCES machine,
@@ -49,7 +49,7 @@ CREATE TABLE visit (
     seconds REAL NOT NULL CHECK (seconds BETWEEN 0 AND 1e15),
     pressure REAL CHECK (pressure BETWEEN 0 AND 1),
     state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'failed')), reason TEXT NOT NULL,
-    CHECK ((kind = 'pair') = (second IS NOT NULL))) STRICT;
+    CHECK ((kind = 'pair') = (second IS NOT NULL)));
 CREATE TABLE run (
     visit INTEGER NOT NULL REFERENCES visit, member INTEGER NOT NULL CHECK (member IN (0, 1)),
     number INTEGER NOT NULL, job INTEGER NOT NULL REFERENCES job,
@@ -58,7 +58,7 @@ CREATE TABLE run (
     state TEXT NOT NULL CHECK (state IN ('ok', 'busy', 'void', 'failed')),
     CHECK ((state = 'failed') = (wall IS NULL)),
     CHECK ((wall IS NULL) = (cpu IS NULL) AND (wall IS NULL) = (covered IS NULL)),
-    PRIMARY KEY (visit, member, number)) STRICT;
+    PRIMARY KEY (visit, member, number));
 CREATE INDEX visit_of_machine ON visit (machine, round);
 """
 # A visit's row and its runs' are added in one transaction. A run that failed has no numbers; whole
@@ -70,26 +70,27 @@ CREATE TABLE queued (
     rerun INTEGER NOT NULL, age INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'running', 'done', 'failed', 'lost')),
-    reason TEXT NOT NULL DEFAULT '') STRICT;
+    reason TEXT NOT NULL DEFAULT '');
 CREATE TABLE epoch (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session, begin REAL NOT NULL,
     decided REAL NOT NULL, waiting INTEGER NOT NULL, placed INTEGER NOT NULL,
     penalty REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
-    certain INTEGER NOT NULL, possible INTEGER NOT NULL) STRICT;
+    certain INTEGER NOT NULL, possible INTEGER NOT NULL);
 CREATE TABLE placed (
     id TEXT PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, machine TEXT NOT NULL,
     begin REAL NOT NULL, end REAL, visit INTEGER REFERENCES visit, reason TEXT NOT NULL DEFAULT '',
-    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost'))) STRICT;
+    state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended', 'lost')));
 CREATE TABLE seat (
     placed TEXT NOT NULL REFERENCES placed, number INTEGER NOT NULL,
     queued INTEGER NOT NULL REFERENCES queued, predicted REAL NOT NULL, measured REAL,
-    PRIMARY KEY (placed, number)) STRICT;
+    PRIMARY KEY (placed, number));
 CREATE INDEX seat_of_queued ON seat (queued);
 CREATE INDEX placed_of_epoch ON placed (epoch);
 """
 """Of a queue, in a store that one was run on; see `queue_store`."""
 
 
+_TYPES = {"INTEGER": "'integer'", "REAL": "'real'", "TEXT": "'text'"}
 _CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 
 
@@ -470,8 +471,13 @@ def _require_sound(connection: sqlite3.Connection, where: str) -> None:
             ours = set(model.execute(schema))
     if other := sorted(str(name) for name, _ in there ^ ours):
         raise InvalidFile(f"{where}: {other[0]!r} is not as a store has it; {_DAMAGED}")
-    for name, sql in there:  # SQLite knows no checks of a file that it only reads
-        for rule in _CHECK.findall(sql):
+    for name, sql in sorted(there):  # SQLite knows no checks of a file that it only reads
+        rules = _CHECK.findall(sql)
+        columns = connection.execute(f"PRAGMA table_info({name})").fetchall()
+        for _, column, kind, filled, _, key in columns if sql.startswith("CREATE TABLE") else ():
+            types = _TYPES[kind] if filled or key else f"{_TYPES[kind]}, 'null'"
+            rules.append(f"typeof({column}) IN ({types})")
+        for rule in rules:
             if connection.execute(f"SELECT 1 FROM {name} WHERE NOT ({rule}) LIMIT 1").fetchone():
                 raise InvalidFile(f"{where}: {name} has a row without {rule}; {_DAMAGED}")
     for (fault,) in connection.execute("PRAGMA quick_check(1)"):

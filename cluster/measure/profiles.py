@@ -135,15 +135,19 @@ class JobProfiles:
         return Table("penalties", title, tuple(head), rows, notes=notes)
 
     def _jobs(self) -> Table:
-        """The jobs: how long they take, and how often they were looked at."""
+        """The jobs: how long they take, and the looks at the entry of their row that has fewest."""
         rows = []
         for a, name in enumerate(self.names):
             measured = self.estimates.estimates.items()
             looks = [each.samples for (job, _), each in measured if job == a]
             alone = self._alone(a)
             seconds = (alone, "-" if alone is None else f"{alone:.3g}")
-            rows.append((f"{a + 1} {_short(name)}", seconds, (min(looks, default=0), _span(looks))))
-        columns = (Column("job"), Column("alone s", numeric=True), Column("looks", numeric=True))
+            rows.append((f"{a + 1} {_short(name)}", seconds, min(looks, default=0)))
+        columns = (
+            Column("job"),
+            Column("alone s", numeric=True),
+            Column("looks, least", numeric=True),
+        )
         return Table("jobs", "", columns, tuple(rows), notes=self._notes())
 
     def _notes(self) -> tuple[str, ...]:
@@ -270,9 +274,3 @@ def _voids(
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-
-
-def _span(samples: list[int]) -> str:
-    if not samples:
-        return "0"
-    return f"{min(samples)}" if min(samples) == max(samples) else f"{min(samples)}-{max(samples)}"

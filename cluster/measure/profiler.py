@@ -177,7 +177,7 @@ class Profiler:
             self._tell(f"{job.name}, first run")
             limit = job.timeout or FIRST_TIMEOUT
             visit = self.machine.visit(MeasurementRequest([job], [limit], keep_errors=True))
-            self._add(visit, (place, ALONE), 0, False)
+            self._add(visit, (place, ALONE), 0)
             if visit.error:
                 cure = (
                     "give it a longer timeout, or less work"
@@ -288,7 +288,7 @@ class Profiler:
                     return False
                 self._tell(self._name(cell))
                 visit = self._visit(cell, swapped, keep_errors=attempt > 0)
-                state = self._add(visit, cell, self.number, swapped)
+                state = self._add(visit, cell, self.number)
                 if state == "failed" and attempt == 0:
                     again.append((cell, swapped))
                 elif state == "failed":
@@ -306,12 +306,12 @@ class Profiler:
             limits.append(math.inf)
         return self.machine.visit(MeasurementRequest(members, limits, swapped, keep_errors))
 
-    def _add(self, visit: Measurement, cell: Cell, number: int, swapped: bool) -> str:
+    def _add(self, visit: Measurement, cell: Cell, number: int) -> str:
         """Keep what came of a visit; returns its state."""
         look = self.rows.add(
             visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
             machine=self.place, round=number, most_pressure=self.settings.pressure,
-            control=cell[1] == CONTROL, swapped=swapped,
+            control=cell[1] == CONTROL,
         )  # fmt: skip
         self.counts.visits += 1
         self.counts.good += look.state == "ok" and number > 0

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -37,14 +36,14 @@ CREATE TABLE job (
     directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint));
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL NOT NULL,
-    end REAL, version TEXT NOT NULL, settings TEXT NOT NULL,
+    end REAL, settings TEXT NOT NULL,
     stop TEXT NOT NULL DEFAULT '');
 CREATE TABLE visit (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
     machine INTEGER NOT NULL REFERENCES machine,
     round INTEGER NOT NULL CHECK (abs(round) < 1e15),
     first INTEGER NOT NULL REFERENCES job, second INTEGER REFERENCES job,
-    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')), swapped INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('alone', 'pair', 'control')),
     begin REAL NOT NULL CHECK (abs(begin) < 1e15),
     seconds REAL NOT NULL CHECK (seconds BETWEEN 0 AND 1e15),
     pressure REAL CHECK (pressure BETWEEN 0 AND 1),
@@ -194,8 +193,7 @@ class Store:
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
         """A new row of one command's work."""
         return self.insert(
-            "session", machine=machine, begin=begin, version=version("cotenant"),
-            settings=json.dumps(dict(settings)),
+            "session", machine=machine, begin=begin, settings=json.dumps(dict(settings))
         )  # fmt: skip
 
     def end_session(self, session: int, end: float, stop: str) -> None:
@@ -234,7 +232,6 @@ class Store:
         round: int,
         most_pressure: float,
         control: bool = False,
-        swapped: bool = False,
     ) -> StoredMeasurement:
         """Add what came of a visit, whole or not at all.
 
@@ -259,7 +256,7 @@ class Store:
         with self.writing() as rows:
             number = self.insert(
                 "visit", session=session, machine=machine, round=round, first=jobs[0],
-                second=jobs[1] if len(jobs) > 1 else None, kind=kind, swapped=swapped,
+                second=jobs[1] if len(jobs) > 1 else None, kind=kind,
                 begin=visit.begin, seconds=visit.seconds, pressure=visit.pressure, state=state,
                 reason=visit.error,
             )  # fmt: skip

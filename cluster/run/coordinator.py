@@ -12,6 +12,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -364,12 +365,9 @@ class Coordinator:
     def _cut(self) -> None:
         """Hear of what was killed, and write down the rest as cut."""
         end = self.machines.now() + CUT_SECONDS
-        while self._running and self.machines.now() < end:
-            try:
-                ended = self.machines.ended(_TICK)
-            except KeyboardInterrupt:
-                break
-            self._hear_cut(ended)
+        with suppress(KeyboardInterrupt):
+            while self._running and self.machines.now() < end:
+                self._hear_cut(self.machines.ended(_TICK))
         self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
 
     def _hear_cut(self, ended: Sequence[Ended]) -> None:

@@ -36,8 +36,7 @@ CREATE TABLE job (
     directory TEXT NOT NULL, environment TEXT NOT NULL, UNIQUE (name, fingerprint));
 CREATE TABLE session (
     id INTEGER PRIMARY KEY, machine INTEGER NOT NULL REFERENCES machine, begin REAL NOT NULL,
-    end REAL, settings TEXT NOT NULL,
-    stop TEXT NOT NULL DEFAULT '');
+    end REAL, settings TEXT NOT NULL, stop TEXT NOT NULL DEFAULT '');
 CREATE TABLE visit (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session,
     machine INTEGER NOT NULL REFERENCES machine,

@@ -81,12 +81,12 @@ def table(
         "rule", "mean of delta psi / p_tot", bars, y_scale="symlog")  # fmt: skip
     # 2. How much less unfair shorter windows are.
     if number == "2":
-        start, short = starts[0], length // 10
-        ofshort = replace(given, length=short, initial=start)
+        start, tenth = starts[0], length // 10
+        ofshort = replace(given, length=tenth, initial=start)
         distance = study(opened, ofshort, rules=tuple(paper), **drawn).distance
         pairs = {name: (float(distance[name].mean()), long) for name, long in means[start].items()}
         grown = sum(after > before for before, after in pairs.values())
-        yield compare(f"mean unfairness from windows of {short} to {length} seconds, {start} start",
+        yield compare(f"mean unfairness from windows of {tenth} to {length} seconds, {start} start",
             "increasing",
             ", ".join(f"{n} {short(before)} to {short(after)}"
                       for n, (before, after) in pairs.items()),

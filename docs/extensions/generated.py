@@ -160,8 +160,15 @@ def undetermined(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def data(name: str = "", before: str = "", page: str = "") -> str:
-    """The data types of every problem: its instances and answers, and what checks and measures them."""
-    return _by_problem(lambda problem: _offered(f"cotenant.instances.{problem}"))
+    """The data types of every problem, what checks and measures them, and its programs."""
+
+    def written(problem: str) -> list[Any]:
+        root = f"cotenant.models.{problem}"
+        parts = [one.name for one in pkgutil.iter_modules(_paths(root))]
+        programs = _offered(root) or [one for part in parts for one in _offered(f"{root}.{part}")]
+        return [*_offered(f"cotenant.instances.{problem}"), *programs]
+
+    return _by_problem(written)
 
 
 def exact(name: str = "", before: str = "", page: str = "") -> str:
@@ -179,17 +186,6 @@ def policies(name: str = "", before: str = "", page: str = "") -> str:
             *_offered(f"cotenant.baselines.{problem}"),
         ]
     )
-
-
-def programs(name: str = "", before: str = "", page: str = "") -> str:
-    """The declarative programs of every problem that has some."""
-
-    def written(problem: str) -> list[Any]:
-        root = f"cotenant.models.{problem}"
-        parts = [one.name for one in pkgutil.iter_modules(_paths(root))]
-        return _offered(root) or [one for part in parts for one in _offered(f"{root}.{part}")]
-
-    return _by_problem(written)
 
 
 def names(name: str, before: str = "", page: str = "") -> str:
@@ -407,7 +403,6 @@ PARTS: dict[str, Callable[[str, str, str], str]] = {
         data,
         exact,
         policies,
-        programs,
         names,
         page,
         picture,

@@ -157,7 +157,7 @@ class Coordinator:
             return
         together, agents = found
         placed = self._references(together, len(free) - len(together), begin)
-        certain, possible = map(agents.advised, ("certain", "possible"))
+        certain, possible = agents.advised("certain"), agents.advised("possible")
         predicted = [losses(whole, self.jobs.kinds(numbers)) for numbers in placed]
         groups = [
             PlacedGroup(

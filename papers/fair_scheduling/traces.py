@@ -82,8 +82,8 @@ def table(
     # 2. How much less unfair shorter windows are.
     if number == "2":
         start, tenth = starts[0], length // 10
-        ofshort = replace(given, length=tenth, initial=start)
-        distance = study(opened, ofshort, rules=tuple(paper), **drawn).distance
+        of_tenth = replace(given, length=tenth, initial=start)
+        distance = study(opened, of_tenth, rules=tuple(paper), **drawn).distance
         pairs = {name: (float(distance[name].mean()), long) for name, long in means[start].items()}
         grown = sum(after > before for before, after in pairs.values())
         yield compare(f"mean unfairness from windows of {tenth} to {length} seconds, {start} start",

@@ -215,8 +215,8 @@ def table(
     if first := drawn[:optima]:
         bounds = np.array(_bounds(first, time_limit))
         shares: dict[str, list[float]] = {"mean": [], "worst simulation": []}
-        for scheme in SCHEMES:
-            reached = 100 * np.array([row["total_speed"] for row in rows[scheme][:optima]]) / bounds
+        for policy in SCHEMES:
+            reached = 100 * np.array([row["total_speed"] for row in rows[policy][:optima]]) / bounds
             for label, of in (("mean", np.mean), ("worst simulation", np.min)):
                 shares[label].append(float(of(reached)))
         yield chart(f"{name}-optimum", f"{title}: total speed over the optimum", "scheme",

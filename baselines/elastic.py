@@ -61,6 +61,8 @@ def density(
     order = np.argsort(-rate, axis=None, kind="stable")
     kinds, workers = instance.kind.tolist(), instance.workers.tolist()
     for place in order[: np.count_nonzero(rate)].tolist():
+        if not any(left):
+            break
         i, c = divmod(place, len(workers))
         jobs = min(idle[i], left[kinds[c]] // workers[c])
         if jobs:

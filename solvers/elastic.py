@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ..instances.elastic import MEASURES, Configured, Elastic, Floats, scale
+from ..instances.elastic import MEASURES, Configured, Elastic, Floats, Integers, scale
 from ..instances.problem.option_types import validate_options
 from ..models.elastic import configuration_program
 from .engines import solve_program
@@ -179,21 +179,28 @@ def _search(instance: Elastic, worth: Floats, clock: Clock, idle: bool = True) -
     """
     kinds, size, count = instance.kind, instance.workers, instance.count
 
-    def replies(price: Floats) -> tuple[float, Floats]:
+    rows = np.arange(len(count))
+
+    def best_of_each(price: Floats) -> tuple[Integers, Floats, Floats]:
+        """The best configuration of each type, the jobs that are in one, and what they gain."""
         gain = worth - size * price[kinds]
         best = gain.argmax(axis=1)
-        rows = np.arange(len(count))
         gains = gain[rows, best] + ROUNDING * worth[rows, best]
         runs = count * ((gains > 0) | (not idle))
-        use = np.bincount(kinds[best], runs * size[best], len(instance.devices)).astype(float)
-        return math.fsum(runs * np.where(runs > 0, gains, 0.0)), use
+        return best, runs, np.where(runs > 0, gains, 0.0)
+
+    def replies(price: Floats) -> tuple[float, Floats]:
+        best, runs, gains = best_of_each(price)
+        return runs @ gains, np.bincount(kinds[best], runs * size[best], len(devices))
 
     devices = instance.devices.astype(float)
     best = np.where(count > 0, worth.max(axis=1), 0.0)
     most = np.full(len(devices), max(1e-300, float((best / size.min()).max())))
     most *= 1.0 if idle else DEAR
     start = np.minimum(most, best @ count / devices.sum() / 2)
-    return search(replies, devices, most, start=start, clock=clock)
+    found = search(replies, devices, most, start=start, clock=clock)
+    _, runs, gains = best_of_each(found.price)
+    return found._replace(bound=math.fsum(devices * found.price) + math.fsum(runs * gains))
 
 
 def _levels(instance: Elastic) -> list[float]:
@@ -222,7 +229,7 @@ def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
         cost[np.isinf(need)] = np.inf
         best, rows = cost.argmin(axis=1), np.arange(len(count))
         use = np.bincount(best, count * need[rows, best], len(devices)).astype(float)
-        return -math.fsum(count * cost[rows, best]), use
+        return -float(count @ cost[rows, best]), use
 
     most = 1 / np.maximum(devices, 1)
     found = search(

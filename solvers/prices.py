@@ -99,7 +99,7 @@ def search(
     capacity, most, start : (m,) units of each resource, its highest price, its first price.
     tolerance, scale : the search ends where bound and lower bound differ by `tolerance` x `scale`;
         the sum of the sizes of the first terms of (1) when not given.
-    enough : or where (1) is below this.
+    enough : or where (1) is below this, or no prices make it so.
     rounds : or after so many new replies.
     known : replies of an earlier search that hold here too: cuts to begin with.
 
@@ -129,7 +129,8 @@ def search(
         if index + 1 < len(known):
             continue
         before, lower = lower, program.solve()
-        if best - lower <= tolerance * unit or index + 1 - len(known) >= rounds:
+        settled = best - lower <= tolerance * unit or lower >= enough > -math.inf
+        if settled or index + 1 - len(known) >= rounds:
             break
         stalled = not improved and lower - before < STALLED * (best - lower)
         price = program.price if stalled else NEAR * program.price + (1 - NEAR) * at

@@ -126,10 +126,49 @@ def alone(types: int) -> Accelerators:
     return made.replace(together=None)
 
 
-def test_a_thousand_jobs_that_differ_are_certified() -> None:
-    proof = proved(alone(1000), "max-min")
-    [level] = proof.proof.levels
-    assert abs(level.value - level.bound) <= Fraction(1, 10**8) * level.value
+@pytest.mark.parametrize(
+    ("method", "types"),
+    [
+        *((method, 120) for method in ("max-min", "leximin", "finish-time", "min-cost")),
+        *(
+            pytest.param(method, types, marks=pytest.mark.slow)
+            for method, types in (("max-min", 10_000), ("leximin", 2000), ("makespan", 2000))
+        ),
+    ],
+)
+def test_jobs_that_all_differ_are_certified_in_sixty_bytes_each(method: str, types: int) -> None:
+    proof = proved(alone(types), method)
+    assert len(json.dumps(proof.document)) < 60 * types + 500
+    for level in proof.proof.levels:
+        assert abs(level.value - level.bound) <= Fraction(1, 10**8) * level.value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_prices_of_devices_alone_prove_less_than_the_optimum(seed: int) -> None:
+    """The verifier chooses what a step is worth, for whatever prices."""
+    instance, rng = drawn(seed).replace(together=None), np.random.default_rng(seed)
+    best = Jobs(instance).max_min()
+    witness = proved(instance, "max-min").document["witness"]
+    for _ in range(20):
+        numbers = rng.integers(0, 40, len(instance.devices)) * 10 ** int(rng.integers(0, 15))
+        step = {"kind": "prices", "prices": multipliers(numbers.tolist(), 10)}
+        [level] = max_min(case_of(instance, witness, {}, [step]))
+        assert level.bound is not None
+        assert level.bound >= best
+
+
+@pytest.mark.parametrize("numbers", [[-1, 2], [1], [1, 2, 3], [10**200, 1]])
+def test_prices_of_devices_alone_that_are_wrong_are_refused(numbers: list[int]) -> None:
+    instance = tiny().replace(together=None)
+    step = {"kind": "prices", "prices": multipliers(numbers, 1)}
+    with refused(Refused):
+        max_min(case_of(instance, None, {}, [step]))
+
+
+def test_prices_of_devices_alone_say_nothing_of_pairs() -> None:
+    step = {"kind": "prices", "prices": multipliers([1, 1], 1)}
+    with refused(Refused):
+        max_min(case_of(tiny(), None, {}, [step]))
 
 
 def test_single_jobs_worth_more_than_they_use_are_refused_by_one_part() -> None:

@@ -27,6 +27,14 @@ OTHERS = (
 )
 
 
+MOST_BITS = 300
+"""Of numbers that are read as floats too."""
+
+
+MANY, GRID = 100, 1 << 256
+"""Types beyond which sums are of parts of 1 / GRID."""
+
+
 class Shares:
     """A job of type i on a device of kind d makes alone[i][d] / unit steps a second, beside one of
     type j beside[i][j][d] / unit (None: they may not), and needs workers[i] devices.
@@ -152,6 +160,36 @@ class Shares:
         total = sum(a * p for a, p in zip(amounts, price, strict=True))
         return [Fraction(w, unit) for w in worth], Fraction(total, over)
 
+    def completed(
+        self, step: Step, need: list[Fraction], gain: list[Fraction] | None = None, money: int = 0
+    ) -> Step:
+        """The step with a worth of each type and a price of its time, where it has prices of
+        devices alone: the worth is what the next step a second after a job's `need` costs it at
+        least (0 where it needs nothing), and `gain` or more. What is chosen here, `worth` checks.
+        """
+        if "worth" in step:
+            return step
+        prices, over = rationals(step["prices"], "prices", len(self.kinds))
+        refuse_if(bool(self.beside), "pairs need prices of the time of jobs")
+        costs = zip(prices, self.numbers("device_cost", 1), strict=True)
+        paid = [y + money * over * c for y, c in costs]
+        long = self.longest > MOST_BITS or max(paid) >= 1 << MOST_BITS
+        refuse_if(long, "numbers are too long for prices of devices alone")
+        rent, worth, time = [float(y) for y in paid], [0] * len(need), [0] * len(need)
+        charge(1000 * len(need) * len(prices))
+        for i in [i for i in self.types if self.count[i]]:
+            kinds = [d for d in self.kinds if self.alone[i][d]]
+            points = [(float(self.alone[i][d]), self.workers[i] * rent[d]) for d in kinds]
+            if need[i]:
+                worth[i] = int(_next_cost([(0.0, 0.0), *points], float(need[i] * self.unit)))
+            if gain is not None:
+                worth[i] = max(worth[i], -int(-gain[i] * over // self.unit))
+            most = max(worth[i] * self.alone[i][d] - self.workers[i] * paid[d] for d in kinds)
+            time[i] = max(0, -int(-most // 1))
+        numbers = [w * self.unit for w in worth]
+        whole = {"over": over, "numbers": [*prices, *time]}
+        return {**step, "prices": whole, "worth": {"over": over, "numbers": numbers}}
+
     def proportional(self) -> list[Fraction]:
         """Steps a second of a job whose time is divided over the kinds as devices are."""
         parts = [sum(r * n for r, n in zip(row, self.devices, strict=True)) for row in self.alone]
@@ -197,9 +235,60 @@ class Shares:
         return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
 
     def asks(self, worth: list[Fraction], throughput: list[Fraction]) -> Fraction:
-        """What all jobs' throughputs are worth where each job has so much."""
-        each = zip(worth, self.count, throughput, strict=True)
-        return sum((s * n * t for s, n, t in each), Fraction(0))
+        """What all jobs' throughputs are worth where each job has so much, each type's rounded down
+        where there are so many that the sum of the fractions would be long.
+        """
+        each = [s * n * t for s, n, t in zip(worth, self.count, throughput, strict=True)]
+        if len(each) > MANY:
+            return Fraction(sum(part.numerator * GRID // part.denominator for part in each), GRID)
+        return sum(each, Fraction(0))
+
+
+class _Spare:
+    """What there is more than the jobs of the levels so far pay for, at prices of devices: of jobs
+    that run alone, as a type of a later level adds its own part then.
+    """
+
+    def __init__(self, given: Shares) -> None:
+        self.given, self.worth = given, list[Fraction]()
+
+    def begin(self, step: Step, need: list[Fraction]) -> None:
+        """From now on at these prices, those of the time of jobs left to `completed`."""
+        full = self.given.completed(step, need)
+        self.worth, _ = self.given.worth(full)
+        self.prices, self.over = rationals(full["prices"], "prices")
+        devices = zip(self.given.devices, self.prices, strict=False)
+        self.left, self.counted = Fraction(sum(n * y for n, y in devices), self.over), 0
+
+    def bounds(self, before: list[int], types: list[int]) -> list[tuple[int, Fraction]]:
+        """What all jobs of each of these types have at most, where others of those before have no
+        less than here.
+        """
+        given, kinds = self.given, len(self.given.kinds)
+        if not self.worth:
+            return []
+        for i in before[self.counted :]:
+            time = Fraction(given.count[i] * self.prices[kinds + i], self.over)
+            self.left += time - self.worth[i] * given.total[i]
+        self.counted = len(before)
+        return [(i, self.left / self.worth[i] + given.total[i]) for i in types if self.worth[i]]
+
+
+def _next_cost(points: list[tuple[float, float]], need: float) -> float:
+    """What the next step costs a job that runs at points (steps, cost) for parts of its time, for
+    the least cost of its need: the slope to the right of the lower hull, or to the left where
+    no point has more.
+    """
+    need = min(need, max(points)[0])
+    above, below = ([p for p in points if (p[0] >= need) is more] for more in (True, False))
+    cost = min(
+        c if r == need or s is None else b + (c - b) * (need - s) / (r - s)
+        for r, c in above
+        for s, b in below or [(None, 0.0)]
+    )
+    right = [(c - cost) / (r - need) for r, c in above if r > need * (1 + 1e-9)]
+    left = [(cost - c) / (need - r) for r, c in below if r < need * (1 - 1e-9)]
+    return max(0.0, min(right)) if right else max([1.0, *left])
 
 
 def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel:
@@ -207,13 +296,14 @@ def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel
     of 1 is.
     """
     level = CheckedLevel()
-    for _, step in case.each(0, prices="worth prices"):
-        worth, most = given.worth(step)
+    if case.witness is not None:
+        level.value = min(given.ratios(unit))
+    for _, step in case.each(0, prices="prices|worth"):
+        need = [(level.value or Fraction(1)) * each for each in unit]
+        worth, most = given.worth(given.completed(step, need))
         asked = given.asks(worth, unit)
         refuse_if(not asked, "no step is worth anything")
         level.at_most(most / asked)
-    if case.witness is not None:
-        level.value = min(given.ratios(unit))
     return level
 
 
@@ -242,9 +332,11 @@ def finish_time(case: ProofCase) -> list[CheckedLevel]:
     (steps, elapsed), alone = given.times(), given.isolated()
     there = [i for i in given.types if given.count[i]]
     due = [elapsed[i] + steps[i] / (alone[i] or 1) for i in given.types]
-    for _, step in case.each(0, prices="worth prices ratio"):
-        (worth, most), ratio = given.worth(step), rational(step["ratio"], "ratio")
+    for _, step in case.each(0, prices="prices ratio|worth"):
+        ratio = rational(step["ratio"], "ratio")
         left = [ratio * due[i] - elapsed[i] for i in given.types]
+        need = [s / each if each > 0 else Fraction(0) for s, each in zip(steps, left, strict=True)]
+        worth, most = given.worth(given.completed(step, need))
         asked = Fraction(0)
         for i in [i for i in there if worth[i]]:
             refuse_if(left[i] <= 0, "the ratio is less than a job's elapsed time")
@@ -273,8 +365,10 @@ def _levels(
     """
     refuse_if(case.witness is None, "levels are about an answer, and there is none")
     levels, before, overall = list[CheckedLevel](), list[int](), list[Fraction]()
+    need = [t / n if n else Fraction(0) for t, n in zip(given.total, given.count, strict=True)]
+    alone = _Spare(given)
     for place in range(len(case.steps)):
-        steps = list(case.each(place, prices="worth prices", types="types"))
+        steps = list(case.each(place, prices="prices|worth", types="types"))
         refuse_if(not steps or steps[0][0] != "types", "a level begins with its types")
         types = wholes(steps[0][1]["types"], "types", None, 0, len(given.types) - 1)
         before += types
@@ -286,6 +380,9 @@ def _levels(
         refuse_if(late, "a type of a later level has less")
         for kind, step in steps[1:]:
             refuse_if(kind != "prices", "a level has its types once")
+            if "worth" not in step:
+                alone.begin(step, need)
+                continue
             worth, total = given.worth(step)
             if asked := given.asks(worth, unit):
                 overall.append(total / asked)
@@ -293,6 +390,8 @@ def _levels(
             for i in [i for i in types if worth[i]]:
                 bound = (total / worth[i] + given.total[i]) / (given.count[i] * unit[i])
                 most[i] = min(bound, most.get(i, bound))
+        for i, bound in alone.bounds(before, types):
+            most[i] = bound / (given.count[i] * unit[i])
         level = CheckedLevel(min(ratio), max(most.values()) if len(most) == len(types) else None)
         if place == 0:
             level.value = min(given.ratios(unit))
@@ -323,8 +422,9 @@ def _least(
     that there is. Where s of the floors alone is more than there is, there is no answer.
     """
     level = CheckedLevel()
-    for kind, step in case.each(0, prices="worth prices", infeasible="worth prices"):
-        worth, most = given.worth(step, money if kind == "prices" else 0)
+    for kind, step in case.each(0, prices="prices|worth", infeasible="prices|worth"):
+        least = (gain, money) if kind == "prices" else (None, 0)
+        worth, most = given.worth(given.completed(step, floor, *least), least[1])
         asked = given.asks(worth, floor)
         if kind == "infeasible":
             refuse_if(asked <= most, "it is not shown that there is no answer")
@@ -332,7 +432,7 @@ def _least(
             continue
         less = any(s < g for s, g in zip(worth, gain, strict=True))
         refuse_if(less, "a step is worth too little")
-        level.at_least(asked - given.asks(gain, floor) - most)
+        level.at_least(asked + given.asks([-g for g in gain], floor) - most)
     if case.witness is not None:
         each = zip(given.total, given.count, floor, strict=True)
         refuse_if(any(t < n * f for t, n, f in each), "a job has less than it is owed")

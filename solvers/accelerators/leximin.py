@@ -255,11 +255,12 @@ class Filling:
                 if len(group):
                     prices = self._at_fastest(earlier, group, cap)
                     self._add(group, prices, self.time + path.full[group[0]])
-            if stopped.any():
-                self._add(np.flatnonzero(stopped), last or found.prices, self.time + time)
-            self.time, self.frozen = self.time + time, self.frozen | full | stopped
             if last is not None:
                 earlier = Prices(*(one + two for one, two in zip(earlier, last, strict=True)))
+            if stopped.any():
+                prices = found.prices if last is None else earlier
+                self._add(np.flatnonzero(stopped), prices, self.time + time)
+            self.time, self.frozen = self.time + time, self.frozen | full | stopped
 
     def _add(self, types: Integers, prices: Prices, time: float) -> None:
         """Note a level, which is the one before where it was reached at the same time."""

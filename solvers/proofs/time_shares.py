@@ -18,6 +18,7 @@ from ...instances.problem.proof import Proof, multipliers
 from ...verify import methods_of
 from ...verify.frame import CheckedLevel
 from ...verify.reading import Refused
+from ..accelerators.programs import SMALL
 from ..outcome import Status
 from . import Claimed, Task, checked_proof
 from .rounding import option, over_common
@@ -36,7 +37,7 @@ prices leave four times as much.
 NICE = (10**2, 10**4, 10**6)
 """Round data have round answers: these denominators may meet them exactly."""
 
-SMALL = 1000
+FEW = 1000
 """Placements up to which that is tried."""
 
 MARGINS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-9)
@@ -50,32 +51,40 @@ def time_shares(task: Task) -> Proof:
     given = {name: value for name, value in task.options.items() if name == "least"}
     options = {name: option(value) for name, value in given.items()}
     infeasible = task.outcome.status is Status.INFEASIBLE
+    witness = None if infeasible else _best_witness(task, options)
     kind, best = "infeasible" if infeasible else "prices", CheckedLevel()
     steps: list[Step] = []
     for step in _steps(task, kind, task.outcome.certificate["prices"]):
-        found = _checked(task, options, None, [step])
+        found = _checked(task, options, witness if _alone(task) else None, [step])
         if found and (found[0].infeasible or _better(task, found[0].bound, best.bound)):
             best, steps = found[0], [step]
             if infeasible:
                 break
     if infeasible and not steps:
         raise Claimed("what is asked is so near to what can be had that prices do not rule it out")
-    witness = None if infeasible else _best_witness(task, options)
     return checked_proof(task, steps, options=options, witness=witness)
 
 
 def levels(task: Task) -> Proof:
     """Of `leximin` and `hierarchical`."""
     instance: Accelerators = task.instance
-    steps: list[list[Step]] = []
+    steps, last = list[list[Step]](), list[Step]()
+    places = {name: place for place, name in enumerate(instance.names)}
     for level in task.outcome.certificate["levels"]:
-        types = [instance.names.index(name) for name in level["types"]]
+        types = [places[name] for name in level["types"]]
         prices = [next(_steps(task, "prices", each)) for each in level["prices"]]
+        if _alone(task):  # the last prices of a level are those of the next ones too
+            prices, last = [each for each in prices[-1:] if [each] != last], prices[-1:]
         steps.append([{"kind": "types", "types": types}, *prices])
     witness = _best_witness(task, {}, steps)
     while len(steps) > 1 and _checked(task, {}, witness, *steps) is None:
         steps.pop()  # levels so near to each other that the shares in parts mix them up
     return checked_proof(task, *steps, witness=witness)
+
+
+def _alone(task: Task) -> bool:
+    """Whether prices of devices say all: the verifier completes those of jobs that run alone."""
+    return task.instance.together is None and task.instance.types > SMALL
 
 
 def _checked(
@@ -103,7 +112,7 @@ def _better(task: Task, one: Fraction | None, other: Fraction | None) -> bool:
 
 def _grids(task: Task) -> tuple[int | None, ...]:
     """None, for many digits, and the largest denominators of fractions that are tried besides."""
-    small = len(task.instance.placements.first) <= SMALL
+    small = len(task.instance.placements.first) <= FEW and not _alone(task)
     return (None, *NICE) if small and task.method not in ("leximin", "hierarchical") else (None,)
 
 
@@ -111,22 +120,24 @@ def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
     """The prices in whole numbers, in several ways; of `finish-time` with ratios just below the
     bound.
     """
-    worth = np.array(prices["step"])
-    charges = np.array([*prices["device"], *prices["job"]])
+    alone = _alone(task)
+    worth = np.array([] if alone else prices["step"])
+    charges = np.array([*prices["device"], *([] if alone else prices["job"])])
     for grid in _grids(task):
+        made: Step = {"kind": kind}
         if grid is None:
             up = [Fraction(value) * Fraction(UP) for value in worth.tolist()]
-            parts, most = [Fraction(value) for value in charges.tolist()], max(up)
-            over = max(1, int(DIGITS / max(most, *parts, Fraction(1, 10**300))))
+            parts = [Fraction(value) for value in charges.tolist()]
+            over = max(1, int(DIGITS / max(*up, *parts, Fraction(1, DIGITS))))
             scale = max(1, int(DIGITS / min((part for part in up if part), default=Fraction(1))))
             step = multipliers([math.ceil(part * scale) for part in up], scale)
-            price = multipliers([math.ceil(part * over) for part in parts], over)
+            made["prices"] = multipliers([math.ceil(part * over) for part in parts], over)
         else:
-            step, price = (
+            step, made["prices"] = (
                 multipliers(*over_common(_near(value, grid) for value in values.tolist()))
                 for values in (worth, charges)
             )
-        made = {"kind": kind, "worth": step, "prices": price}
+        made |= {} if alone else {"worth": step}
         if task.method != "finish-time":
             yield made
             continue

@@ -549,17 +549,17 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_088, 27_938),
+    "solvers": (42_108, 27_952),
     "analysis": (21_039, 14_428),
     "instances": (21_727, 14_559),
     "models": (5_257, 3_393),
-    "verify": (4_698, 3_445),
-    "baselines": (4_214, 2_249),
+    "verify": (4_798, 3_514),
+    "baselines": (4_216, 2_251),
     "ask": (851, 407),
     "cluster": (13_250, 9_261),
     "papers": (6_218, 4_530),
     "cli": (3_748, 2_543),
-    "tests": (60_369, 47_952),
+    "tests": (60_408, 47_984),
     "benchmarks": (8_488, 6_561),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

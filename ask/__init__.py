@@ -506,9 +506,7 @@ def share_slices(
     def columns(answer: Slices) -> dict[Any, list[Any]]:
         return dict(zip(wanted.columns, answer.slices.T.tolist(), strict=True))
 
-    return answered(
-        asked, instance, objective, columns, list(wanted.columns), time_limit, seed, verbose
-    )
+    return answered(asked, instance, objective, columns, wanted.columns, time_limit, seed, verbose)
 
 
 @validate_options

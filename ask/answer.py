@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,7 +197,7 @@ def called(**names: str) -> Iterator[None]:
 
 def answered(
     question: Given[Data], instance: Instance[Any], method: str,
-    columns: Callable[[Any], Mapping[Any, Sequence[Any]]], names: str | Sequence[Any],
+    columns: Callable[[Any], Mapping[Any, Sequence[Any]]], names: str | Iterable[Any],
     time_limit: float | None, seed: int, verbose: bool,
 ) -> Answer[Data]:  # fmt: skip
     """Solve an instance, and hand the answer back in the container of the question.

@@ -207,6 +207,8 @@ def test_a_picture_that_draws_itself_is_drawn_in_the_houses_look() -> None:
     picture = Drawing("own", "Own", draw, "a line", numbers=numbers)
     assert "currentColor" in drawing.svg(picture)
     assert picture.table() is numbers
+    size = drawing.figure(picture, width=6).get_size_inches()
+    assert size * 2.54 == pytest.approx((6, 4.5)), "all of it, in the shape that it has"
 
 
 boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=12)

@@ -177,9 +177,9 @@ def _problem(
     lines = comparison.summary()
     several = len(aggregate.instance_keys(lines)) > 1
     tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
-    tables = tuple(table for table in tables if len(table.columns) > 1)  # one has no metric
     tests = list(significance(name, lines, metrics))
-    tables = (*tables, *(table for table, _ in tests))
+    every = (*tables, *(table for table, _ in tests))
+    tables = tuple(each for each in every if len(each.columns) > 1)  # wins in no metric
     drawn = [drawing for _, drawing in tests if drawing is not None]
     pictures = once([*drawn, *profile_charts(name, lines, metrics)])
     charts = tuple(_shown(picture, again) for picture in pictures)

@@ -52,7 +52,12 @@ def figure(picture: Picture, width: float | None = None) -> Figure:
             return heat_map_figure(picture, inches)
         if isinstance(picture, BlockChart):
             return blocks_figure(picture, inches)
-        return picture.draw()
+        drawn = picture.draw()
+        if inches is not None and (scale := inches / drawn.get_figwidth()) < 1:
+            drawn.set_size_inches(inches, scale * drawn.get_figheight())
+            for text in drawn.findobj(lambda each: hasattr(each, "set_fontsize")):
+                text.set_fontsize(scale * text.get_fontsize())  # type: ignore[attr-defined]
+        return drawn
 
 
 def svg(picture: Picture, prefix: str = "") -> str:
@@ -159,14 +164,12 @@ def save_pages(pictures: Iterable[Picture], file: Path, width: float | None = No
 
     _require_width(width)
     require_folder(file.parent)
-    stream = io.BytesIO()
+    stream, box = io.BytesIO(), "tight" if width is None else None
     with PdfPages(stream, metadata={"CreationDate": None}) as pages:
         for picture in pictures:
             drawn = figure(picture, width)
             with _look(picture):
-                pages.savefig(
-                    drawn, facecolor="white", bbox_inches="tight" if width is None else None
-                )
+                pages.savefig(drawn, facecolor="white", bbox_inches=box)
     return write_bytes(file, stream.getvalue())
 
 

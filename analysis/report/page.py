@@ -145,11 +145,12 @@ def render_page(
     for number, shown in enumerate(pictures, start=1):
         progress(shown.picture.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
-    style, script = _text("style.css"), _text("script.js")
+    style, script = ((_PAGE / name).read_text("utf-8") for name in ("style.css", "script.js"))
+    digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed,
     # above all no address.
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src "
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src "
         "'unsafe-inline'; img-src data:"
     )
     environment = Environment(
@@ -199,14 +200,6 @@ def _width(drawn: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _text(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(sha256(script.encode()).digest()).decode()
-
-
 def _plain(value: Any, text: str) -> str:
     """The attribute that sorts a cell of numbers; "" where its text is its value or it has none."""
     from markupsafe import Markup
@@ -249,16 +242,16 @@ def _unique(names: Sequence[str]) -> list[str]:
 def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> list[Path]:
     """The pictures of a problem as the pages of one PDF, and LaTeX with a figure a page."""
     pictures = [shown.picture for shown in problem.drawn()]
-    pages = save_pages(pictures, folder / f"{problem.name}.pdf", width)
-    names = _unique([picture.name for picture in pictures])
+    named = zip(pictures, _unique([picture.name for picture in pictures]), strict=True)
     figures = [
         f"\\begin{{figure}}\n\\centering\n\\includegraphics[page={number}]{{{problem.name}}}\n"
         f"\\caption{{{escaped(f'{picture.title}. {finding(picture)}')}}}\n"
         f"\\label{{fig:{name}}}\n\\end{{figure}}\n"
-        for number, (picture, name) in enumerate(zip(pictures, names, strict=True), start=1)
+        for number, (picture, name) in enumerate(named, start=1)
     ]
     text = "\n".join(["% \\usepackage{graphicx}", *figures])
-    return [pages, write_text(folder / f"{problem.name}.tex", text)]
+    file = folder / f"{problem.name}.pdf"
+    return [save_pages(pictures, file, width), write_text(file.with_suffix(".tex"), text)]
 
 
 def _write_tables(
@@ -270,8 +263,7 @@ def _write_tables(
         name = f"{problem.name}-{kind}"
         written.append(write_text(folder / f"{name}.csv", stacked(name, tables).csv()))
         if kind != "runs":
-            names = _unique([table.name for table in tables])
-            pairs = zip(tables, names, strict=True)
+            pairs = zip(tables, _unique([table.name for table in tables]), strict=True)
             texts = [replace(each, name=one).only(columns).latex(width) for each, one in pairs]
             written.append(write_text(folder / f"{name}.tex", "\n".join(texts)))
     return written

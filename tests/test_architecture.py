@@ -550,7 +550,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (42_108, 27_952),
-    "analysis": (21_039, 14_428),
+    "analysis": (21_034, 14_427),
     "instances": (21_727, 14_559),
     "models": (5_257, 3_393),
     "verify": (4_798, 3_514),
@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_250, 9_261),
     "papers": (6_218, 4_530),
     "cli": (3_748, 2_543),
-    "tests": (60_408, 47_984),
+    "tests": (60_410, 47_986),
     "benchmarks": (8_488, 6_561),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

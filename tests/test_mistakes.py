@@ -58,7 +58,7 @@ FROM_VMS = "--from vms-csv --out x.json -o"
 TINY = "colocation/tiny"
 
 MISTAKES: list[tuple[str, tuple[str, ...]]] = [
-    ("convert pen.csv --out x.json", ("'--from'", "FORMAT", "penalty-csv", "kubernetes")),
+    ("convert pen.csv --out x.json", ("'--from'", "FORMAT", "penalty-csv", "temporal-bin-packing")),
     (f"solve {TINY}", ("'--method'", "optimal, stable, fair")),
     ("solve none.json", ("'--method'", "module:function")),
     (f"prove {TINY} --out p.json", ("'--method'", "one of optimal")),

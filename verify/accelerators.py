@@ -282,9 +282,9 @@ def _next_cost(points: list[tuple[float, float]], need: float) -> float:
     need = min(need, max(points)[0])
     above, below = ([p for p in points if (p[0] >= need) is more] for more in (True, False))
     cost = min(
-        c if r == need or s is None else b + (c - b) * (need - s) / (r - s)
+        c if r == need or s < 0 else b + (c - b) * (need - s) / (r - s)
         for r, c in above
-        for s, b in below or [(None, 0.0)]
+        for s, b in below or [(-1.0, 0.0)]
     )
     right = [(c - cost) / (r - need) for r, c in above if r > need * (1 + 1e-9)]
     left = [(cost - c) / (need - r) for r, c in below if r < need * (1 - 1e-9)]

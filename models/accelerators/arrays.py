@@ -118,9 +118,9 @@ def share_program(
     row = np.full(count + 1, -1)
     row[placed] = np.arange(len(placed))
     chosen = np.flatnonzero(row[instance.placements.first] >= 0)
-    first, second, device, first_rate, second_rate, workers = (
-        each[chosen] for each in instance.placements
-    )
+    first, second, device = (each[chosen] for each in instance.placements[:3])
+    first_rate, second_rate = (each[chosen] for each in instance.placements[3:5])
+    workers = instance.placements.workers[chosen]
     pair = second >= 0
     jobs, devices = np.maximum(instance.count, 1.0), np.maximum(instance.devices, 1)
     used, more = np.zeros((2, kinds)) if others is None else others / devices

@@ -75,7 +75,8 @@ class Mixes:
         one that does not make the need.
         """
         prices = np.append(rent, 0.0)
-        return self.on_first * prices[self.first] + self.on_second * prices[self.second] + self.paid
+        rented = self.on_first * prices[self.first] + self.on_second * prices[self.second]
+        return np.asarray(rented + self.paid)
 
     def replies(self, rent: Floats) -> tuple[float, Floats]:
         """What all jobs gain at most, which is below 0 where they pay; and the devices in use."""
@@ -101,7 +102,7 @@ class Mixes:
             slope = (prices - cost) / apart
         dearer = np.where(known & (apart > small), slope, np.inf).min(axis=1)
         cheaper = np.where(known & (apart < -small), slope, 0.0).max(axis=1)
-        return np.maximum(np.where(np.isfinite(dearer), dearer, cheaper), 0.0)
+        return np.asarray(np.maximum(np.where(np.isfinite(dearer), dearer, cheaper), 0.0))
 
 
 class FixedMixes:

@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_250, 9_261),
     "papers": (6_218, 4_530),
     "cli": (3_748, 2_543),
-    "tests": (60_410, 47_986),
+    "tests": (60_413, 47_989),
     "benchmarks": (8_488, 6_561),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -181,7 +181,7 @@ class _Path:
         height = np.full(len(self.rate), time)
         for own, times, heights in self.steps:
             height[own] = np.interp(time, times, heights)
-        return self.base + np.minimum(self.rate * height, self.room)
+        return np.asarray(self.base + np.minimum(self.rate * height, self.room))
 
 
 class Filling:

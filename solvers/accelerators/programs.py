@@ -84,7 +84,7 @@ def solved(
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
     if many and (floor * unit <= instance.alone.max(axis=1)).all():
         fixed = FixedMixes(instance, unit, clock, floor, rate, gain, rent)
-    if fixed is not None and fixed.at_most.any():
+    if fixed is not None and rate is not None and fixed.at_most.any():
         # devices are enough for the most that some job can have: what is quickest is there
         found = solved(
             instance, unit, clock, floor=floor + fixed.theta * rate, rent=1 / fixed.devices
@@ -136,7 +136,8 @@ def _solved(
         prices = program.prices(instance, answer.row_dual)
         if fixed is not None:
             fixed.move(prices, 0.0 if program.theta is None else float(answer.point[program.theta]))
-        solution = program.answer(instance, answer.point, fixed and fixed.rows())
+        rows = None if fixed is None else fixed.rows()
+        solution = program.answer(instance, answer.point, rows)
     if prices is None or (rate is not None and not prices.step.any()):
         share = np.zeros(instance.types)
         if rate is not None:

@@ -40,13 +40,13 @@ def with_shares(
             role = Role.RESIDENT if holder and pod.placed else pod.role
             stays = (*pod.unsupported_constraints, (SHARES, _WORDS))
             pod = replace(pod, role=role, requests=left, unsupported_constraints=stays)
-            shared |= {pod.node} - {""}
+            shared |= {pod.node} if pod.placed else set()
         new.append(pod)
     number = sum((SHARES, _WORDS) in p.unsupported_constraints and p.role is not Role.RESIDENT
                  for p in new)  # fmt: skip
-    words = f"{number} pods have or ask a share of a card, which is not modelled: they stay, and "
-    words += "no plan puts a pod on their nodes"
-    noted = [StateWarning("card-shares", words)] * bool(number)
+    words = f"cards that pods share are not modelled: {number} pods with a share stay, and no plan "
+    words += f"puts a pod on {len(shared)} nodes"
+    noted = [StateWarning("card-shares", words)] * bool(number or shared)
 
     def unknown(node: Node) -> Node:
         why = node.unknown_reason or "pods share its cards"

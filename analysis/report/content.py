@@ -78,7 +78,9 @@ class ProblemPart:
     def kinds(self) -> dict[str, list[Table]]:
         """Its tables by kind: mean-gaps, wins, tests, instances, runs."""
         first = {table.name.removeprefix(f"{self.name}-"): table for table in self.tables}
-        found = {kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first}
+        found: dict[str, list[Table]] = {
+            kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first
+        }
         ranks = [
             shown.picture.table() for shown in self.pictures if isinstance(shown.picture, Drawing)
         ]

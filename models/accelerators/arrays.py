@@ -138,7 +138,8 @@ def share_program(
     spare, idle = builder.columns(kinds), builder.columns(len(placed))
     beyond, each = builder.columns(len(placed)), np.ones(len(width))
     theta = None if cost is not None else int(builder.columns(1, cost=-1.0)[0])
-    work = [(device, columns, width * workers / devices[device]), (np.arange(kinds), spare, 1.0)]
+    work: list[Term] = [(device, columns, width * workers / devices[device])]
+    work.append((np.arange(kinds), spare, 1.0))
     time = [*of_types(jobs, each, each), (np.arange(len(placed)), idle, 1.0)]
     progress = of_types(jobs * unit, first_rate, second_rate)
     progress.append((np.arange(len(placed)), beyond, -1.0))

@@ -191,7 +191,8 @@ def _search(instance: Elastic, worth: Floats, clock: Clock, idle: bool = True) -
 
     def replies(price: Floats) -> tuple[float, Floats]:
         best, runs, gains = best_of_each(price)
-        return float(runs @ gains), np.bincount(kinds[best], runs * size[best], len(devices))
+        used = np.bincount(kinds[best], runs * size[best], len(devices))
+        return float(runs @ gains), used.astype(float)
 
     devices = instance.devices.astype(float)
     best = np.where(count > 0, worth.max(axis=1), 0.0)

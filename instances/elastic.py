@@ -123,8 +123,9 @@ class Configured(Solution):
     number: Integers
 
     def __post_init__(self) -> None:
-        for name in ("job", "configuration", "number"):
-            set_array(self, name, np.int64, length=len(self.job), per="one per job")
+        jobs = len(set_array(self, "job", np.int64))
+        for name in ("configuration", "number"):
+            set_array(self, name, np.int64, length=jobs, per="one per job")
 
     @classmethod
     def of(cls, number: Integers) -> Configured:

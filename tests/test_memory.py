@@ -121,7 +121,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = ProgramBuilder()
-    builder.columns(1, upper=1.0, cost=1.0)
+    builder.columns(1, upper=1.0, cost=1.0, integer=True)
     program = builder.build()
     no_threads(monkeypatch)
     with refused(ShortOfMemory):
@@ -132,7 +132,7 @@ def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.Monk
 
 def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     no_threads(monkeypatch)
-    done = run("solve", "colocation/tiny", "-m", "optimal", "-o", "engine=highs")
+    done = run("solve", "packing/tiny", "-m", "cp-sat")
     assert done.returncode == 2
     approved(done.stderr.splitlines()[-1])
 

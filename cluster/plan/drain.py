@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance, UnknownName
+from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState, Pod, Role, change_pods, cordoned
 from .answer import Answer, Question
@@ -16,6 +17,7 @@ from .plan import SECONDS, plan_answer
 from .to_packing import translate
 
 
+@validate_options
 def drain(
     state: ClusterState,
     *nodes: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.errors import InvalidInstance
+from ..problem.option_types import validate_options
 from .answer import TimeShares
 from .feasible import rates, sums_by
 from .instance import Accelerators, Booleans, Floats
@@ -28,6 +29,7 @@ def isolated_throughputs(instance: Accelerators) -> Floats:
     return np.asarray(np.minimum(part, 1.0) * instance.proportional)
 
 
+@validate_options
 def entitlements(instance: Accelerators) -> Floats:
     """(T,) steps a second that make a job's normalized throughput 1: those of the proportional time
     by its weight, for a job of one worker; half for one that needs two.

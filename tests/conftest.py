@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, settings
 from support.browser import shared_browser, without_scripts
 from support.messages import (
     collected,
-    key_of,
     pytest_addoption,
     pytest_runtest_call,
     pytest_sessionfinish,
@@ -198,7 +197,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the files, those of many tests first, and mark what is drawn from a further seed as
     slow.
     """
-    collected.update(key_of(item.nodeid) for item in items)
+    collected.update((item.path.name, item.nodeid) for item in items)
     tests = Counter(item.path for item in items)
     place = {name: number for number, name in enumerate(FIRST)}
     items.sort(

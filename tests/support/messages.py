@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import fcntl
 import json
-import os
 import re
 import socket
 import tempfile
@@ -51,37 +50,33 @@ PLACES = [
 ]
 """What differs from one machine or run to the next, and what stands for it; paths first."""
 
-collected: set[str] = set()
-"""All tests of the files that were given, also those that are left out of this run."""
+_seen: dict[str, set[str]] = {}
+"""The messages that the passed tests of each file have shown in this process."""
 
-_seen: dict[str, list[str]] = {}
-"""The messages of every test of this process that passed, in the order of its calls."""
+collected: set[tuple[str, str]] = set()
+"""File and id of each test that has not passed, also of those that are left out of this run."""
 
 
 @dataclass
 class Messages:
-    """What is approved of every test, what the test that runs has shown so far, and whether all of
-    it is to be approved.
-    """
+    """The approved messages of the file whose test runs, and those it has shown so far."""
 
-    approved: dict[str, list[str]]
-    shown: list[str] = field(default_factory=list)
+    approved: set[str]
+    shown: set[str] = field(default_factory=set)
     approve: bool = False
 
     def compare(self, text: str) -> None:
-        """Expect the next message of the test that runs."""
+        """Expect a message to be approved; show the difference to the nearest one that is."""
         seen = normalized(text)
-        place = len(self.shown)
-        self.shown.append(seen)
-        if self.approve:
+        self.shown.add(seen)
+        if self.approve or seen in self.approved:
             return
-        messages = self.approved.get(current_test(), [])
-        if place >= len(messages):
+        near = difflib.get_close_matches(seen, self.approved, 1, 0.5)
+        if not near:
             pytest.fail(f"not approved yet (pytest --approve): {seen}")
-        if messages[place] != seen:
-            pair = [textwrap.wrap(message, 96) for message in (messages[place], seen)]
-            lines = "\n".join(line.rstrip() for line in difflib.ndiff(*pair))
-            pytest.fail(f"- is approved, + is seen; pytest --approve takes what is seen:\n{lines}")
+        pair = [textwrap.wrap(message, 96) for message in (near[0], seen)]
+        lines = "\n".join(line.rstrip() for line in difflib.ndiff(*pair))
+        pytest.fail(f"- is approved, + is seen; pytest --approve takes what is seen:\n{lines}")
 
 
 @contextmanager
@@ -110,29 +105,12 @@ def normalized(text: str) -> str:
 
 
 def read_approved() -> dict[str, list[str]]:
-    """The approved messages of every test, by the test's file, name and parameters."""
+    """The approved messages of each file of tests."""
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
-def current_test() -> str:
-    """The test that runs: its file in tests/, its name and its parameters."""
-    return key_of(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0])
-
-
-def key_of(nodeid: str) -> str:
-    """The key of a test in the file of messages."""
-    return nodeid.removeprefix("tests/")
-
-
-def gone(keys: Iterable[str], arguments: list[str]) -> list[str]:
-    """Entries of tests that the files which ran no longer have."""
-    if any("::" in argument for argument in arguments):
-        return []
-    files = {key.partition("::")[0] for key in collected}
-    return [key for key in keys if key.partition("::")[0] in files and key not in collected]
-
-
-current = Messages(read_approved())
+_approved = read_approved()
+current = Messages(set())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -141,27 +119,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Begin the list of a test's messages, and see that none that was approved is missing."""
+    """Collect what a test shows; it is kept when the test passes."""
+    name = item.path.name
     current.approve = item.config.getoption("--approve")
-    current.shown.clear()
+    current.approved, current.shown = set(_approved.get(name, ())), set()
     yield
-    key = key_of(item.nodeid)
-    _seen[key] = list(current.shown)
-    missing = current.approved.get(key, [])[len(current.shown) :]
-    if missing and not current.approve:
-        pytest.fail(f"approved, but not seen (pytest --approve): {missing}")
+    collected.discard((name, item.nodeid))
+    _seen.setdefault(name, set()).update(current.shown)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write what was approved; several workers write one after the other."""
+    """Write what was approved; several workers write one after the other. A file of which every
+    test has passed keeps nothing else.
+    """
     if not session.config.getoption("--approve") or not _seen:
         return
+    partial = {name for name, _ in collected}
     with open(FILE, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        known = json.loads(file.read() or "{}") | _seen
-        for key in gone(known, session.config.args):
-            del known[key]
-        entries = {key: known[key] for key in sorted(known) if known[key]}
+        known = {name: set(texts) for name, texts in json.loads(file.read() or "{}").items()}
+        for name, texts in _seen.items():
+            known[name] = texts | (known.get(name, set()) if name in partial else set())
+        entries = {name: sorted(known[name]) for name in sorted(known) if known[name]}
         file.truncate(0)
         file.write(json.dumps(entries, indent=1, ensure_ascii=False) + "\n")

@@ -169,7 +169,6 @@ _GAME = "the whole game, every move from all total counts that can be reached"
 _FLUID = "the most that work which flows through all machines at once could reach"
 _PLAYS = "plays of the game only, of which its search begins with FUGA-algorithm-1's"
 _STABLE = "pairings without blocking pair only, all of which its search knows"
-_NEARER = "prices and a small program, nearer to the optimum and sooner than policies"
 _SOONER = "a linear program over types, solved before policies have answered job by job"
 _CUTS = "cuts give the optimum itself, in less time than a policy takes"
 _FLOWS = "rates in the long run: a policy's answer is a simulation, which is none"
@@ -456,10 +455,10 @@ METHODS: tuple[Method, ...] = (
     _online("lifetime-classes", function="baselines.lifetimes:lifetime_classes",
             source="Ren and Tang (SPAA 2016)"),
     Method("optimal", "elastic", "solvers.elastic:optimal", "exact", "total_utility",
-           "Sia (SOSP 2023) 3.3", no_starts=_NEARER,
+           "Sia (SOSP 2023) 3.3",
            proof_producer="solvers.proofs.elastic_prices:elastic_prices"),
     Method("max-min", "elastic", "solvers.elastic:max_min", "exact", "least_utility",
-           "prices of devices", no_starts=_NEARER,
+           "prices of devices",
            proof_producer="solvers.proofs.elastic_prices:elastic_prices"),
     Method("FIFO", "elastic", "baselines.elastic:fifo", "heuristic", "total_utility",
            "first come, first served"),

@@ -23,6 +23,7 @@ pytestmark = no_chromium
 
 EVERY = (
     "stable", "GR", "ES", "PF", "FFD", "best-fit", "DRF", "SM", "DA1", "REF", "FIFO", "IB", "fluid",
+    "strict",
 )  # fmt: skip
 """Methods that take no time on small instances, some of each problem."""
 

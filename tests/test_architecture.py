@@ -559,7 +559,7 @@ BUDGET = {
     "cluster": (13_252, 9_263),
     "papers": (6_218, 4_530),
     "cli": (3_748, 2_543),
-    "tests": (60_383, 47_968),
+    "tests": (60_384, 47_969),
     "benchmarks": (8_488, 6_561),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

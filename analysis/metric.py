@@ -40,3 +40,9 @@ class Metric:
     def heading(self) -> str:
         """Its heading in comparison tables."""
         return self.short or self.label
+
+
+BLOCKING_SHARE = Metric(
+    "blocking_share", "share of the pairs that could block", "", short="blocking share"
+)
+"""Beside the number of blocking pairs, of every problem that has pairs."""

@@ -22,7 +22,7 @@ from ...instances.admission.instance import SMALLEST, Floats
 from ...instances.admission.rules import speeds_on
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
-from ..metric import Metric
+from ..metric import BLOCKING_SHARE, Metric
 from ..stated import Facts, Stated
 
 METRICS: tuple[Metric, ...] = (
@@ -33,13 +33,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("cores_used", "cores used per VM", "max", short="cores"),
     Metric("resource_score", "speed against the empty VM", "max", short="resources"),
     Metric("blocking_pairs", "blocking pairs", digits=0, whole=True, short="blocking"),
-    Metric(
-        "blocking_share",
-        "share of the pairs that could block",
-        "",
-        digits=4,
-        short="blocking share",
-    ),
+    BLOCKING_SHARE,
     Metric("computation_time", "sum of computation times", digits=2, compared=False),
 )
 

@@ -24,7 +24,7 @@ from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Floats, Misreport, Reports
-from ..metric import Metric
+from ..metric import BLOCKING_SHARE, Metric
 from ..stated import Facts, Stated
 from ..statistics import quantile, rank_correlation
 
@@ -45,13 +45,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("within_tolerance", "share of agents under 10 %", "max", digits=3, compared=False),
     Metric("machines", "processors in use", digits=0, whole=True, compared=False),
     Metric("blocking_pairs", "blocking pairs", digits=0, whole=True, short="blocking pairs"),
-    Metric(
-        "blocking_share",
-        "share of the pairs that could block",
-        "",
-        digits=4,
-        short="blocking share",
-    ),
+    BLOCKING_SHARE,
     Metric("blocking_agents", "agents in a blocking pair", digits=0, whole=True, compared=False),
     Metric(
         "most_blocking",

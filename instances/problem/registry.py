@@ -143,9 +143,10 @@ def known_formats(options: Iterable[str] = ()) -> dict[str, str]:
         first whose reader takes them all, or the first.
     """
     found: dict[str, str] = {}
+    given = frozenset(options)
     for problem in PROBLEM_NAMES:
         for name, path in problem_named(problem).formats.items():
-            if name not in found or (not _takes(found[name], options) and _takes(path, options)):
+            if name not in found or (not _takes(found[name], given) and _takes(path, given)):
                 found[name] = path
     return found
 

@@ -99,7 +99,8 @@ def compare(
     Parameters
     ----------
     files : instance files, folders of them, or bundled instances
-    method : a method, or your own as module:function. Repeat for more. Without it, all methods run
+    method : a method, or your own as module:function. Repeat for more. Without it, all that suit
+        the instance and usually end in time
     """
     from ..analysis.report.overview import overview_tables
     from ..analysis.report.significance import require_against

@@ -7,8 +7,6 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -55,14 +53,9 @@ class InstanceDocument(BaseModel):
                 found[name] = [dict(entry) for entry in value]
         return found
 
-    def build(self, arrays: Mapping[str, Any] = MappingProxyType({})) -> Instance:
-        """The validated instance.
-
-        Parameters
-        ----------
-        arrays : values of fields instead of those here.
-        """
-        return self.instance_type(**(self.content() | dict(arrays)))
+    def build(self) -> Instance:
+        """The validated instance."""
+        return self.instance_type(**self.content())
 
 
 def document_type(problem: str) -> type[InstanceDocument]:

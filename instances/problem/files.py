@@ -8,10 +8,8 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from .base import Instance
@@ -139,16 +137,12 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
         problem_named(wanted)
     path = locate(source)
     text = read_text(path)
-    arrays: dict[int, Any] = {}
-    return instance_of(document(text, path, arrays), text, path, wanted, arrays)
+    return instance_of(document(text, path), text, path, wanted)
 
 
-def document(text: str, path: Path, arrays: dict[int, Any] | None = None) -> dict[str, Any]:
-    """The content of a document of this package, of any kind; InvalidFile for others.
-
-    `arrays`: see `parse_any_json`.
-    """
-    content = parse_json(text, path, arrays=arrays)
+def document(text: str, path: Path) -> dict[str, Any]:
+    """The content of a document of this package, of any kind; InvalidFile for others."""
+    content = parse_json(text, path)
     if "cotenant" not in content:
         if known := hint(content):
             raise InvalidFile(f"{path} is not an instance; {known}")
@@ -167,15 +161,9 @@ def document(text: str, path: Path, arrays: dict[int, Any] | None = None) -> dic
 
 
 def instance_of(
-    content: dict[str, Any],
-    text: str,
-    path: Path,
-    problem: str | None = None,
-    arrays: Mapping[int, Any] = MappingProxyType({}),
+    content: dict[str, Any], text: str, path: Path, problem: str | None = None
 ) -> Instance:
-    """The instance that a document holds; see `read` for what it raises, and `parse_any_json` for
-    `arrays`.
-    """
+    """The instance that a document holds; see `read` for what it raises."""
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
@@ -186,7 +174,7 @@ def instance_of(
         raise InvalidFile(f"{path}: problem is {shortened(name)}; {near}")
     if problem is not None and name != problem:
         raise InvalidFile(f"{path} is a {name} instance; expected {problem}")
-    return _validated(name, content, text, path, arrays)
+    return _validated(name, content, text, path)
 
 
 @validate_options
@@ -277,27 +265,22 @@ def _keep_mode(path: Path, before: os.stat_result) -> None:
     os.chmod(path, stat.S_IMODE(before.st_mode) & 0o777)
 
 
-def _validated(
-    name: str, content: dict[str, Any], text: str, path: Path, arrays: Mapping[int, Any]
-) -> Instance:
+def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Instance:
     import pydantic
 
     from .base_document import document_type
 
     kind = document_type(name)
     _refuse_unknown(kind, content, text, path)  # a misspelt name first
-    # Entries of a list that is an array have one type: the first stands for all of them.
-    found: dict[str, Any] = {}
-    first = {} if problem_named(name).document else arrays
     try:
-        document = kind.model_validate(_shortened(content, first, found), strict=True)
+        document = kind.model_validate(content, strict=True)
     except pydantic.ValidationError as error:
         if any(entry["type"] == "int_type" for entry in error.errors()):
             # 4.0 is 4, as other programs write it, and 4.5 cores are 45 tenths
             types = field_types(kind.instance_type)
             plain = whole_json_numbers(content | in_smaller_units(types, content))
             if json.dumps(plain) != json.dumps(content):
-                return _validated(name, plain, text, path, {})  # each entry by itself
+                return _validated(name, plain, text, path)
         place, seen, expected = wrong_field(error)
         kinds = field_types(kind.instance_type) if expected == "a valid integer" else ()
         axes = next((each.axes for each in kinds if each.name == place[0] and "." in seen), None)
@@ -306,28 +289,11 @@ def _validated(
             axes.parts if axes else "",
         ) from None  # fmt: skip
     try:
-        made = document.build(found)
+        made = document.build()
     except InvalidInstance as error:
         raise error.within(f"{path}{_line_of(text, [error.field.partition('[')[0]])}") from None
     assert isinstance(made, Instance)
     return made
-
-
-def _shortened(
-    content: dict[str, Any], arrays: Mapping[int, Any], found: dict[str, Any]
-) -> dict[str, Any]:
-    """The content with the first entry alone of lists that are arrays, which join `found` by
-    name.
-    """
-    short: dict[str, Any] = {}
-    for name, value in content.items():
-        if isinstance(value, dict):
-            value = _shortened(value, arrays, found)
-        elif id(value) in arrays:
-            found[name] = arrays[id(value)]
-            value = value[:1]
-        short[name] = value
-    return short
 
 
 def _refuse_unknown(

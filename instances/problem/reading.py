@@ -15,7 +15,7 @@ import stat
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -44,8 +44,8 @@ _MOST_DIGITS = 300
 _LARGE = 10.0 ** (_MOST_DIGITS - 2)
 """A number that is less is finite, and a whole one has fewer digits."""
 
-_LONG, _VERY_LONG = 100, 10_000
-"""Entries of a list that is looked at by itself, and of one that is looked at as an array."""
+_LONG = 100
+"""Entries of a list that is looked at by itself."""
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 _HANDED = "/dev/fd/"
@@ -205,10 +205,9 @@ def parse_json(
     text: str,
     path: str | os.PathLike[str],
     wanted: str = "",
-    arrays: dict[int, Any] | None = None,
 ) -> dict[str, Any]:
     """A JSON object from `text`; see `parse_any_json`."""
-    content = parse_any_json(text, path, wanted, arrays)
+    content = parse_any_json(text, path, wanted)
     if not isinstance(content, dict):
         known = hint(content)
         words = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
@@ -224,18 +223,12 @@ def is_version(value: object, version: int) -> bool:
     return type(value) is int and value == version
 
 
-def parse_any_json(
-    text: str,
-    path: str | os.PathLike[str],
-    wanted: str = "",
-    arrays: dict[int, Any] | None = None,
-) -> Any:
+def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> Any:
     """A JSON value from `text`, with finite numbers.
 
     Parameters
     ----------
     wanted : what it should be, for messages.
-    arrays : gets very long lists of numbers as arrays, by the `id` of the list.
 
     NaN, Infinity, numbers beyond what a computer's can be, repeated keys, truncation, endless
     nesting and millions of lists are errors, with their line where there is one.
@@ -245,12 +238,12 @@ def parse_any_json(
         raise InvalidFile(f"{where} is empty; expected {wanted or 'JSON'}")
     require_few(text, "[{", "lists and objects", where)
     try:
-        return _ordinary(text, {} if arrays is None else arrays)
+        return _ordinary(text)
     except ValueError:  # what is wrong with it, if anything, the slower decoder says
         return _decoded(text, where, wanted)
 
 
-def _ordinary(text: str, arrays: dict[int, Any]) -> Any:
+def _ordinary(text: str) -> Any:
     """The JSON value of a text that pydantic's parser takes; ValueError for any other, and for one
     that holds what might be refused.
 
@@ -267,14 +260,13 @@ def _ordinary(text: str, arrays: dict[int, Any]) -> Any:
         lists: list[list[Any]] = []
         objects: list[dict[str, Any]] = []
         for values in level:
-            try:
-                ordinary = _ordinary_numbers(values, arrays)
-            except TypeError:  # of "<": there is something else
-                ordinary = _ordinary_numbers([x for x in values if type(x) in (int, float)], arrays)
+            numbers = values
+            if not {float, int}.issuperset(map(type, values)):
+                numbers = [x for x in values if type(x) in (int, float)]
                 colons += sum(x.count(":") for x in values if type(x) is str)
                 lists += [x for x in values if type(x) is list]
                 objects += [x for x in values if type(x) is dict]
-            if not ordinary:
+            if numbers and not (min(numbers) > -_LARGE and max(numbers) < _LARGE):
                 raise ValueError
         colons += sum(len(x) + "".join(x).count(":") for x in objects)
         short = chain.from_iterable(x for x in lists if len(x) < _LONG)
@@ -285,22 +277,6 @@ def _ordinary(text: str, arrays: dict[int, Any]) -> Any:
     if level or colons != text.count(":"):
         raise ValueError
     return content
-
-
-def _ordinary_numbers(values: list[Any], arrays: dict[int, Any]) -> bool:
-    """Whether numbers are finite and none is too long; TypeError where there are others. A very
-    long list of one type of them joins `arrays`.
-    """
-    if len(values) >= _VERY_LONG and len(kinds := set(map(type, values))) == 1:
-        import numpy as np
-
-        if kinds <= {float, int}:
-            with suppress(OverflowError):  # of whole numbers beyond 64 bits
-                array: Any = np.fromiter(values, kinds.pop(), len(values))
-                array.flags.writeable = False  # what is made of it need not copy it
-                arrays[id(values)] = array
-                return bool(array.min() > -_LARGE and array.max() < _LARGE)
-    return min(values, default=0) > -_LARGE and max(values, default=0) < _LARGE
 
 
 def _decoded(text: str, where: str, wanted: str) -> Any:

@@ -29,35 +29,28 @@ NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
 _ENDS = ("", "; ", " (", ", ", ": ")
 
 
-def explained(
-    done: Reproduction, *, seed: int = 0, data: Path | None = None, **options: Any
-) -> Reproduction:
+def explained(done: Reproduction) -> Reproduction:
     """A run whose findings that differ and have no cause of their own were tried again under each
-    of its variations; its seconds count these runs too.
-
-    Parameters
-    ----------
-    done : what `Experiment.run` gave.
-    seed, data, options : what it was given. A change of an option that is among them is left out,
-        as is one that needs a measured file which `data` does not hold.
+    of its variations; its seconds count these runs too. A change of an option that was given is
+    left out, as is one that needs a measured file which is not there.
     """
+    task, clock = done.task, Clock()
     tried: dict[str, dict[str, dict[str, Finding]]] = {
         one.what: {} for one in done.findings if one.verdict == "differs" and not one.cause
     }
-    clock = Clock()
-    for change, ways in done.experiment.variations.items() if tried else ():
+    for change, ways in task.experiment.variations.items() if tried else ():
         for how, changes in ways.items():
             # 1. Its own files, where the folder holds them; no change undoes the user's.
-            files = {name: data and data / value
+            files = {name: task.data and task.data / value
                      for name, value in changes.items() if isinstance(value, Path)}  # fmt: skip
             there = all(path and path.is_file() for path in files.values())
-            if not there or next(iter(changes)) in options or changes.get("seed") == seed:
+            if not there or next(iter(changes)) in task.options or changes.get("seed") == task.seed:
                 continue
             paths = {name: str(path) for name, path in files.items()}
-            given: dict[str, Any] = {"seed": seed, **changes, **paths, **options}
+            given: dict[str, Any] = {"seed": task.seed, **changes, **paths, **task.options}
             # 2. What comes out of it; options that do not go together are left out.
             with suppress(CotenantError):
-                for one in done.experiment.run(data=data, **given).findings:
+                for one in task.experiment.run(data=task.data, **given).findings:
                     if one.what in tried and one.verdict != "not in the paper":
                         tried[one.what].setdefault(change, {})[how] = one
     findings = (

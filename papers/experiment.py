@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any, Literal
@@ -211,37 +211,60 @@ class Experiment:
         """Paper and place."""
         return f"{self.paper.cited} {self.place}".strip()
 
-    def files(self, folder: Path | None, given: Collection[str] = ()) -> dict[str, Path]:
-        """Option -> path of each measured file that a folder of users' copies holds, without the
-        options that are `given`; those that variations read, by their place in the folder.
-        """
-        runs = [changes for ways in self.variations.values() for changes in ways.values()]
-        also = (value for changes in runs for value in changes.values() if isinstance(value, Path))
-        wanted = dict(self.data) | {str(value): str(value) for value in also}
-        return {
-            name: folder / file
-            for name, file in wanted.items()
-            if folder is not None and name not in given and (folder / file).is_file()
-        }
-
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
         """Run it, with the measured files that `data`, a folder, holds."""
-        files, own = self.files(data, options), dict(self.data)
-        found = {name: str(path) for name, path in files.items() if name in own}
-        drawn = {"seed": seed} if accepts(self.function, "seed") else {}
+        return Task(self, seed, options, data).run()
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of an experiment: its seed, its options, and the folder of measured files, if any."""
+
+    experiment: Experiment
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    data: Path | None = None
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Option -> path of each measured file that the folder holds, but for options that are
+        given; those that variations read, by their place in the folder.
+        """
+        ways = [way for ways in self.experiment.variations.values() for way in ways.values()]
+        also = (str(value) for way in ways for value in way.values() if isinstance(value, Path))
+        wanted = dict(self.experiment.data) | {file: file for file in also}
+        return {
+            name: self.data / file
+            for name, file in wanted.items()
+            if self.data and name not in self.options and (self.data / file).is_file()
+        }
+
+    @property
+    def missing(self) -> list[str]:
+        """The measured files it lacks, where it has no substitute for them."""
+        there = {*self.options, *self.files}
+        lacking = [file for option, file in self.experiment.data if option not in there]
+        return [] if self.experiment.substitute else lacking
+
+    @property
+    def command(self) -> str:
+        """What a person types to run it; DATA stands for their folder of measured files."""
+        words = ["cotenant reproduce", self.experiment.name]
+        words += [f"--seed {self.seed}"] if self.seed else []
+        words += [f"-o {key}={'none' if one is None else one}" for key, one in self.options.items()]
+        return " ".join([*words, *(["--data DATA"] if self.files else [])])
+
+    def run(self) -> Reproduction:
+        """What comes of it."""
+        own, function = dict(self.experiment.data), self.experiment.function
+        given = {name: str(path) for name, path in self.files.items() if name in own}
+        given |= {"seed": self.seed} if accepts(function, "seed") else {}
         clock = Clock()
-        parts = self.function(**drawn, **found, **options)
-        command = self.command(seed=seed, data=bool(found), **options)
+        parts = function(**given, **self.options)
         findings = tuple(one for one in parts if isinstance(one, Finding))
         pictures = (one for one in parts if not isinstance(one, Finding))
-        drawn_by = tuple(replace(one, command=one.command or command) for one in pictures)
-        return Reproduction(self, command, clock.seconds, findings, drawn_by)
-
-    def command(self, *, seed: int = 0, data: bool = False, **options: Any) -> str:
-        """What a person types to run it; DATA stands for their folder of measured files."""
-        words = ["cotenant reproduce", self.name, *([f"--seed {seed}"] if seed else [])]
-        words += [f"-o {key}={'none' if one is None else one}" for key, one in options.items()]
-        return " ".join([*words, *(["--data DATA"] if data else [])])
+        drawn = tuple(replace(one, command=one.command or self.command) for one in pictures)
+        return Reproduction(self, clock.seconds, findings, drawn)
 
 
 @dataclass(frozen=True)
@@ -250,14 +273,13 @@ class Reproduction:
 
     Attributes
     ----------
-    experiment, command : what, and what a person types to get it again.
+    task : what was run.
     seconds : wall time.
     findings : the paper's numbers beside ours.
     pictures : its figures redrawn.
     """
 
-    experiment: Experiment
-    command: str
+    task: Task
     seconds: float
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...] = ()

@@ -6,8 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,56 +20,10 @@ from ..solvers.interrupts import abandoning, deferred
 from ..solvers.outcome import Clock
 from .causes import explained
 from .documents import ExperimentRow, require_experiments
-from .experiment import Experiment, Reproduction
+from .experiment import Experiment, Reproduction, Task
 from .page import findings_table
 
 Progress = Callable[[int, int, ExperimentRow], None]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One experiment to run: its seed, options that it takes, and folder of files, if any."""
-
-    experiment: Experiment
-    seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
-    data: Path | None = None
-
-    @cached_property
-    def files(self) -> dict[str, dict[str, str]]:
-        """The measured files to be read: option -> place in the folder, and sha256."""
-        found = {}
-        for name, path in self.experiment.files(self.data, self.options).items():
-            with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            found[name] = {"file": dict(self.experiment.data).get(name, name), "sha256": digest}
-        return found
-
-    @property
-    def missing(self) -> list[str]:
-        """The measured files it lacks, where it has no substitute for them."""
-        there = {*self.options, *self.files}
-        lacking = [file for option, file in self.experiment.data if option not in there]
-        return [] if self.experiment.substitute else lacking
-
-    @cached_property
-    def key(self) -> str:
-        """What identifies it in a JSONL file: what runs, how, on which data and version."""
-        options = sorted([name, repr(value)] for name, value in self.options.items())
-        version = versions().get("cotenant")
-        name = self.experiment.name
-        return json.dumps(["experiment", name, self.seed, options, self.files, version])
-
-    def row(self, status: str, **more: Any) -> ExperimentRow:
-        """Its row, with what came of it."""
-        one, options = self.experiment, dict(self.options)
-        known = {
-            "problem": one.paper.problem, "experiment": one.name, "seed": self.seed,
-            "options": options, "data": self.files, "status": status, "seconds": 0.0,
-            "command": one.command(seed=self.seed, data=bool(self.files), **options),
-            "findings": [], "pictures": [],
-        }  # fmt: skip
-        return known | more | {"versions": versions(), "key": self.key}
 
 
 @dataclass(frozen=True)
@@ -107,7 +60,7 @@ def tasks(
             raise InvalidFile(
                 f"{data} is not a folder; give the folder of your copies of the measured files"
             )
-        if wanted and not any(one.files(data) for one in listed):
+        if wanted and not any(Task(one, data=data).files for one in listed):
             raise InvalidFile(
                 f"{data} holds none of the files that are read: {', '.join(dict.fromkeys(wanted))}"
             )
@@ -161,14 +114,15 @@ def run_tasks(
         store = None if out is None else RowFile(out)
         # 2. Run the others; a row and its place in the file are one step for Ctrl-C.
         try:
-            for one in todo:
-                row = finished.get(one.key)
+            for task in todo:
+                fresh = _row(task)
+                row = finished.get(fresh["key"])
                 if row is not None and all(map(os.path.exists, _outputs(row, figures, tables))):
                     done.rows.append(row)
                     reused += 1
                 else:
                     with abandoning():  # a method that keeps its best answer makes no finding
-                        row, error = _run(one, figures, tables, fetch)
+                        row, error = _run(task, fresh, figures, tables, fetch)
                     with deferred():
                         done.errors.extend([] if error is None else [error])
                         if store is not None:
@@ -181,24 +135,43 @@ def run_tasks(
     return replace(done, reused=reused)
 
 
+def _row(task: Task) -> ExperimentRow:
+    """The row of a task without findings; its key says what runs, how, on which data and version."""
+    one, options = task.experiment, dict(task.options)
+    files = {}
+    for option, path in task.files.items():
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        files[option] = {"file": dict(one.data).get(option, option), "sha256": digest}
+    given, there = sorted([name, repr(value)] for name, value in options.items()), versions()
+    key = ["experiment", one.name, task.seed, given, files, there.get("cotenant")]
+    return {
+        "problem": one.paper.problem, "experiment": one.name, "seed": task.seed,
+        "options": options, "data": files, "command": task.command, "status": "done",
+        "seconds": 0.0, "findings": [], "pictures": [], "versions": there, "key": json.dumps(key),
+    }  # fmt: skip
+
+
 def _run(
-    one: Task, figures: Path | None, tables: Path | None, fetch: bool
+    task: Task, fresh: ExperimentRow, figures: Path | None, tables: Path | None, fetch: bool
 ) -> tuple[ExperimentRow, Exception | None]:
     """The row of one experiment, whatever happens but Ctrl-C, and the error if it failed."""
-    if one.missing and not fetch:
-        needs = f"needs {', '.join(one.missing)}: give the folder that holds it with --data"
-        return one.row("skipped", skipped=needs), None
+    if task.missing and not fetch:
+        needs = f"needs {', '.join(task.missing)}: give the folder that holds it with --data"
+        return fresh | {"status": "skipped", "skipped": needs}, None
     clock = Clock()
     try:
-        done = one.experiment.run(seed=one.seed, data=one.data, **one.options)
-        done = explained(done, seed=one.seed, data=one.data, **one.options)
-        found = [asdict(finding) for finding in done.findings]
-        names = [picture.name for picture in done.pictures]
-        row = one.row("done", seconds=done.seconds, findings=found, pictures=names)
+        done = explained(task.run())
+        row = fresh | {
+            "seconds": done.seconds,
+            "findings": [asdict(finding) for finding in done.findings],
+            "pictures": [picture.name for picture in done.pictures],
+        }
         _write_files(row, done, figures, tables)
     except Exception as error:
         kind = "" if isinstance(error, CotenantError) else f"{type(error).__name__}: "
-        return one.row("failed", seconds=clock.seconds, error=f"{kind}{error}"), error
+        failed = {"status": "failed", "seconds": clock.seconds, "error": f"{kind}{error}"}
+        return fresh | failed, error
     return row, None
 
 

@@ -22,7 +22,7 @@ from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.papers import registry as papers
 from cotenant.papers.causes import cause, explained, span
-from cotenant.papers.experiment import Experiment, Finding, Paper, compare, decided
+from cotenant.papers.experiment import Experiment, Finding, Paper, Task, compare, decided
 from cotenant.papers.page import findings, latest, reproduction_pages
 from cotenant.papers.registry import (
     EXPERIMENTS,
@@ -31,7 +31,7 @@ from cotenant.papers.registry import (
     experiment_named,
     experiments_named,
 )
-from cotenant.papers.run import Task, run_tasks, tasks
+from cotenant.papers.run import run_tasks, tasks
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "reproduction.jsonl"
@@ -443,7 +443,7 @@ def test_pictures_and_tables_of_different_experiments_never_share_a_file() -> No
 )
 def test_quick_experiments_give_the_stored_findings_again(row: dict[str, Any]) -> None:
     again = experiment_named(row["experiment"]).run(seed=row["seed"], **row["options"])
-    again = explained(again, seed=row["seed"], **row["options"])
+    again = explained(again)
     assert [asdict(finding) for finding in again.findings] == [
         asdict(finding) for finding in findings(row)
     ]

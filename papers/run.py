@@ -136,7 +136,7 @@ def run_tasks(
 
 
 def _row(task: Task) -> ExperimentRow:
-    """The row of a task without findings; its key says what runs, how, on which data and version."""
+    """The row of a task without findings; its key says what runs, how, on which data."""
     one, options = task.experiment, dict(task.options)
     files = {}
     for option, path in task.files.items():

@@ -831,9 +831,14 @@ def naming(path: str) -> list[str]:
     return [file.stem.removeprefix("test_") for file in tests if written.search(file.read_text())]
 
 
-def failing(checkout: Path, test: str) -> str:
-    """The first test that fails, of one or of a file, "" where all pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--tb=no"]
+def failing(checkout: Path, test: str, cases: str = "") -> str:
+    """The first test that fails, of one or of a file, "" where all pass.
+
+    Parameters
+    ----------
+    cases : "not slow", "slow", or all; slow ones that do not end say nothing.
+    """
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", cases, "--tb=no"]
     settings = {**os.environ, "PYTHONPATH": str(checkout.parent)}
     try:
         run = subprocess.run(
@@ -841,7 +846,7 @@ def failing(checkout: Path, test: str) -> str:
             capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return "(no end)"
+        return "(no end)" if cases == "not slow" else ""
     if run.returncode in (0, 5):
         return ""
     first = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", run.stdout, re.MULTILINE)
@@ -872,7 +877,9 @@ def tried(fault: Fault, checkout: Path, passing: set[str]) -> str:
     tests = [place_of(name, checkout) for name in fault.tests]
     file.write_text(before.replace(fault.old, fault.new))
     try:
-        caught = next(filter(None, (failing(checkout, test) for test in tests)), "")
+        runs = [(test, "not slow") for test in tests]
+        runs += [(test, "slow") for test in tests if "::" in test]
+        caught = next(filter(None, (failing(checkout, *run) for run in runs)), "")
     finally:
         file.write_text(before)
         os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # compiled kernels are kept by it

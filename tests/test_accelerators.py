@@ -283,6 +283,7 @@ ASKED: tuple[tuple[str, dict[str, float]], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(250, 1))
 def test_many_types_by_prices_equal_the_program_of_all(block: int) -> None:
     """Where programs place two types, and those whose mixes turn out to be beaten."""

@@ -288,6 +288,7 @@ def middle(seed: int) -> Admission:
     return uniform(machines=4, jobs=9, types=3, cores=4, threads=8, speed=10.0, rng=rng)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -> None:
     instance = middle(seed)
@@ -299,6 +300,7 @@ def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -
         proved(instance, outcome, value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
 def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: int) -> None:
@@ -368,6 +370,7 @@ def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed:
     assert value * (1 - 1e-5) <= good_prices(instance, 0.9 * value, Clock())[1] <= 1.01 * value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -> None:
     from cotenant.solvers.admission.core_dual_prices import core_prices, margins

@@ -301,6 +301,7 @@ def test_of_many_gangs_the_largest_are_asked_about() -> None:
 # against everything that is possible
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("some", ranges(400, 10, 20))
 def test_room_for_gangs_against_every_placement(some: range) -> None:
     for seed in some:

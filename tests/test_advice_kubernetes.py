@@ -87,6 +87,7 @@ IN_TREE = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("inline", [False, True])
 @pytest.mark.parametrize(("kind", "plugin", "driver"), IN_TREE)
 def test_a_volume_of_an_older_driver_counts_to_the_limit_of_its_csi_driver(

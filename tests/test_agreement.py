@@ -61,6 +61,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), UNITS)
 @pytest.mark.parametrize("factor", [MILLIONTH, 1e-3])
 def test_what_is_proved_in_one_unit_is_proved_in_another(
@@ -125,6 +126,7 @@ def test_one_blocking_pair_more_always_counts() -> None:
     assert not agree(10.0**8, 10.0**8 + 1, scale(many, "blocking_pairs"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"],

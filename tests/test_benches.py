@@ -71,6 +71,7 @@ def test_every_fault_of_the_table_can_be_made_and_names_tests_that_are_there() -
             assert name.rpartition("::")[2] in module.place_of(name, home), (fault.number, name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", ["admission", "scheduling"])
 def test_instances_in_other_units_have_the_same_optima(
     problem: str, monkeypatch: pytest.MonkeyPatch

@@ -362,6 +362,7 @@ def test_links_lead_to_the_files_and_to_the_page_that_judges_them(page: Path) ->
     assert "<b>" not in page.read_text()
 
 
+@pytest.mark.sampled(2)
 @no_chromium
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_the_page_is_filtered_by_set_and_size_and_sorted(

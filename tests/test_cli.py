@@ -64,6 +64,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both(
     tmp_path: Path,
 ) -> None:
@@ -95,6 +96,7 @@ FILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("instance", "method", "words", "place"), FILES, ids=[row[0] for row in FILES]
 )
@@ -365,6 +367,7 @@ def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None
         assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "first"), [("methods --json", "["), ("solve colocation/tiny -m GR", "")]
 )
@@ -384,6 +387,7 @@ def test_a_reader_that_leaves_early_is_no_error(command: str, first: str) -> Non
 SHOWN, SOLVED = "show colocation/tiny --json", "solve colocation/tiny -m GR"
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     ("streams", "good", "bad", "code", "words"),
@@ -436,6 +440,7 @@ def test_matchings_lists_the_stable_pairings_of_an_instance_and_refuses_other_pr
     assert (refused.returncode, "expected one of colocation" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_compare_says_which_methods_are_left_out_unless_they_are_chosen() -> None:
     assert "left out: fewest-moves" in run("compare", "packing/tiny", "--time-limit", "0.1").stderr
     assert "left out" not in run("compare", "packing/tiny", "-m", "FFD").stderr

@@ -112,6 +112,7 @@ def without_seconds(rows: Any) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_same_rows_as_this_process(
     two_workers: Started, tmp_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def test_ctrl_c_keeps_what_the_workers_hand_in(two_workers: Started, tmp_path: P
     assert stdout.strip().endswith("True")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "address",
     [
@@ -225,6 +227,7 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_before_any_work(tmp_path
             DaskExecutor(found.address)
 
 
+@pytest.mark.slow
 def test_a_function_that_the_workers_cannot_import_is_refused(
     two_workers: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_penalty_of_just_ten_percent_is_not_tolerated() -> None:
     assert metrics(instance, paired([0], [1], [1], [0, 0]))["within_tolerance"] == 0.5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", numbers(250, 40))
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.1])
 def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(

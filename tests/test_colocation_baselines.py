@@ -109,6 +109,7 @@ def four_users() -> Colocation:
 AD_BC, AB_CD, AC_BD = [(0, 3, 1), (1, 2, 1)], [(0, 1, 1), (2, 3, 1)], [(0, 2, 1), (1, 3, 1)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
 def test_every_policy_is_feasible_wherever_a_pairing_exists(
     name: str, options: dict[str, Any]

@@ -167,6 +167,7 @@ def equals(instance: Colocation, expected: Fraction) -> Matched:
     return search
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
     sets = 0
@@ -240,6 +241,7 @@ def test_long_decimals_are_proved_up_to_their_rounding() -> None:
         assert 0 <= gap <= instance.agents * Fraction(1, 2**54)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("unpaired", [None, 0.9])
 def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None) -> None:
     """Ties, negative penalties, forbidden pairs, agents that stay alone, long decimals."""

@@ -124,6 +124,7 @@ def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [None, 600.0])
 def test_the_long_way_gives_what_enumeration_gives(
     limit: float | None, reference: ModuleType, engines: Callable[..., None]

@@ -343,6 +343,7 @@ def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
     ), alpha
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ALPHA_MODES)
 def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, reference: Any) -> None:
     rng = np.random.default_rng(len(mode))

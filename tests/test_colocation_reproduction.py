@@ -192,6 +192,7 @@ FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, 
 """Which claims are reproduced, and which are when policies answer what others would."""
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("figure", "options", "others", "claims"), FLIPS)
 def test_claims_follow_what_policies_do(
     figure: Callable[..., Any], options: dict[str, Any], others: dict[str, Callable[..., Pairing]],

@@ -99,6 +99,7 @@ SHARES = [ShareLimits(fewest=1, clear=clear) for clear in (1, 2)]
 """As with very many agents: shares first, then families of whole ones."""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("seed", "number", "limits"),
     [
@@ -307,6 +308,7 @@ def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> No
     assert not {"certificate.measure_again", "certificate.uncertainty"} & set(verdict.not_looked_at)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"uncertainty": "certain"}, {"uncertainty": "possible"}])
 def test_check_sees_a_changed_claim(options: dict[str, Any]) -> None:
     instance = measured()

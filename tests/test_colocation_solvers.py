@@ -118,6 +118,7 @@ def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: 
         assert value == pytest.approx(expected, abs=CLOSE), instance.name
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", numbers(40, 8))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_fair_equals_enumeration_on_both_levels(
@@ -147,6 +148,7 @@ def test_fair_equals_enumeration_on_both_levels(
         ), instance.name
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_size_of_penalties_decides_nothing(
@@ -207,6 +209,7 @@ def test_a_least_penalty_near_zero_is_proved_beside_far_larger_ones(reference: M
             assert abs(result.objective - least) <= max(1e-15, min(1e-9, 1e-6 * abs(least))), seed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine: str) -> None:
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}
@@ -348,6 +351,7 @@ def test_a_million_agents_are_no_larger_than_their_types() -> None:
         check(instance, found.solution)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("machines", [None, 120.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
 def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: float | None) -> None:

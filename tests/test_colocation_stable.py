@@ -112,6 +112,7 @@ CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0, few_pairs=0)
 """And decisions run in processes of their own."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("digits", "alpha"), [(12, 0.0), (2, 0.0), (3, 0.01)])
 def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: float) -> None:
     values = []
@@ -248,6 +249,7 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
     assert second["value"] >= least["value"] - 1e-9
 
 
+@pytest.mark.slow
 def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do() -> None:
     limits = StableLimits(probe_seconds=1e-9, exact_penalty=0)
     values = set()
@@ -329,6 +331,7 @@ def test_two_hundred_different_agents_are_proved() -> None:
         assert blocking_pairs(instance, found.solution).count == found.bound
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_exchanges_count_what_the_counter_counts_and_reach_the_fewest(
     seed: int, reference: Any
@@ -371,6 +374,7 @@ def _in_need_of_a_decision() -> Colocation:
     return Colocation(penalty=cycle, count=np.ones(4))
 
 
+@pytest.mark.slow
 def test_a_decision_in_a_process_of_its_own_is_the_same_decision() -> None:
     instance = _in_need_of_a_decision()
     here = stable(instance, time_limit=60, limits=BY_PROGRAMS)
@@ -387,6 +391,7 @@ def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
     assert ended.solution is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", [12, 40])
 def test_every_program_of_a_large_instance_is_ended_with_the_time(
     types: int, engines: Callable[..., None]

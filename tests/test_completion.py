@@ -30,6 +30,7 @@ def completed(*words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

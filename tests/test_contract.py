@@ -129,6 +129,7 @@ def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterat
             yield f"its bound is {result.bound}, and {name} has {sense * theirs[place]}"
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "method"), pairs(BUNDLED))
 def test_no_exact_method_ends_behind_a_policy(name: str, method: catalog.Method) -> None:
     instance = cotenant.read(name)
@@ -242,6 +243,7 @@ def holds(method: catalog.Method, outcome: Outcome) -> None:
     assert (outcome.status is Status.OPTIMAL) <= (value is not None and value <= best + near)
 
 
+@pytest.mark.sampled(4)
 @PER_METHOD
 def test_an_answer_is_what_it_says_and_survives_its_file(
     method: catalog.Method, tmp_path: Path
@@ -290,6 +292,7 @@ def unsourced(method: catalog.Method, instance: Instance, folder: Path) -> Itera
         yield f"{made.says} ({made.weaker})"
 
 
+@pytest.mark.sampled(4)
 @BOUNDED
 def test_bound_of_a_method_comes_from_where_the_catalog_says(
     method: catalog.Method, tmp_path: Path
@@ -315,12 +318,14 @@ def test_bounds_of_drawn_instances_come_from_where_the_catalog_says(
     assert wrong == []
 
 
+@pytest.mark.sampled(6)
 @PER_METHOD
 def test_the_same_seed_gives_the_same_answer(method: catalog.Method) -> None:
     first, second = contents(whole(method)), contents(ask(method))
     assert first == second or (method.name in SLICED and first[1:4] == second[1:4])
 
 
+@pytest.mark.sampled(4)
 @PER_METHOD
 def test_a_time_that_is_over_at_once_is_told_and_no_claim_is_wrong(method: catalog.Method) -> None:
     if not accepts(method.resolve(), "time_limit"):
@@ -334,6 +339,7 @@ def test_a_time_that_is_over_at_once_is_told_and_no_claim_is_wrong(method: catal
     assert outcome.status is not Status.INFEASIBLE
 
 
+@pytest.mark.sampled(8)
 @PER_METHOD
 @pytest.mark.parametrize("at", [1, 2, 4])
 def test_an_interrupt_keeps_the_best_answer_and_a_bound_that_holds(
@@ -359,6 +365,7 @@ def test_an_interrupt_keeps_the_best_answer_and_a_bound_that_holds(
     assert stopped or len(reports) < at or contents(outcome)[1:4] == contents(whole(method))[1:4]
 
 
+@pytest.mark.sampled(3)
 @PER_METHOD
 def test_a_start_is_not_lost_and_one_that_is_none_does_no_harm(method: catalog.Method) -> None:
     best = whole(method)
@@ -387,6 +394,7 @@ def strangers(method: catalog.Method) -> Iterator[Any]:
             yield cotenant.solve(instance, policy.name).solution
 
 
+@pytest.mark.sampled(3)
 @PER_METHOD
 def test_a_bound_that_a_policy_claims_is_seen(method: catalog.Method) -> None:
     if method.kind != "heuristic":
@@ -406,6 +414,7 @@ COUNTED: dict[str, dict[str, Any]] = {
 """Options with which a method's question can be enumerated, and does not hang on names."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("problem", DRAWN)
 @settings(max_examples=4)
 @given(data=st.data())
@@ -460,6 +469,7 @@ def run_as(method: catalog.Method, function: Callable[..., Outcome], instance: I
     return run(question, Starts(question, seed=0), time_limit=LIMIT)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
 def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
     method: catalog.Method,
@@ -543,6 +553,7 @@ def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_
     assert (sorted(getattr(starts, "here", [])), sorted(starts.apart)) == (here, apart)
 
 
+@pytest.mark.slow
 def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_up() -> None:
     instance = cotenant.read("colocation/no-stable-4")
     starts, apart = (Starts(Question.of(instance, "stable", {}), seed=0) for _ in range(2))
@@ -583,6 +594,7 @@ def costs_of(instance: Packing, limit: float) -> dict[str, float]:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("seed", seeds(20, 2))
 def test_the_cheapest_servers_are_never_dearer_than_the_fewest(

@@ -73,6 +73,7 @@ def extension(name: str = "generated") -> ModuleType:
     return module
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of
 )

@@ -65,6 +65,7 @@ PICTURES: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("picture", PICTURES)
 def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: Any) -> None:
     text = drawing.svg(picture, "p1-")
@@ -111,6 +112,7 @@ def test_a_page_may_recolor_series() -> None:
     assert f"var(--series-2,{drawing.COLOURS[1].lower()})" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [pytest.param("linear", marks=pytest.mark.slow), "log", "symlog"])
 def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> None:
     for x, y in (
@@ -125,6 +127,7 @@ def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> 
     assert "<svg" in drawing.svg(chart(x_scale=scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[], [[]], [[None]], [[0.0, 0.0]]])
 def test_heat_maps_of_nothing_are_drawn(values: list[list[float | None]]) -> None:
     assert "<svg" in drawing.svg(heat_map(values))
@@ -163,6 +166,7 @@ def test_bars_of_several_series_stand_beside_each_other() -> None:
     assert all(one[1] <= two[0] + 1e-9 for one, two in pairwise(sides))
 
 
+@pytest.mark.slow
 def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
     heads = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
     written = drawing.save(

@@ -128,6 +128,7 @@ def enumerated(program: LinearProgram) -> float | None:
     return min(values, default=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, pytest.param(-1, marks=pytest.mark.slow)])
 def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
     modules = ["highspy", "ortools.sat.python.cp_model", "cvxpy", "pyomo.environ"][::order]
@@ -203,6 +204,7 @@ def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
         assert right.bound <= left.objective + 1e-9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_a_time_limit_keeps_the_best_point_and_the_bound(engine: str) -> None:
     answer = solve_program(knapsacks(15, 90), engine=engine, time_limit=1.0)
@@ -213,6 +215,7 @@ def test_a_time_limit_keeps_the_best_point_and_the_bound(engine: str) -> None:
     assert answer.bound < answer.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_control_c_keeps_the_best_point(engine: str) -> None:
     done = ran(INTERRUPTED, engine)

@@ -73,11 +73,13 @@ def test_only_what_c_prints_meanwhile_is_dropped_and_overlapping_runs_put_the_st
     assert [line.partition(":")[0] for line in err] == ["before", "after"]
 
 
+@pytest.mark.slow
 @needs_glibc
 def test_what_cp_sat_logs_whatever_its_settings_is_seen_nowhere() -> None:
     assert run(LOG_OF_CP_SAT) == (["7.0"], [])
 
 
+@pytest.mark.slow
 @needs_glibc
 def test_the_line_that_highs_prints_whatever_its_options_is_seen_nowhere() -> None:
     assert run(LINE_OF_HIGHS) == (

@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 
+import pytest
 from support.messages import refused
 from support.small_cases import program_of
 
@@ -22,6 +23,7 @@ def knapsack():
     return program_of(3, row, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_same_as_in_this_process() -> None:
     here, apart = solve_program(knapsack()), solve_in_subprocess(knapsack(), time_limit=30)
     assert apart.status is here.status is Status.OPTIMAL
@@ -29,6 +31,7 @@ def test_the_answer_is_the_same_as_in_this_process() -> None:
     assert apart.point.tolist() == here.point.tolist()
 
 
+@pytest.mark.slow
 def test_a_process_that_overruns_its_limit_is_ended() -> None:
     begin = time.perf_counter()
     assert call_in_subprocess(time.sleep, 900, hard_limit=0.5) is None

@@ -51,6 +51,7 @@ def without_seconds(rows: Any) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_pools_give_the_rows_of_this_process_and_a_death_is_one_failed_row(pool: Any) -> None:
     methods = ["GR", "SMR", bad.in_order]
@@ -64,6 +65,7 @@ def test_pools_give_the_rows_of_this_process_and_a_death_is_one_failed_row(pool:
     approved(there.rows[-1]["error"])
 
 
+@pytest.mark.slow
 def test_executor_run_beyond_its_hard_limit_is_a_failed_row(tmp_path: Path) -> None:
     note = tmp_path / "note"
     with ThreadPoolExecutor(1) as executor:
@@ -92,6 +94,7 @@ FAILURES: dict[str, tuple[Any, type[Exception] | None]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("why", FAILURES)
 def test_executor_failure_is_an_error_or_a_failed_row_and_rows_are_kept(
     why: str, tmp_path: Path

@@ -77,6 +77,7 @@ def test_both_versions_of_the_api_say_the_same(written, version: str) -> None:
     approved(fairness_lines(found))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("unit", UNITS)
 def test_small_logs_are_judged_as_by_the_clock(unit: str, tmp_path: Path) -> None:
     assert [text for seed in range(12) for text in wrongs(seed, unit, tmp_path)] == []

@@ -61,6 +61,7 @@ def test_bundled_instances_are_read_and_written_as_exact_inverses(
         assert cotenant.read(write(instance, tmp_path / f"copy{suffix}")) == instance
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("problem", DRAWN)
 @settings(max_examples=30)
 @given(data=st.data())

@@ -179,6 +179,7 @@ def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> N
             assert made.program.holds(made.point(number)) == stays
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_search_for_the_core_agrees_with_the_program(seed: int) -> None:
     instance = drawn(5, 22, 3, seed)

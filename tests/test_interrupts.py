@@ -241,6 +241,7 @@ def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> 
     cotenant.check(TINY, result.solution)
 
 
+@pytest.mark.slow
 def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
     """As in a batch script, whose background commands ignore Ctrl-C."""
     note, out = tmp_path / "note", tmp_path / "result.json"
@@ -256,6 +257,7 @@ def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -
     assert Result.read(out).solution is not None
 
 
+@pytest.mark.slow
 @SIGNALS
 def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signals(
     number: int, code: int, tmp_path: Path
@@ -277,6 +279,7 @@ def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signal
     approved(last(stderr))
 
 
+@pytest.mark.slow
 def test_a_signal_while_the_answer_is_written_waits_until_it_is_written_and_shown(
     tmp_path: Path,
 ) -> None:
@@ -294,6 +297,7 @@ Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(
     assert Result.read(out).objective == pytest.approx(0.0425)
 
 
+@pytest.mark.slow
 def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
     late = "import atexit; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
     solving = command(late, "methods", "numa")
@@ -302,6 +306,7 @@ def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
     assert "fluid-power" in stdout
 
 
+@pytest.mark.slow
 @FEW_SIGNALS
 def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
     number: int, code: int, tmp_path: Path
@@ -357,6 +362,7 @@ def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_
     ]
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_the_system_gives_to_another_thread_is_heard(tmp_path: Path) -> None:
     note = tmp_path / "note"
 
@@ -396,6 +402,7 @@ def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_an_engine_is_stopped_before_its_work_is_abandoned(engine: str) -> None:
     from test_engines import knapsacks  # type: ignore[import-not-found]

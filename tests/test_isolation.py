@@ -95,6 +95,7 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
     assert told(note) == ""
 
 
+@pytest.mark.slow
 def test_the_command_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
     note, folder = tmp_path / "note", tmp_path / "folder"
     plant(folder, note)
@@ -118,6 +119,7 @@ def test_compiled_kernels_are_not_kept_in_the_current_folder(
         assert found.is_relative_to(tmp_path / "home" / ".cache")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ways",
     [EVERY_WAY, pytest.param(EVERY_WAY + ON_DASK, marks=pytest.mark.slow)],

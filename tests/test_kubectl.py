@@ -105,6 +105,7 @@ def test_who_may_not_list_all_is_told_what_to_ask_for(tmp_path: Path) -> None:
     approved(done.stderr.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = plugin("nodes", home=tmp_path, path=str(tmp_path / "empty"))
@@ -116,6 +117,7 @@ def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
     approved(done.stderr)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("last", [["--context"], ["--context", ""], ["--kubeconfig="]])
 def test_an_empty_context_never_means_the_current_one(tmp_path: Path, last: list[str]) -> None:
     done = plugin("nodes", *last, home=tmp_path, path=fake_kubectl(tmp_path, "exit 7"))

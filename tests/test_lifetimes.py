@@ -190,6 +190,7 @@ def test_table_of_vms_counts_those_cut_off_and_those_dropped(tmp_path: Path) -> 
     assert lifetimes_csv(path, capacity="4,8").length.tolist() == [3600]
 
 
+@pytest.mark.slow
 def test_foreign_table_is_solved_checked_and_compared_what_is_left_out_said_first(
     tmp_path: Path,
 ) -> None:

@@ -34,6 +34,7 @@ def holder(tmp_path: Path) -> Any:
         sweep.kill()
 
 
+@pytest.mark.slow
 def test_second_comparison_on_the_same_rows_is_refused_and_names_the_process(holder: Any) -> None:
     sweep, out = holder
     with pytest.raises(InvalidFile, match=f"is being written by process {sweep.pid} on "):

@@ -55,6 +55,7 @@ def test_misreports_where_methods_ask_nobody_are_refused() -> None:
         best_misreport(cotenant.read("numa/tiny"), "IB")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), TINY.items(), ids=TINY)
 def test_a_witness_is_worth_what_is_said_and_changes_one_agent_s_report(
     name: str, method: str
@@ -446,6 +447,7 @@ def test_a_comparison_has_users_who_want_nothing() -> None:
     assert [{*row["manipulation"]["others"]} for row in done.rows] == [{"1"}]
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_line_is_of_all_its_runs() -> None:
     done = cotenant.compare(
         [cotenant.read("groups/tiny")], ["random"], seeds=[0, 1, 2, 3], manipulation=True

@@ -119,6 +119,7 @@ def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
     assert [level["users"] for level in levels[:2]] == [1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", ["leontief", pytest.param("linear", marks=pytest.mark.slow)])
 def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any) -> None:
     market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))

@@ -288,6 +288,7 @@ def test_only_ratios_of_budgets_and_a_user_s_own_work_matter() -> None:
     assert prices(fisher(other)) == pytest.approx(1e6 * prices(fisher(market)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_not_when_work_varies() -> (
     None
 ):
@@ -458,6 +459,7 @@ def test_a_market_without_any_work_has_an_equilibrium_of_nothing() -> None:
     assert cotenant.solve(market, "fisher").metrics["total_utility"] == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", [method.name for method in cotenant.methods("market")])
 def test_every_method_answers_the_market_with_everything_at_once(method: str) -> None:
     market = mixed_market()
@@ -486,6 +488,7 @@ def test_a_residual_that_is_no_number_is_never_within_a_tolerance() -> None:
         assert Residuals(*numbers).worst == np.inf
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", range(20))
 def test_numbers_at_the_ends_of_their_ranges_give_finite_metrics(seed: int) -> None:
@@ -547,6 +550,7 @@ def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
         assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
     market = drawn(seed, users=40, servers=7, jobs=6, low=(0.0, 0.9)[seed % 2], high=0.99999)

@@ -112,6 +112,7 @@ def test_no_division_on_a_grid_does_better_and_one_does_nearly_as_well(seed: int
             assert found.total == pytest.approx(best, rel=2e-2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", seeds(5, 3))
 def test_values_agree_with_the_convex_program(seed: int) -> None:
     market = drawn(seed)
@@ -151,6 +152,7 @@ def test_answers_keep_their_guarantee_by_the_instances_own_measure(seed: int) ->
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_allocations_never_pass_the_bound_at_their_own_index(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
@@ -223,6 +225,7 @@ def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> Non
     assert price_frontiers(market, utility="linear") == ()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seconds", [1e-6, 0.05])
 def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> None:
     market = cotenant.read("market/pool-100")

@@ -85,6 +85,7 @@ def small(seed: int) -> Market:
     return market.replace(parallel_fraction=fraction)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", numbers(40, 8))
 @pytest.mark.parametrize(
     ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
@@ -412,6 +413,7 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("number", numbers(150, 25))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
 def test_no_small_market_is_left_with_a_gap(kind: str, number: int) -> None:

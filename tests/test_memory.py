@@ -137,6 +137,7 @@ def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     approved(done.stderr.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_run_in_a_process_of_its_own_says_it_in_its_row() -> None:
     found = cotenant.compare([TINY], [bad.takes_all_memory], jobs=1)
     assert found.rows[0]["error"].startswith("memory is short: Unable to allocate")

@@ -207,6 +207,7 @@ def test_least_power_at_the_most_throughput_and_just_below_it_is_that_of_fractio
     assert fluid_power(server, throughput=float(most) * (1 + 1e-8)).status is Status.INFEASIBLE
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])
 def test_the_readable_model_and_the_arrays_have_one_optimum(name: str) -> None:
     server = cotenant.read(name)
@@ -305,6 +306,7 @@ def test_the_program_bounds_what_every_policy_sustains(data: Any, policy: str) -
         assert pair.rate <= bound
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_stable_run_serves_more_or_takes_less_power_than_the_programs_say(seed: int) -> None:
     server = random_server(seed)

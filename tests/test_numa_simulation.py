@@ -196,6 +196,7 @@ def test_without_penalties_each_pool_is_an_erlang_c_queue(policy: str, pools: in
     agrees(run, mean_wait(256 // pools, rate / pools * 0.04 / (256 // pools), 0.04), 0.04)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.9), (16, 0.8)])
 def test_one_processor_is_m_m_k(servers: int, load: float) -> None:
     rate = load * servers / 0.04

@@ -56,6 +56,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop("my_own_policy", None)
 
 
+@pytest.mark.slow
 def test_a_function_of_ones_own_is_solved_and_compared(module: str) -> None:
     done = run("solve", "colocation/tiny", "-m", module, "-o", "step=2", "--json")
     assert done.returncode == 0, done.stderr
@@ -173,6 +174,7 @@ def test_functions_of_this_package_are_known_by_its_version() -> None:
     assert own_functions.code_of([greedy]) == own_functions.code_of([greedy])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("jobs", [None, 1])
 def test_an_edited_method_is_run_again_and_says_how_many_rows_were_taken(
     folder: Path, jobs: int | None

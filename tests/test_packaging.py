@@ -117,6 +117,7 @@ def rows(text: str) -> list[list[str]]:
     return [re.sub(r" \d+\.\d{3}$", "", line.rstrip()).split() for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_first_block_of_the_readme_prints_the_table_below_it() -> None:
     command = BLOCKS[0].rpartition("&& cotenant ")[2].split()
     assert rows(run(*command, COLUMNS="80").stdout)[: len(rows(BLOCKS[2]))] == rows(BLOCKS[2])

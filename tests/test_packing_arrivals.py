@@ -55,6 +55,7 @@ def arriving(seed: int) -> Packing:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ORDERED)
 @pytest.mark.parametrize("seeds", ranges(2000, 40, 500), ids=str)
 def test_policies_place_as_their_plain_form_does(seeds, policy):

@@ -186,6 +186,7 @@ def test_the_best_patterns_of_types_are_those_of_trying_all(seed: int) -> None:
             assert values[priced.patterns[:, i] > 0].max() == top
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("classes", [1, 2])
 def test_a_dive_aims_at_the_bound_and_ends_no_dearer_than_it_may(classes: int) -> None:
     problem = many_types(classes=classes)

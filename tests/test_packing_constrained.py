@@ -82,6 +82,7 @@ def test_exact_methods_agree_with_enumeration(seed: int) -> None:
             assert result.objective == value, method
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", seeds(300, 12))
 def test_the_fewest_moves_at_a_cost_agree_with_enumeration(seed: int) -> None:
     """At the least cost and above, at less than that, and with a limit on servers besides."""
@@ -385,6 +386,7 @@ def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None
     assert search.bound <= search.value <= 1.05 * search.bound
 
 
+@pytest.mark.slow
 def test_answers_that_are_known_are_brought_nearer() -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
     search, start = _started(made)
@@ -411,6 +413,7 @@ def priced(nodes: int, vms: int, types: int) -> Packing:
     return made.replace(cost=costs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("above", [0.45, 0.35, 0.25, 0.2, 0.05, 0.02])
 def test_servers_of_any_cost_above_the_bound_are_found(above: float) -> None:
     """A dive that fixed the servers of one class after the other ended nowhere at most costs."""

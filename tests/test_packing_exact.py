@@ -169,6 +169,7 @@ def test_every_solver_of_the_game_answers_as_full_enumeration_does(
             assert game_of(instance, **options).is_play(joint.solution)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
 def test_without_floats_the_play_is_the_same(brute, alpha: float) -> None:
     """Every comparison is forced through whole numbers, and where they do not decide through

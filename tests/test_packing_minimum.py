@@ -79,6 +79,7 @@ def searching(problem: Reduced, prices: Prices | None = None, bound: int = 1) ->
     return search
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", numbers(40, 10))
 @pytest.mark.parametrize("classes", [1, 2])
 @pytest.mark.parametrize(("method", "part"), [(min_servers, 1), (min_cost, 1), (cp_sat, 2)])
@@ -165,6 +166,7 @@ def patterns_of(problem: Reduced, kind: int) -> np.ndarray:
     return np.array(brute.fitting(plain, 0))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("slack", "nodes", "misses"),
     [(0, 200_000, (0, 0)), (1, 200_000, (0, 0)), (40, 200_000, (1, 400)), (400, 200_000, (1, 400)),
@@ -293,6 +295,7 @@ def test_one_server_less_than_the_bound_is_no_proof_and_one_more_no_answer(
     assert (ended.bound, ended.status, ended.stop) == (claimed, status, stop)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [1, 4, 6, 7, 8, 10])
 def test_exact_routes_agree_on_middle_instances(number: int) -> None:
     instance = caprara(number, 12 if number == 8 else 24, number)
@@ -317,6 +320,7 @@ def test_many_vms_of_few_types_are_proved_by_whole_parts_of_columns() -> None:
     assert (result.solution.count.sum(axis=0) == request).all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", seeds(30, 4))
 @pytest.mark.parametrize("costs", [False, True])
 def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, costs: bool) -> None:
@@ -469,6 +473,7 @@ def test_a_resource_that_only_an_absent_class_has_breaks_no_method() -> None:
         assert result.solution.servers == 2, method
 
 
+@pytest.mark.slow
 def test_limited_servers_of_many_small_vms_are_solved_and_not_refused_for_their_cost() -> None:
     million = 10**7
     instance = Packing([[10**6 + 1]], [[3], [5], [7]], request=[million] * 3, servers=[million])

@@ -51,6 +51,7 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
     return float(FairShare.of(instance).shares(np.array(total))[instance.requested > 0].min())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(
     brute: ModuleType, capped: bool

@@ -136,6 +136,7 @@ def drawn(problem: str, rows: list[Row]) -> list[Picture]:
     return found
 
 
+@pytest.mark.sampled(8)
 def test_every_method_of_the_catalogue_leaves_a_record_on_a_small_instance(problem: str) -> None:
     missing = {
         row["method"]: row["record"]
@@ -157,6 +158,7 @@ def test_a_record_needs_no_option_and_is_small_json_without_nan(problem: str) ->
         assert len(json.dumps(record, allow_nan=False)) <= MOST_BYTES, name
 
 
+@pytest.mark.sampled(4)
 def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 
@@ -170,11 +172,13 @@ def test_pictures_can_be_drawn_as_figures_and_for_a_page(problem: str) -> None:
         assert svg(picture, "a-").startswith("<svg")
 
 
+@pytest.mark.sampled(3)
 def test_pictures_of_one_method_and_one_seed_are_valid(problem: str) -> None:
     for row in runs(problem):
         drawn(problem, [row])
 
 
+@pytest.mark.sampled(4)
 def test_pictures_of_many_seeds_are_valid(problem: str) -> None:
     many = [row | {"seed": seed} for seed in range(30) for row in runs(problem)]
     assert drawn(problem, many)
@@ -300,6 +304,7 @@ def within(fairness: float, limit: float | None, sense: str, noise: float = 1e-9
     return fairness <= limit + allowed if sense == "min" else fairness >= limit - allowed
 
 
+@pytest.mark.sampled(8)
 def test_pictures_are_written_to_files(problem: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from cotenant.analysis.report.drawing import save

@@ -332,6 +332,7 @@ PROVED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("method", "options", "name"), PROVED, ids=lambda given: str(given))
 @pytest.mark.parametrize("number", numbers(300, 4))
 def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(

@@ -294,6 +294,7 @@ FORGERIES: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", dict.fromkeys(name for name, _ in QUESTIONS))
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_refused(change: Any, method: str) -> None:

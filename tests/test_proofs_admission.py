@@ -93,6 +93,7 @@ FORGERIES: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_refused(change: Any) -> None:
     table_one().refuses(change)

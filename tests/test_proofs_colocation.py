@@ -135,6 +135,7 @@ def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack()
     assert accepted > 50
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("few", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", ALPHAS, ids=str)
 def test_the_program_of_few_blocking_pairs_has_exactly_the_answers_with_so_few(
@@ -474,6 +475,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("source", "change"), FORGERIES.values(), ids=FORGERIES)
 def test_a_forged_proof_is_refused(source: str, change: Callable[[Document], object]) -> None:
     valid(source).refuses(change)

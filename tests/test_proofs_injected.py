@@ -61,6 +61,7 @@ for instance, proof in zip(files[::2], files[1::2]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["verify", "verify.pyz", "cotenant.verify"])
 def test_all_proofs_are_accepted_however_the_verifier_is_run(program: str, tmp_path: Path) -> None:
     files, sentences = list[str](), list[str]()
@@ -88,6 +89,7 @@ def better(claim: Document) -> str:
     return str(bound - step if claim["sense"] == "max" else bound + step)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("problem", "name"), METHODS)
 def test_a_wrong_bound_in_a_producer_is_refused(problem: str, name: str) -> None:
     instance, outcome, proof = smallest(problem, name)
@@ -148,6 +150,7 @@ WRONG: tuple[Any, ...] = ("x", "1/0", "-1", None, True, -1, 10**30, 1.5, [], {},
 MISSING = object()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("problem", "name"), METHODS)
 def test_verify_of_any_part_wrong_refuses_or_accepts_the_same_claim(

@@ -96,6 +96,7 @@ def test_a_nash_welfare_of_nothing_has_no_tree() -> None:
     assert (level.value, level.bound) == (0, None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""
@@ -373,6 +374,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("proof", "change"), FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_refused(proof: Callable[[], Proved], change: Any) -> None:
     proof().refuses(change)

@@ -24,6 +24,7 @@ from cotenant.verify.reading import Refused
 BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_flows_are_certified_exactly(name: str) -> None:
     for method, levels in (("fluid", 2), ("fluid-power", 1)):
@@ -111,6 +112,7 @@ FORGERIES: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_refused(change: Any) -> None:
     hot().refuses(change)

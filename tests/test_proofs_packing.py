@@ -42,6 +42,7 @@ from cotenant.verify.packing_shares import Shares, packing_utilization
 from cotenant.verify.reading import Refused
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat"])
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None:
@@ -73,6 +74,7 @@ def nine_bins() -> Proved:
     return proved(gap(), "min-servers")
 
 
+@pytest.mark.slow
 def test_a_tree_over_the_fillings_left_proves_more_than_the_relaxation() -> None:
     assert nine_bins().bound == 9
     assert "tree" in nine_bins().document["steps"][0]
@@ -198,6 +200,7 @@ def test_bundled_plays_are_certified(name: str) -> None:
     approved(proved(read(f"packing/{name}"), "FUGA", alpha=3.0).sentence)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_least_disutility_of_all_plays_is_certified(seed: int) -> None:
     options: dict[str, Any] = {"alpha": [2.0, 2.5, 3.0][seed % 3], "eta": 3}
@@ -411,6 +414,7 @@ UTILIZATION: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "change"),
     [(nine_bins, change) for change in SERVERS.values()]

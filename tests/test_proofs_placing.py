@@ -66,6 +66,7 @@ def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -
                 assert level.value == level.bound == optimum(least, method), (instance.name, method)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first", [0, 50, *(pytest.param(s, marks=pytest.mark.slow) for s in range(100, 1500, 50))]
 )

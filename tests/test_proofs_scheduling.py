@@ -187,6 +187,7 @@ PRICES: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("method", "change"),
     [("REF", change) for change in SCHEDULES.values()]

@@ -43,6 +43,7 @@ def trees() -> list[str]:
     return [text for part in texts for text in part]
 
 
+@pytest.mark.slow
 def test_certificates_follow_by_the_rules(trees: list[str]) -> None:
     assert len(trees) == 13
     assert all(infeasible(text) for text in trees)

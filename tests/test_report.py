@@ -626,6 +626,7 @@ def test_a_wheel_carries_every_part_of_the_page() -> None:
 # On the command line
 
 
+@pytest.mark.slow
 def test_report_writes_the_page_from_several_files(tmp_path: Path) -> None:
     one, two = (
         written(tmp_path / "1.jsonl", two_instances()),
@@ -655,6 +656,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: P
     assert len(runs.read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_compare_keeps_rows_and_frontiers_and_goes_on_where_it_was(tmp_path: Path) -> None:
     out, page = str(tmp_path / "runs.jsonl"), str(tmp_path / "page.html")

@@ -203,6 +203,7 @@ def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [360, 800, 1280])
 def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) -> None:
     shape(browser, width, "light")
@@ -281,6 +282,7 @@ def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
     assert max(lines) <= 5, "two lines of a page are at most five of a phone"
 
 
+@pytest.mark.slow
 def test_words_of_the_papers_are_explained(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
 
@@ -425,6 +427,7 @@ def test_a_plans_page_opens_without_an_error_and_warns_before_it_decides(planned
     assert tops[1] < 600, "the decision is on the first screen"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_of_a_plans_page_nothing_is_clipped(planned: Browser, width: int, scheme: str) -> None:

@@ -367,6 +367,7 @@ SMALL: dict[str, dict[str, Any]] = {
 LONG = {"numa-figure-4.7", "numa-figure-4.8", "numa-hot-data"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "experiment",
     [
@@ -435,6 +436,7 @@ def test_pictures_and_tables_of_different_experiments_never_share_a_file() -> No
         )
 
 
+@pytest.mark.sampled(2)
 @stored_only
 @pytest.mark.parametrize(
     "row",

@@ -97,6 +97,7 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
     assert 200.0 < part <= 250.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("given", "method"),
     [

@@ -40,6 +40,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "size", "density"), SMALL)
 def test_irving_and_the_partition_agree_with_all_matchings(seed, size, density):
     rng = np.random.default_rng([seed, size, int(100 * density)])

@@ -61,6 +61,7 @@ def assert_sound(rank, goal, found):
     assert len(blocking_pairs(forgiven, found.partner)) == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", numbers(250, 30))
 @pytest.mark.parametrize("size", range(1, 9))
 @pytest.mark.parametrize("family", ["complete", "incomplete", "one-sided"])
@@ -179,6 +180,7 @@ def unsolvable(make, number):
             yield rank
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("size", "noise", "number"),
     [
@@ -216,6 +218,7 @@ def test_relabelling_agents_changes_no_optimum():
         assert fewest_blocking_pairs(rank).value == fewest_blocking_pairs(renamed).value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
 @pytest.mark.parametrize("noise", [0.02, 0.3, 5.0])
 def test_deleting_a_pair_keeps_the_partition_stable_and_its_counts_true(noise, density):

@@ -125,6 +125,7 @@ def hold_against_enumeration(number, rng):
     return met
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(12_000, 500))
 def test_the_fewest_blocking_pairs_with_ties_equal_enumeration(number):
     met = hold_against_enumeration(number, np.random.default_rng(0))

@@ -72,6 +72,7 @@ def without_routes(limits: Any) -> Any:
     return replace(limits, **new)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_portfolio_without_its_routes_answers_feasibly_and_bounds_what_all_routes_find(
     name: str,

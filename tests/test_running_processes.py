@@ -68,6 +68,7 @@ def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
         assert abs(run.begin - time.time()) < PATIENCE
 
 
+@pytest.mark.slow
 def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
     computer: Computer, tmp_path: Path
 ) -> None:
@@ -210,6 +211,7 @@ def rows_of(store: Path) -> int:
         return len(rows.looks(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
@@ -246,6 +248,7 @@ def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
         assert all(run[1] > 0.1 for look in rows.looks(1) for run in look.runs)  # no cut run
 
 
+@pytest.mark.slow
 def test_a_command_that_disappears_is_void_and_no_number(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nsleep 0.1\n")

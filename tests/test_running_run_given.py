@@ -310,6 +310,7 @@ def columns(store: Path) -> list[tuple[str, str]]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values", [VALUES[:1], pytest.param(VALUES, marks=pytest.mark.slow)], ids=["few", "all"]
 )

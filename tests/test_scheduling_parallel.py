@@ -100,6 +100,7 @@ def test_the_event_loop_and_the_clock_agree_on_all_rules() -> None:
         assert [*wrongs(seed)] == [], seed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("objective", METHODS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_optima_are_those_of_every_schedule(kind: str, objective: Any) -> None:

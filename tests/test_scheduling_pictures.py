@@ -124,6 +124,7 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
     return total
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_most_near_given_utilities_is_that_of_every_schedule(
@@ -319,6 +320,7 @@ def test_busy_machines_are_counted_unit_by_unit() -> None:
     assert mean == pytest.approx(metrics(long, schedule)["utilization"], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 def test_debts_at_a_time_are_those_of_an_instance_that_ends_then(reading: Any) -> None:
     """What is owed looks only at the past, so cutting the instance at a time must not change what

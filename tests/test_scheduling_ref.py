@@ -44,6 +44,7 @@ READINGS = ("figure", "definition")
 LPC = cotenant.read("scheduling/lpc-like")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", numbers(300, 40))
 @pytest.mark.parametrize("reading", READINGS)
 def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number: int) -> None:

@@ -83,6 +83,7 @@ def without_seconds(rows: Any) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 4, 40])
 def test_merged_shards_give_the_rows_of_one_run(count: int, tmp_path: Path) -> None:
     out, whole = tmp_path / "rows.jsonl", compared(None)
@@ -116,6 +117,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", CHANGES)
 def test_merge_of_changed_rows_is_refused(
     what: str, shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -157,6 +157,7 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
     assert cotenant.solve(tiny, method, time_limit=10).seconds == 1
 
 
+@pytest.mark.slow
 def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_parents_clock(
     tmp_path: Path,
 ) -> None:

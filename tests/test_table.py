@@ -188,6 +188,7 @@ FEW = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", FEW)
 def test_a_comparison_breaks_no_number_and_no_word_on_a_narrow_terminal(
     problem: str, shown: Callable[..., str]

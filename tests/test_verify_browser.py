@@ -143,6 +143,7 @@ def test_a_true_proof_is_accepted_and_a_forged_one_refused(
     assert printed(site)[1] == "1"
 
 
+@pytest.mark.slow
 def test_without_pyodide_the_page_says_so_and_names_the_command(
     site: tuple[Path, str], shared_browser: Browser
 ) -> None:

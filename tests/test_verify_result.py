@@ -247,6 +247,7 @@ def overlooked(number: int, every: int = 1, time_limit: float = LIMIT) -> list[s
     return found
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
     assert overlooked(number, every=120) == []
@@ -263,6 +264,7 @@ def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
     assert overlooked(number) == []
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_every_entry_of_a_certificate_that_is_not_listed_is_computed_again(number: int) -> None:
     instance, document = solved(number)
@@ -460,6 +462,7 @@ def worse_answers(instance: Instance, flow: Any) -> Iterator[Any]:
                 yield cotenant.solve(instance, rival.name).solution
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_a_worse_answer_called_optimal_is_never_confirmed(number: int) -> None:
     instance, document = solved(number)

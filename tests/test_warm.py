@@ -70,6 +70,7 @@ def test_the_container_builds_from_what_a_checkout_holds() -> None:
     assert run("warm", "--help").returncode == 0
 
 
+@pytest.mark.slow
 def test_kernels_of_the_container_are_of_no_one_processor() -> None:
     given = dict(
         part.split("=") for name, text in steps() if name == "ENV" for part in text.split()

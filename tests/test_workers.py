@@ -119,6 +119,7 @@ def test_a_function_that_another_process_cannot_import_is_refused_before_any_wor
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_function_of_the_script_that_is_running_is_refused_too_and_the_script_is_not_run_again() -> (
     None
 ):
@@ -161,6 +162,7 @@ def started(methods: str, note: Path, out: Path) -> subprocess.Popen[str]:
     return bad.started(methods, note, out, settings)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_what_interrupted_methods_hand_in(tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     sweep = started('["GR", bad.keeps_best, "SMP", bad.sleeps, "SMR"]', note, out)
@@ -196,6 +198,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     assert bad.gone(process)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
 )

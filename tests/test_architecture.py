@@ -559,8 +559,8 @@ BUDGET = {
     "cluster": (13_252, 9_263),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_392, 47_975),
-    "benchmarks": (8_488, 6_561),
+    "tests": (60_464, 48_049),
+    "benchmarks": (8_495, 6_563),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -13,18 +13,9 @@ from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import AgentObjective, agent_program, agent_terms
 from ..incumbent import Incumbent
-from ..outcome import Clock, Outcome, Status, Stop, agree, level, raise_if_interrupted
-from ..roommates.deletions_by_agent import (
-    DeletionsByAgent,
-    OutOfTime,
-    agents_in,
-    least_measure_of,
-    most_of_one,
-)
-from ..roommates.partition import Goal
+from ..outcome import Clock, Outcome, Status, agree, level, raise_if_interrupted
 from .bounds import least_penalty_bound
 from .common import Blocking, run
-from .to_roommates import alone_is_worst, lists_of_agents
 
 COUNTED_BY_AGENT: dict[str, str] = {"agents": "blocking_agents", "minimax": "most_blocking"}
 """The metric that is made least."""
@@ -35,7 +26,7 @@ MOST_TERMS = 1_000_000
 """Entries up to which the program over types is made."""
 
 PROGRAM_SECONDS = 30.0
-"""For a program, and for the search over deletions, where there is no time limit."""
+"""For a program where there is no time limit."""
 
 
 def fewest_by_agent(
@@ -45,8 +36,7 @@ def fewest_by_agent(
     """The pairing that is best by an objective of agents, from one with the fewest blocking pairs.
 
     Few pairs mean few agents, and so many pairs at least mean so many agents at least. What that
-    leaves open is decided for strict lists by a search over deletions, and else, or where that
-    takes too long, by a program over types.
+    leaves open is decided by a program over types.
 
     Parameters
     ----------
@@ -88,46 +78,22 @@ class _ByAgent(Incumbent[Pairing, int]):
                              if name in found.certificate}  # fmt: skip
         self.offer(cast("Pairing | None", found.solution), "fewest blocking pairs")
         least = int(found.bound or 0)
-        measure = agents_in if self.objective == "agents" else most_of_one
-        implied = least_measure_of(least, self.instance.agents, measure)
+        implied = self._implied(least)
         proof = f"{found.certificate.get('proof', '')}; so many pairs have as many agents"
         self.raise_bound(implied, "fewest blocking pairs", proof)
         if self.value == 0:  # then both levels are the same as of pairs
             self.certificate["proof"] = found.certificate["proof"]
             self.penalty_bound = found.certificate["levels"][1]["bound"]
         raise_if_interrupted(found.stop)
-        if self.open:
-            self._delete()
-        if self.open:
-            self._decide()
+        self._decide()
         if self.value > 0 and self.proved and not self.clock.expired:
             self._cheapest()
 
-    def _delete(self) -> None:
-        """The search over deletions, for different agents with strict lists."""
-        instance, counted = self.instance, self.counted
-        if not (instance.distinct and alone_is_worst(instance, counted.alpha, counted.mode)):
-            return
-        lists = lists_of_agents(instance, counted.alpha, counted.mode)
-        if lists is None or not lists.strict:
-            return
-        goal: Goal = "perfect" if instance.unpaired is None else "any"
-        measure = agents_in if self.objective == "agents" else most_of_one
-        seconds = self.clock.time_slice(2) or PROGRAM_SECONDS
-        search = DeletionsByAgent(lists.place, goal, measure, Clock(seconds))
-        try:
-            while self.open:
-                limit = self.bound
-                partner = search.within(limit)
-                if partner is not None:
-                    types = np.arange(instance.types)
-                    found = Pairing.from_partners(types, partner, instance.types)
-                    self.offer(found, "search over deletions")
-                    return
-                proof = f"an exhausted search over deletions: more than {limit} "
-                self.raise_bound(limit + 1, "deletions", proof + WORDS[self.objective])
-        except OutOfTime:
-            self.stop = Stop.TIME_LIMIT
+    def _implied(self, pairs: int) -> int:
+        """The least objective of so many blocking pairs: all of few agents, or as many of each."""
+        if self.objective == "minimax":
+            return -(-2 * pairs // self.instance.agents)
+        return next(few for few in range(2 * pairs + 1) if few * (few - 1) // 2 >= pairs)
 
     def _decide(self) -> None:
         """Is the bound enough? By a program over types, which mostly is far quicker than the least;

@@ -549,7 +549,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_111, 27_955),
+    "solvers": (41_964, 27_851),
     "analysis": (21_030, 14_420),
     "instances": (21_666, 14_521),
     "models": (5_258, 3_394),

@@ -74,15 +74,18 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 @cache
-def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Every import of a file, wherever it stands; expressions, which hold none, are not walked."""
-    found, left = [], list[ast.AST](tree(path).body)
+def statements(path: Path) -> list[ast.AST]:
+    """Every statement of a file, wherever it stands; expressions, which hold none, are not walked."""
+    left = list[ast.AST](tree(path).body)
     for node in left:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append(node)
         inside = ast.iter_child_nodes(node)
         left += [child for child in inside if isinstance(child, _HOLDS_STATEMENTS)]
-    return found
+    return left
+
+
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Every import of a file, wherever it stands."""
+    return [node for node in statements(path) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported_modules(path: Path) -> list[str]:
@@ -559,7 +562,7 @@ BUDGET = {
     "cluster": (13_252, 9_263),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_464, 48_049),
+    "tests": (60_467, 48_049),
     "benchmarks": (8_495, 6_563),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
@@ -571,7 +574,7 @@ def lines_of_code(path: Path) -> int:
     """Lines that are neither blank nor a comment nor of a docstring."""
     texts = {
         line
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in statements(path)
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)

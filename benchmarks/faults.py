@@ -549,13 +549,13 @@ FAULTS = r"""
 
 @ cluster/measure/statistics.py: a t-interval is that of one look fewer
 ? running_measure::test_intervals_and_rounds_agree_with_students_t
-- reach = student(samples, level) * deviation / math.sqrt(samples)
-+ reach = student(samples, level) * deviation / math.sqrt(samples - 1)
+- reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples)
++ reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples - 1)
 
-@ cluster/measure/statistics.py: a deviation is that of a whole population
+@ cluster/measure/estimates.py: a deviation is that of a whole population
 ? running_measure::test_intervals_and_rounds_agree_with_students_t
-- float(logs.std(ddof=1))
-+ float(logs.std())
+- logs.std(ddof=1)
++ logs.std()
 
 @ cluster/run/coordinator.py: a job that cannot be started is begun again
 ? running_queue::test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue

@@ -254,15 +254,14 @@ def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Pa
     jobs = [sleeping("a", 0.5, there, 1, b=0.3), sleeping("b", 0.6, there, 1, a=0.1)]
     settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
     measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
-    before = profiles(tmp_path / "lab.db").estimates.estimates
+    before = profiles(tmp_path / "lab.db").estimates
     names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
     path = write_queue(there, ((*job, "yes") for job in names))
     words = ["run", "queue", path, "--store", str(tmp_path / "lab.db")]
     words += ["--settings", lenient_settings(tmp_path), "--other-machine", "-m", "GR", "--json"]
     done = run(*words, TMPDIR=str(tmp_path))
     assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
-    after = profiles(tmp_path / "lab.db").estimates.estimates
+    after = profiles(tmp_path / "lab.db").estimates
     for entry, true in (((0, 1), 0.3), ((1, 0), 0.1)):
-        guess = after[entry]
-        assert guess.samples > before[entry].samples
-        assert abs(guess.mid - true) <= max(0.05, guess.half), (entry, guess)
+        assert after.samples[entry] > before.samples[entry]
+        assert abs(after.mid[entry] - true) <= max(0.05, after.half[entry]), (entry, after)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,24 @@ from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 
 import cotenant
+from cotenant.cluster.measure.estimates import estimate_penalties
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs
 from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
-    estimate,
+    CONTROL,
+    interval,
     jackknife_plus,
     paired_loss,
     rounds_needed,
-    student,
 )
 from cotenant.cluster.measure.store import opened
 from cotenant.instances.problem.errors import InvalidOption
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
 WORK = (5.0, 8.0, 12.0)
+ENDS = ("low", "mid", "high")
 
 
 def machine(**given: object) -> SimulatedMachine:
@@ -45,10 +48,9 @@ def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) 
     assert told[-1].cells == 9
     assert 0 < told[20].left < math.inf
     shown = profiles(tmp_path / "lab.db")
-    for entry, guess in shown.estimates.estimates.items():
-        assert abs(guess.mid - TRUTH[entry]) < 0.02
-        assert guess.low <= TRUTH[entry] <= guess.high
-    assert all(abs(guess.mid) < 0.01 for guess in shown.estimates.controls.values())
+    guess, truth = shown.estimates, np.column_stack([TRUTH, np.zeros(3)])  # and beside the control
+    assert (abs(guess.mid - truth) < [0.02, 0.02, 0.02, 0.01]).all()
+    assert ((guess.low <= truth) & (truth <= guess.high)).all()
     made = shown.instance()
     assert made.names == ("0", "1", "2")
     assert made.confidence == 0.95
@@ -68,9 +70,9 @@ def test_95_percent_intervals_hold_together_in_90_to_99_percent_of_200_matrices(
         simulated = SimulatedMachine(truth, work, noise=0.015, gap=0.1, drift=0.02, seed=seed)
         jobs = simulated_jobs(4)
         measure(jobs, store, half_width=0.02, machine=simulated, control=False, seed=seed)
-        found = profiles(store).estimates.estimates
-        inside += all(guess.low <= truth[at] <= guess.high for at, guess in found.items())
-        close += all(abs(guess.mid - truth[at]) <= 0.02 for at, guess in found.items())
+        low, mid, high = (getattr(profiles(store).estimates, end)[:, :4] for end in ENDS)
+        inside += ((low <= truth) & (truth <= high)).all()
+        close += (abs(mid - truth) <= 0.02).all()
         store.unlink()
     assert 180 <= inside <= 198
     assert close >= 198
@@ -144,7 +146,7 @@ def test_a_busy_machine_counts_nothing_and_says_so(tmp_path: Path) -> None:
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
     assert (found.stop, found.rounds) == ("busy", 3)
     shown = profiles(tmp_path / "lab.db")
-    assert shown.estimates.estimates == {}
+    assert not shown.estimates.samples.any()
     assert shown.surroundings["median pressure"] == 0.6
     with refused(InvalidOption):
         shown.instance()
@@ -254,27 +256,26 @@ def test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part() -> None:
 
 
 def test_intervals_and_rounds_agree_with_students_t() -> None:
-    assert student(8, 0.05) == pytest.approx(2.364624)
-    guess = estimate(np.array([0.1, 0.12, 0.08, 0.1]), 0.05)
+    logs = np.array([0.1, 0.12, 0.08, 0.1])
+    seen = SimpleNamespace(jobs=[0], logs=lambda a, c: logs if c == 0 else logs[:1])
+    guess = estimate_penalties(seen, 0.95)
     reach = 3.182446 * math.sqrt(0.0008 / 3) / 2
-    assert (guess.mid, guess.low, guess.high) == pytest.approx(
-        (1 - math.exp(-0.1), 1 - math.exp(-(0.1 - reach)), 1 - math.exp(-(0.1 + reach))), rel=1e-6
-    )
-    assert guess.low <= guess.mid <= guess.high
-    assert estimate(np.array([0.1]), 0.05) is None
-    needed = rounds_needed(0.13, 0.0, 0.01, 0.05)
+    for end, side in zip(ENDS, (-1, 0, 1), strict=True):
+        value = getattr(guess, end)
+        assert value[0, 0] == pytest.approx(1 - math.exp(-(0.1 + side * reach)), rel=1e-6)
+        assert np.isnan(value[0, CONTROL])  # one look is none
+    needed = int(rounds_needed(0.13, 0.0, 0.01, 0.05))
     assert 640 <= needed <= 665  # the note of the design: 13 % of noise, one point, 650 rounds
     for looks in (needed, needed - 1):
-        narrow = student(looks, 0.05) * 0.13 / math.sqrt(looks) <= math.log1p(0.01)
-        assert narrow == (looks == needed)
+        mid, low, high = interval(looks, 0.0, 0.13, 0.05)
+        assert (max(high - mid, mid - low) <= 0.01) == (looks == needed)
 
 
 def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:
     measure(simulated_jobs(1), tmp_path / "lab.db", machine=machine(), control=False)
     shown = profiles(tmp_path / "lab.db")
-    assert list(shown.estimates.estimates) == [(0, 0)]
-    guess = shown.estimates.estimates[0, 0]
-    assert guess.low <= TRUTH[0, 0] <= guess.high
+    assert shown.estimates.samples[0, CONTROL] == 0
+    assert shown.estimates.low[0, 0] <= TRUTH[0, 0] <= shown.estimates.high[0, 0]
 
 
 def test_an_odd_number_of_agents_gets_a_machine_for_the_last(tmp_path: Path) -> None:

@@ -224,23 +224,23 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
     machines = SimulatedMachines(2, lambda kinds: 5 / (1 - 0.25 * (set(kinds) == {"0", "1"})))
     machines.clock += later
     run = begin("01" * 7, machines)
-    before = profile_of(run.rows).estimates.estimates
+    before = profile_of(run.rows).estimates
     assert run.whole().states == {"done": 14}
     produced = run.rows.produced(1)
     alone = [look for look in produced if look.kind == "alone"]
     # a spare machine at the end of the queue serves as reference, if none is of this hour
     assert bool(alone) == bool(later)
     shown = profiles(run.rows.path)
-    after = shown.estimates.estimates
+    after = shown.estimates
     for a, c in ((0, 1), (1, 0), (0, 0), (1, 1)):
         pairs = [look for look in produced if look.jobs in ((a + 1, c + 1), (c + 1, a + 1))]
         sides = len(pairs) * (2 if a == c else 1)
         most = len(run.rows.looks(1)) if not later else len(alone)
-        assert after[a, c].samples <= before[a, c].samples + min(sides, most)
+        assert after.samples[a, c] <= before.samples[a, c] + min(sides, most)
         if pairs and not later:
-            assert after[a, c].samples > before[a, c].samples
+            assert after.samples[a, c] > before.samples[a, c]
             towards = 0.25 if a != c else 0.0
-            assert abs(after[a, c].mid - towards) < abs(before[a, c].mid - towards)
+            assert abs(after.mid[a, c] - towards) < abs(before.mid[a, c] - towards)
     assert shown.surroundings["ok"] == len([*run.rows.looks(1)])  # production is counted apart
     epochs = run.rows.rows("SELECT low, penalty, high FROM epoch")
     assert all(low <= middle <= high for low, middle, high in epochs)

@@ -1,21 +1,21 @@
-"""What to run next: which pairs, in which order, until when, and whether it is worth the time."""
+"""What to run next: which pairs, until when, and how many rounds a cell needs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .estimates import Estimates
-from .statistics import CONTROL, Observations, rounds_needed
+from .statistics import CONTROL, rounds_needed
 
 ALONE = -2
-"""The place of nobody, among co-runners."""
+"""The index of nobody, among co-runners."""
 
 Cell = tuple[int, int]
-"""A job and whom it runs beside: another (the lower place first), `CONTROL`, or `ALONE`."""
+"""A job and whom it runs beside: another (the lower index first), `CONTROL`, or `ALONE`."""
 
 LEAST_LOOKS = 6
 """Looks below which no cell is done: a deviation of fewer is too often too small by chance."""
@@ -41,8 +41,8 @@ def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -
         order.append(int(rng.choice(order[:-1])))
     chosen = {(min(pair), max(pair)) for pair in zip(order[::2], order[1::2], strict=True)}
     rest = [pair for pair in pairs if pair not in chosen]
-    for place in rng.permutation(len(rest))[: max(0, most - len(chosen))]:
-        chosen.add(rest[place])
+    for index in rng.permutation(len(rest))[: max(0, most - len(chosen))]:
+        chosen.add(rest[index])
     return sorted(chosen)
 
 
@@ -58,73 +58,31 @@ class CellProgress:
     done : whether it is as narrow as wished.
     """
 
-    samples: int
-    half: float
-    needed: int
-    done: bool
+    samples: int = 0
+    half: float = math.inf
+    needed: int = 0
+    done: bool = False
 
 
-def cell_progress(
-    cell: Cell, seen: Observations, estimates: Estimates, half_width: float
-) -> CellProgress:
+def cell_progress(cell: Cell, estimates: Estimates, half_width: float) -> CellProgress:
     """How a cell stands, both its entries."""
     a, c = cell
+    alike = np.zeros(estimates.mid.shape, dtype=bool)  # cells whose looks vary as those of this one
     if c == CONTROL:
-        entries = [estimates.controls.get(a)]
-        row = [estimates.controls.get(a)]
+        both = ([a], [c])
+        alike[a, c] = True
     else:
-        entries = [estimates.estimates.get((a, c)), estimates.estimates.get((c, a))]
-        row = [
-            guess
-            for (job, other), guess in estimates.estimates.items()
-            if job in cell or other in cell
-        ]
-    if any(guess is None for guess in entries):
-        return CellProgress(0, math.inf, 0, False)
-    both = [guess for guess in entries if guess is not None]
-    samples, half = min(guess.samples for guess in both), max(guess.half for guess in both)
+        both = ([a, c], [c, a])
+        alike[both[0], :CONTROL] = alike[:, both[0]] = True
+    samples, half = int(estimates.samples[both].min()), float(estimates.half[both].max())
+    if math.isnan(half):
+        return CellProgress()
     needed = 0
     if samples >= PILOT_LOOKS:
         # the deviations of a few looks are pooled with those of the same jobs' other cells
-        pool = [(g.samples - 1, g.deviation) for g in row if g is not None]
-        pooled = math.sqrt(sum(n * d * d for n, d in pool) / sum(n for n, _ in pool))
-        needed = max(rounds_needed(pooled, g.mid, half_width, estimates.level) for g in both)
+        alike &= np.isfinite(estimates.mid)
+        weights, squares = estimates.samples[alike] - 1, estimates.deviation[alike] ** 2
+        pooled = math.sqrt(np.average(squares, weights=weights))
+        rounds = rounds_needed(pooled, estimates.mid[both], half_width, estimates.level)
+        needed = int(rounds.max())
     return CellProgress(samples, half, needed, half <= half_width and samples >= LEAST_LOOKS)
-
-
-class Plan:
-    """The cells of a campaign and what is open of them.
-
-    Parameters
-    ----------
-    counts : agents of each job.
-    pairs : that are wanted.
-    control : whether every job also runs beside the control.
-    half_width : wished.
-    """
-
-    def __init__(
-        self, counts: Sequence[int], pairs: Collection[Cell], control: bool, half_width: float
-    ) -> None:
-        self.counts = tuple(counts)
-        self.pairs = tuple(pairs)
-        self.control = control
-        self.half_width = half_width
-        self.voids: dict[Cell, str] = {}
-
-    def cells(self) -> list[Cell]:
-        """Every cell that is wanted and has not failed twice, without those alone."""
-        controls = [(a, CONTROL) for a in range(len(self.counts))] if self.control else []
-        return [cell for cell in [*self.pairs, *controls] if not self._void(cell)]
-
-    def progress(self, seen: Observations, estimates: Estimates) -> dict[Cell, CellProgress]:
-        """How every cell stands."""
-        return {
-            cell: cell_progress(cell, seen, estimates, self.half_width) for cell in self.cells()
-        }
-
-    def _void(self, cell: Cell) -> str:
-        """Why a cell is not run any more; "" when it is."""
-        a, c = cell
-        alone = [self.voids.get((job, ALONE), "") for job in (a, c) if job >= 0]
-        return self.voids.get(cell, "") or next(filter(None, alone), "")

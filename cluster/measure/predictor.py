@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from ...instances.colocation.instance import Colocation
-from .estimates import estimate_penalties, to_instance
+from .estimates import estimate_penalties
 from .profiles import JobProfiles
 from .statistics import Observations
 from .store import StoredMeasurement
@@ -23,13 +24,13 @@ class Predictor:
     def __init__(
         self, profile: JobProfiles, voids: Literal["forbid", "predict"] | None = None
     ) -> None:
-        self.profile, self._voids = profile, voids
+        self._profile, self._voids = profile, voids
         self._instance: Colocation | None = None
 
     @property
     def seen(self) -> Observations:
         """The observations behind it."""
-        return self.profile.seen
+        return self._profile.seen
 
     def add(self, look: StoredMeasurement) -> None:
         """Take a look into account."""
@@ -39,14 +40,10 @@ class Predictor:
     def instance(self) -> Colocation:
         """The matrix with its intervals; two agents of each type, and a machine for each."""
         if self._instance is None:
-            profile = self.profile
-            self._instance = to_instance(
-                estimate_penalties(self.seen, profile.estimates.confidence),
-                profile.names,
-                [2] * len(profile.names),
-                bandwidth=profile.bandwidth,
-                voids=profile.voids,
-                on_void=self._voids,
-                machines=2.0 * len(profile.names),  # some may be beside nobody
+            profile = self._profile
+            types, confidence = len(profile.names), profile.estimates.confidence
+            now = replace(
+                profile, counts=(2,) * types, estimates=estimate_penalties(self.seen, confidence)
             )
+            self._instance = now.instance(self._voids, machines=2.0 * types)  # or beside nobody
         return self._instance

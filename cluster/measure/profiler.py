@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from ...instances.problem.errors import InvalidOption
 from .estimates import Estimates, estimate_penalties
 from .jobs import Job
 from .measurement import Machine, Measurement, MeasurementRequest
-from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, CellProgress, Plan, first_pairs
+from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, CellProgress, cell_progress, first_pairs
 from .settings import Settings
 from .statistics import CONTROL, Observations
 from .store import Store
@@ -97,14 +98,6 @@ class Summary:
 
 
 @dataclass
-class _Counts:
-    visits: int = 0
-    good: int = 0
-    busy: int = 0
-    failed: int = 0
-
-
-@dataclass
 class Profiler:
     """The system profiler: which visits one command makes, in which order, and when it stops.
 
@@ -120,7 +113,7 @@ class Profiler:
     machine: Machine
     settings: Settings
     progress: Callable[[MeasurementStatus], None] | None
-    counts: _Counts = field(default_factory=_Counts)
+    counts: Counter[str] = field(default_factory=Counter)  # visits, and those that are good, ...
 
     def __post_init__(self) -> None:
         self.begin = self.machine.now()
@@ -129,10 +122,9 @@ class Profiler:
         for look in self.rows.looks(self.place):
             self.seen.add(look)
         counts = [job.count for job in self.jobs]
-        chosen = first_pairs(
-            counts, self.settings.pairs, np.random.default_rng([self.settings.seed, 0])
-        )
-        self.plan = Plan(counts, chosen, self.settings.control, self.settings.half_width)
+        rng = np.random.default_rng([self.settings.seed, 0])
+        self.pairs = first_pairs(counts, self.settings.pairs, rng)
+        self.voids: dict[Cell, str] = {}
         self.typical: list[float] = []
         self.timeouts: list[float] = []
         self.notes: list[str] = []
@@ -164,9 +156,9 @@ class Profiler:
             why=why,
             rounds=self.number,
             **_totals(self._progress(self._estimates())),
-            busy=self.counts.busy,
-            failed=self.counts.failed,
-            visits=self.counts.visits,
+            busy=self.counts["busy"],
+            failed=self.counts["failed"],
+            visits=self.counts["visits"],
             seconds=self.machine.now() - self.begin,
             notes=tuple(self.notes),
         )
@@ -239,7 +231,7 @@ class Profiler:
                 return "hopeless", why
             if not self._round(worth):
                 return "budget", f"the budget of {self.settings.budget:g} s is used up"
-            if taken >= BUSY_ROUNDS and self.counts.busy and not self.counts.good:
+            if taken >= BUSY_ROUNDS and self.counts["busy"] and not self.counts["good"]:
                 return "busy", (
                     f"in {taken} rounds somebody waited for a processor of this machine for more "
                     f"than {self.settings.pressure:.0%} of every run: nothing counts. Run it when "
@@ -292,7 +284,7 @@ class Profiler:
                 if state == "failed" and attempt == 0:
                     again.append((cell, swapped))
                 elif state == "failed":
-                    self.plan.voids[cell] = visit.error
+                    self.voids[cell] = visit.error
                     self.notes.append(f"{self._name(cell)} failed twice: {visit.error}")
         return True
 
@@ -313,10 +305,10 @@ class Profiler:
             machine=self.place, round=number, most_pressure=self.settings.pressure,
             control=cell[1] == CONTROL,
         )  # fmt: skip
-        self.counts.visits += 1
-        self.counts.good += look.state == "ok" and number > 0
-        self.counts.busy += look.state == "busy" and number > 0
-        self.counts.failed += look.state == "failed"
+        self.counts["visits"] += 1
+        self.counts["good"] += look.state == "ok" and number > 0
+        self.counts["busy"] += look.state == "busy" and number > 0
+        self.counts["failed"] += look.state == "failed"
         if look.state == "ok" and number > 0:
             self.seen.add(look)
         return look.state
@@ -341,7 +333,14 @@ class Profiler:
         return estimate_penalties(self.seen, self.settings.confidence)
 
     def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
-        return self.plan.progress(self.seen, estimates)
+        """How every cell stands that is wanted and has not failed twice, without those alone."""
+        controls = [(a, CONTROL) for a in range(len(self.jobs))] if self.settings.control else []
+        failed = {job for job, other in self.voids if other == ALONE}
+        return {
+            cell: cell_progress(cell, estimates, self.settings.half_width)
+            for cell in [*self.pairs, *controls]
+            if cell not in self.voids and not failed & set(cell)
+        }
 
     def _expected(self, cell: Cell) -> float:
         """Seconds that a visit may take."""
@@ -375,7 +374,7 @@ class Profiler:
             MeasurementStatus(
                 now=now,
                 **_totals(standings),
-                busy=self.counts.busy / max(1, self.counts.visits),
+                busy=self.counts["busy"] / max(1, self.counts["visits"]),
                 left=None if math.isinf(left) else max(0.0, left),
             )
         )

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from ...analysis.report.table import Column, Table
-from ...instances.colocation.instance import Colocation
-from ...instances.problem.errors import InvalidFile
+from ...instances.colocation.instance import LEAST_PENALTY, Colocation
+from ...instances.colocation.missing import computed_penalty
+from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.option_types import Above, validate_options
-from .estimates import Estimates, Voids, estimate_penalties, to_instance
+from .estimates import Estimates, Voids, estimate_penalties
 from .plan import Cell
 from .settings import Time
-from .statistics import CONTROL, Estimate, Observations
+from .statistics import CONTROL, Observations, jackknife_plus
 from .store import Failed, Store, opened
 
 BLOCK = 6
@@ -53,38 +56,90 @@ class JobProfiles:
     stop: str
 
     def instance(
-        self, voids: Literal["forbid", "predict"] | None = None, name: str = "measured"
+        self,
+        voids: Literal["forbid", "predict"] | None = None,
+        name: str = "measured",
+        machines: float | None = None,
     ) -> Colocation:
         """The instance, penalties with their intervals.
 
         Parameters
         ----------
         voids : what pairs that failed twice mean: they may not share, or they are like the others.
+        machines : how many there are; just enough when not given. An odd number of agents gets one
+            more than pairs: one job may run alone.
+
+        Raises
+        ------
+        InvalidOption
+            Pairs failed and `voids` does not say what they mean; or no pair was measured.
         """
-        samples = [guess.samples for guess in self.estimates.estimates.values()]
-        span = f", {min(samples)} to {max(samples)} rounds" if samples else ""
-        source = (
-            f"cotenant measure on {self.facts.get('processor', 'a machine')}, "
-            f"{self.settings['time']} seconds{span}"
+        # 1. Which entries are measured, forbidden, or to be predicted.
+        found, names, counts = self.estimates, self.names, np.array(self.counts)
+        if self.voids and voids is None:
+            (a, c), reason = next(iter(self.voids.items()))
+            raise InvalidOption(
+                f"{names[a]} beside {names[c]} failed twice ({reason}), and {len(self.voids) - 1} "
+                "more pairs did. Set voids to forbid if they must not share a machine, or to "
+                "predict, which predicts them from the other pairs"
+            )
+        known = found.known
+        if not known.any():
+            raise InvalidOption("no pair was measured in two rounds yet; measure more rounds")
+        forbidden = np.zeros(known.shape, dtype=bool)
+        for a, c in self.voids if voids == "forbid" else ():
+            forbidden[a, c] = forbidden[c, a] = True
+        predicted = ~known & ~forbidden & ~np.diag(counts < 2)  # of a lone job nobody is beside it
+        # 2. Predictions, with intervals of their own.
+        middle, low, high = (
+            np.where(known, part[:, :CONTROL], 0.0) for part in (found.mid, found.low, found.high)
         )
-        return to_instance(
-            self.estimates, self.names, self.counts, bandwidth=self.bandwidth, voids=self.voids,
-            on_void=voids, name=name, source=source,
-        )  # fmt: skip
+        ends = (LEAST_PENALTY, 1.0)
+        words = f"Student's t, Bonferroni over {known.size} entries"
+        if predicted.any():
+            middle, low, high = jackknife_plus(middle, known, found.confidence, (low, high), ends)
+            words = (
+                f"measured ones hold together with {100 * found.confidence:.12g} % ({words}); "
+                f"{predicted.sum()} predicted ones with about that each by itself (jackknife+)"
+            )
+        middle, low, high = (
+            np.where(forbidden, np.inf, computed_penalty(part))
+            for part in (middle, np.maximum(low, ends[0]), high)
+        )
+        # 3. The instance, and where it comes from.
+        if machines is None and counts.sum() % 2:
+            machines = float(counts.sum() + 1) / 2
+        rounds = found.samples[found.samples > 0]
+        span = f", {rounds.min()} to {rounds.max()} rounds"
+        return Colocation(
+            penalty=middle,
+            count=counts,
+            bandwidth=None if self.bandwidth is None else np.array(self.bandwidth, dtype=float),
+            names=names,
+            machines=machines,
+            low=low,
+            high=high,
+            looks=np.where(known, found.samples[:, :CONTROL], 0),
+            confidence=None if predicted.any() else found.confidence,
+            intervals=words,
+            name=name,
+            source=f"cotenant measure on {self.facts.get('processor', 'a machine')}, "
+            f"{self.settings['time']} seconds{span}",
+        )
 
     def document(self) -> dict[str, Any]:
         """Everything as plain JSON."""
-        jobs = range(len(self.names))
+        found, jobs = self.estimates, range(len(self.names))
 
-        def entry(a: int, c: int, guess: Estimate) -> dict[str, Any]:
+        def entry(a: int, c: int) -> dict[str, Any]:
             return {
                 "job": self.names[a],
                 "beside": None if c == CONTROL else self.names[c],
-                "penalty": guess.mid,
-                "low": guess.low,
-                "high": guess.high,
-                "looks": guess.samples,
-                "deviation": guess.deviation,
+                "penalty": float(found.mid[a, c]),
+                "low": float(found.low[a, c]),
+                "high": float(found.high[a, c]),
+                "looks": int(found.samples[a, c]),
+                "deviation": float(found.deviation[a, c]),
             }
 
         return {
@@ -92,13 +147,13 @@ class JobProfiles:
                 {"name": self.names[a], "count": self.counts[a], "alone": self._alone(a)}
                 for a in jobs
             ],
-            "penalties": [entry(a, c, guess) for (a, c), guess in self.estimates.estimates.items()],
-            "controls": [entry(a, CONTROL, guess) for a, guess in self.estimates.controls.items()],
+            "penalties": [entry(a, c) for a in jobs for c in jobs if found.samples[a, c]],
+            "controls": [entry(a, CONTROL) for a in jobs if found.samples[a, CONTROL]],
             "voids": [
                 {"job": self.names[a], "beside": self.names[c], "reason": why}
                 for (a, c), why in self.voids.items()
             ],
-            "confidence": self.estimates.confidence,
+            "confidence": found.confidence,
             "surroundings": self.surroundings,
             "machine": self.facts,
             "settings": self.settings,
@@ -138,11 +193,10 @@ class JobProfiles:
         """The jobs: how long they take, and the looks at the entry of their row that has fewest."""
         rows = []
         for a, name in enumerate(self.names):
-            measured = self.estimates.estimates.items()
-            looks = [each.samples for (job, _), each in measured if job == a]
+            looks = self.estimates.samples[a, :CONTROL]
             alone = self._alone(a)
             seconds = (alone, "-" if alone is None else f"{alone:.3g}")
-            rows.append((f"{a + 1} {_short(name)}", seconds, min(looks, default=0)))
+            rows.append((f"{a + 1} {_short(name)}", seconds, int(min(looks[looks > 0], default=0))))
         columns = (
             Column("job"),
             Column("alone s", numeric=True),
@@ -164,8 +218,8 @@ class JobProfiles:
             f"Machine: {self.facts.get('processor', '')}, seats {self.facts.get('seats', '')}, "
             f"which share {self.facts.get('shared', 'nothing known')}.",
         ]
-        controls = self.estimates.controls.items()
-        if lost := [self.names[a] for a, one in controls if not one.low <= 0 <= one.high]:
+        low, high = self.estimates.low[:, CONTROL], self.estimates.high[:, CONTROL]
+        if lost := [self.names[a] for a in np.flatnonzero((low > 0) | (high < 0))]:
             notes.append(
                 f"Beside the control, which only spins, {', '.join(lost)} lost or gained: "
                 "neighbors are not all that costs; the host is busy, cores are shared, or clocks "
@@ -178,16 +232,11 @@ class JobProfiles:
         return tuple(notes)
 
     def _cell(self, a: int, c: int) -> Any:
-        guess = (
-            self.estimates.controls.get(a) if c == CONTROL else self.estimates.estimates.get((a, c))
-        )
-        if guess is None:
+        found = self.estimates
+        if not found.samples[a, c]:
             return (None, "void" if (min(a, c), max(a, c)) in self.voids else "-")
-        half = 100 * guess.half
-        return (
-            guess.mid,
-            f"{100 * guess.mid:.1f}±{half:.1f}" if half < 100 else f"{100 * guess.mid:.1f}±>99",
-        )
+        middle, half = float(found.mid[a, c]), 100 * found.half[a, c]
+        return (middle, f"{100 * middle:.1f}±{f'{half:.1f}' if half < 100 else '>99'}")
 
     def _alone(self, job: int) -> float | None:
         """The median of its seconds alone."""

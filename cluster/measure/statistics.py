@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ from .store import StoredMeasurement
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
+Numbers = Any
+"""A number, or an array of them."""
 
 LEAST_COVERED = 0.5
 """Share of a run in which the other must have been there; below, too little was seen."""
@@ -41,30 +43,7 @@ CONTROL = -1
 FRESH = 3600.0
 """Seconds between a run of production and the run alone it is compared with, at most."""
 
-_MOST_ROUNDS = 10**6
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A penalty with its interval.
-
-    Attributes
-    ----------
-    mid, low, high : share of throughput lost.
-    samples : rounds that were used.
-    deviation : standard deviation of the logarithms of one round.
-    """
-
-    mid: float
-    low: float
-    high: float
-    samples: int
-    deviation: float
-
-    @property
-    def half(self) -> float:
-        """The wider half of the interval."""
-        return max(self.high - self.mid, self.mid - self.low)
+_MOST_ROUNDS = 10**5
 
 
 class Observations:
@@ -197,48 +176,37 @@ def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
     return -math.log(rate) if rate > 0 else None
 
 
-@cache
-def student(samples: int, level: float) -> float:
-    """The quantile by which a t-interval of so many looks reaches to each side.
+def interval(
+    samples: Numbers, mean: Numbers, deviation: Numbers, level: float
+) -> tuple[Numbers, Numbers, Numbers]:
+    """The penalties that mean logarithmic losses show, and the ends of their t-intervals.
 
     Parameters
     ----------
-    level : probability outside of it, both sides together.
+    samples, mean, deviation : of the logarithms; NaN of what was not measured stays NaN.
+    level : probability outside of an interval, both sides together.
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(samples - 1, 1 - level / 2))
+    reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples)
+    mid, low, high = (-np.expm1(-(mean + side * reach)) for side in (0, -1, 1))
+    return mid, low, high
 
 
-def estimate(logs: Floats, level: float) -> Estimate | None:
-    """The penalty that logarithmic losses show; None of fewer than two.
-
-    Parameters
-    ----------
-    level : probability outside of the interval.
-    """
-    samples = len(logs)
-    if samples < 2:
-        return None
-    mean, deviation = float(logs.mean()), float(logs.std(ddof=1))
-    reach = student(samples, level) * deviation / math.sqrt(samples)
-    low, mid, high = (-math.expm1(-(mean + side * reach)) for side in (-1, 0, 1))
-    return Estimate(mid, low, high, samples, deviation)
-
-
-def rounds_needed(deviation: float, mid: float, half_width: float, level: float) -> int:
+def rounds_needed(deviation: float, mid: Numbers, half_width: float, level: float) -> Numbers:
     """Looks until a t-interval is as narrow as wished, if the deviation of one stays as it is."""
-    reach = math.log1p(half_width / max(1 - mid, 1e-9))  # of the logarithm, on the wider side
-    low, high = 2, 2
-    while high < _MOST_ROUNDS and student(high, level) * deviation / math.sqrt(high) > reach:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if student(middle, level) * deviation / math.sqrt(middle) > reach:
-            low = middle
-        else:
-            high = middle
-    return high
+    reach = np.log1p(half_width / np.maximum(1 - mid, 1e-9))  # of the logarithm, on the wider side
+    return 2 + np.searchsorted(-_half_widths(level), -reach / max(deviation, 1e-200))
+
+
+@cache
+def _half_widths(level: float) -> Floats:
+    """Half widths of the t-intervals of 2, 3, ... looks whose deviation is 1."""
+    from scipy.special import stdtrit
+
+    looks = np.arange(2, _MOST_ROUNDS)
+    widths: Floats = stdtrit(looks - 1, 1 - level / 2) / np.sqrt(looks)
+    return widths
 
 
 def jackknife_plus(

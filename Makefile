@@ -16,8 +16,8 @@ slow:  ## the tests that take longer
 coverage:  ## which lines the tests that take seconds do not reach
 	python -m pytest -m "not slow" -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
-bench:  ## a quick peer for each problem, against the stored ratios
-	python benchmarks/ratios.py
+bench:  ## the marks of a release and the peers, against the stored ratios
+	python benchmarks/release.py
 
 lint:  ## style and spelling
 	ruff check . && ruff format --check . && codespell

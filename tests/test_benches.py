@@ -13,6 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cotenant import catalog
+from cotenant.instances.problem import PROBLEM_NAMES
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
@@ -54,6 +57,18 @@ def test_what_a_bench_takes_from_the_tests_is_there(file: Path) -> None:
             for name in node.names:
                 if not hasattr(module, name.name):
                     importlib.import_module(f"{node.module}.{name.name}")
+
+
+def test_release_measures_every_problem_by_methods_of_the_catalog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    questions = importlib.import_module("release").QUESTIONS
+    assert {question.problem for question in questions} == set(PROBLEM_NAMES)
+    for question in questions:
+        catalog.find(question.problem, question.method)
+    stored = json.loads((BENCHMARKS / "release.json").read_text())
+    assert [row["question"] for row in stored] == [question.name for question in questions]
 
 
 def test_every_fault_of_the_table_can_be_made_and_names_tests_that_are_there() -> None:

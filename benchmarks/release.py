@@ -249,8 +249,8 @@ def page_of(rows: list[dict[str, Any]]) -> str:
     ]
     for row in rows:
         peers = ", ".join(f"{name} {ratio:.3g}" for name, ratio in row["peers"].items())
-        numbers = [row[key] for key in ("value", "bound", "seconds", "mark", "proof_kb")]
-        cells = ["" if number is None else f"{number:.4g}" for number in numbers]
+        digits = {"value": 8, "bound": 8, "seconds": 2, "mark": 2, "proof_kb": 3}
+        cells = ["" if row[key] is None else f"{row[key]:.{n}g}" for key, n in digits.items()]
         words = [row["problem"], row["question"], f"`{row['method']}`", row["status"]]
         lines.append(f"| {' | '.join([*words, *cells, peers])} |")
     return "\n".join([*lines, ""])

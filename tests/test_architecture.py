@@ -562,8 +562,8 @@ BUDGET = {
     "cluster": (13_145, 9_193),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_468, 48_050),
-    "benchmarks": (8_495, 6_563),
+    "tests": (60_483, 48_062),
+    "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

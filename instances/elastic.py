@@ -172,6 +172,36 @@ def check(instance: Elastic, solution: Configured) -> None:
             )
 
 
+def same_configurations(one: Elastic, other: Elastic) -> bool:
+    """Whether both have the same kinds of devices and configurations, in the same order."""
+    return one.device_names == other.device_names and all(
+        np.array_equal(*pair) for pair in ((one.kind, other.kind), (one.workers, other.workers))
+    )
+
+
+def carried(old: Elastic, new: Elastic, answer: Configured) -> Configured:
+    """An answer of an earlier round in this one: jobs of the same name stay in their configuration
+    as long as there are such jobs and devices; the others are idle.
+    """
+    types = {name: row for row, name in enumerate(new.names)}
+    kinds = [new.device_names[kind] for kind in new.kind.tolist()]
+    places = {pair: c for c, pair in enumerate(zip(kinds, new.workers.tolist(), strict=True))}
+    left, idle, rows = new.devices.tolist(), new.count.tolist(), list[tuple[int, int, int]]()
+    each = zip(
+        *(x.tolist() for x in (answer.job, answer.configuration, answer.number)), strict=True
+    )
+    for job, configuration, number in each:
+        size = int(old.workers[configuration])
+        row = types.get(old.names[job], -1)
+        place = places.get((old.device_names[old.kind[configuration]], size), -1)
+        stay = min(number, idle[row], left[new.kind[place]] // size) if min(row, place) >= 0 else 0
+        if stay:
+            rows.append((row, place, stay))
+            idle[row] -= stay
+            left[new.kind[place]] -= stay * size
+    return Configured(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
 def _total(instance: Elastic, solution: Configured) -> float:
     return float(instance.utility[solution.job, solution.configuration] @ solution.number)
 

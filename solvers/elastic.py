@@ -8,19 +8,30 @@ the best prices; the types that are nearest to a tie share what is left by a sma
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
-from ..instances.elastic import MEASURES, Configured, Elastic, Floats, Integers, scale
+from ..instances.elastic import (
+    MEASURES,
+    Configured,
+    Elastic,
+    Floats,
+    Integers,
+    carried,
+    same_configurations,
+    scale,
+)
 from ..instances.problem.option_types import validate_options
 from ..models.elastic import configuration_program
 from .engines import solve_program
 from .engines.cpsat import EXACT
 from .incumbent import Incumbent
-from .outcome import Clock, Outcome, Report, raise_if_interrupted
-from .prices import ROUNDING, Prices, search
+from .outcome import Clock, Earlier, Outcome, Report, raise_if_interrupted
+from .prices import ROUNDING, Prices, Reply, search
 from .proofs.tree import integer_bound
 
 TIED = 100
@@ -43,6 +54,9 @@ DEAR = 1e3
 MARGIN = 1e-9
 """Devices are too few where all of them cost less than what the jobs need, by this part."""
 
+CARRIED = 12
+"""Cuts that the next round begins with, at most: those that are nearest to tight."""
+
 DECIMALS = 9
 """Of utilities that are taken as integers in smaller units."""
 
@@ -53,6 +67,8 @@ def optimal(
     *,
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
+    start: Configured | None = None,
+    previous: Earlier | None = None,
     report: Report | None = None,
 ) -> Outcome:
     """Find the most total utility, by prices of devices and an integer program of the types that
@@ -62,6 +78,8 @@ def optimal(
     ----------
     rng : not needed; nothing is drawn.
     time_limit : seconds.
+    start : an answer to begin with.
+    previous : the round before, whose cuts and configurations are carried over.
 
     Returns
     -------
@@ -89,8 +107,12 @@ def optimal(
     """
     best = _incumbent(instance, Clock(time_limit, report), "total_utility")
     with best.keeping_best():
-        prices = _search(instance, instance.utility, best.clock)
-        best.certificate["prices"] = prices.price.tolist()
+        if previous is not None:
+            best.offer(carried(previous.instance, instance, previous.solution), "the round before")
+        best.offer(start, "a start")
+        known = _carried_cuts(instance, previous)
+        prices = price_devices(instance, instance.utility, best.clock, known=known)
+        best.certificate |= {"prices": prices.price.tolist(), "cuts": _kept(prices)}
         best.raise_bound(prices.bound * (1 + ROUNDING), "prices of devices")
         best.offer(_whole(instance, instance.utility, prices.price, best.clock), "ties")
         if instance.utility.size <= SMALL and not best.closed:
@@ -153,7 +175,7 @@ def max_min(
             enough = (instance.utility >= levels[low]) | (instance.count == 0)[:, None]
             worth = np.where(enough, instance.utility, -np.inf)
             idle = levels[low] <= 0
-            found = _search(instance, worth, best.clock, idle)
+            found = price_devices(instance, worth, best.clock, idle)
             best.offer(_whole(instance, worth, found.price, best.clock, idle), "ties")
             low, step = max(0, low - step), 2 * step
     return best.finish()
@@ -169,39 +191,90 @@ def _incumbent(instance: Elastic, clock: Clock, objective: str) -> Incumbent[Con
     return best
 
 
-def _search(instance: Elastic, worth: Floats, clock: Clock, idle: bool = True) -> Prices:
-    """The prices of devices that bound the total worth.
+class _Jobs:
+    """What jobs do at prices of devices.
 
     Parameters
     ----------
     worth : (n, C) of a job in a configuration; -inf where it may not be.
+    count : (n,) jobs of each type.
     idle : whether a job may be left without devices.
     """
-    kinds, size, count = instance.kind, instance.workers, instance.count
 
-    rows = np.arange(len(count))
+    def __init__(
+        self, instance: Elastic, worth: Floats, count: Integers, idle: bool = True
+    ) -> None:
+        self.kind, self.size, self.kinds = instance.kind, instance.workers, len(instance.devices)
+        self.worth, self.count, self.idle = worth, count, idle
 
-    def best_of_each(price: Floats) -> tuple[Integers, Floats, Floats]:
+    def best(self, price: Floats) -> tuple[Integers, Integers, Floats]:
         """The best configuration of each type, the jobs that are in one, and what they gain."""
-        gain = worth - size * price[kinds]
+        gain, rows = self.worth - self.size * price[self.kind], np.arange(len(self.count))
         best = gain.argmax(axis=1)
-        gains = gain[rows, best] + ROUNDING * worth[rows, best]
-        runs = count * ((gains > 0) | (not idle))
+        gains = gain[rows, best] + ROUNDING * self.worth[rows, best]
+        runs = self.count * ((gains > 0) | (not self.idle))
         return best, runs, np.where(runs > 0, gains, 0.0)
 
-    def replies(price: Floats) -> tuple[float, Floats]:
-        best, runs, gains = best_of_each(price)
-        used = np.bincount(kinds[best], runs * size[best], len(devices))
+    def replies(self, price: Floats) -> tuple[float, Floats]:
+        """What all gain together, and the (D,) devices that they use."""
+        best, runs, gains = self.best(price)
+        used = np.bincount(self.kind[best], runs * self.size[best], self.kinds)
         return float(runs @ gains), used.astype(float)
 
-    devices = instance.devices.astype(float)
-    best = np.where(count > 0, worth.max(axis=1), 0.0)
-    most = np.full(len(devices), max(1e-300, float((best / size.min()).max())))
+
+def price_devices(
+    instance: Elastic,
+    worth: Floats,
+    clock: Clock,
+    idle: bool = True,
+    known: Sequence[Reply] = (),
+) -> Prices:
+    """The prices of devices that bound the total worth; the parameters are of `_Jobs` and
+    `prices.search`.
+    """
+    jobs, devices = _Jobs(instance, worth, instance.count, idle), instance.devices.astype(float)
+    best = np.where(instance.count > 0, worth.max(axis=1), 0.0)
+    most = np.full(len(devices), max(1e-300, float((best / instance.workers.min()).max())))
     most *= 1.0 if idle else DEAR
-    start = np.minimum(most, best @ count / devices.sum() / 2)
-    found = search(replies, devices, most, start=start, clock=clock)
-    _, runs, gains = best_of_each(found.price)
+    start = np.minimum(most, best @ instance.count / devices.sum() / 2)
+    found = search(jobs.replies, devices, most, start=start, known=known, clock=clock)
+    _, runs, gains = jobs.best(found.price)
     return found._replace(bound=math.fsum(devices * found.price) + math.fsum(runs * gains))
+
+
+def _kept(found: Prices) -> list[list[Any]]:
+    """The cuts that are nearest to the least sum: prices, gain and devices in use of each."""
+    near = [float(each.gain[0] + each.use[0] @ (each.price - found.price)) for each in found.met]
+    return [
+        [found.met[index].price.tolist(), *found.met[index].gain.tolist(),
+         found.met[index].use[0].tolist()]
+        for index in np.argsort(near)[-CARRIED:].tolist()
+    ]  # fmt: skip
+
+
+def _carried_cuts(instance: Elastic, previous: Earlier | None) -> list[Reply]:
+    """The cuts of an earlier round as cuts of this one: in their gains and uses the jobs that have
+    changed since are replaced. None where the configurations are others.
+    """
+    old = None if previous is None else previous.instance
+    if previous is None or not isinstance(old, Elastic) or not same_configurations(old, instance):
+        return []
+    # 1. the types of which there are as many jobs of the same utilities in both rounds
+    rows = {name: row for row, name in enumerate(old.names)}
+    before = np.array([rows.get(name, -1) for name in instance.names])
+    same = (before >= 0) & (old.count[before] == instance.count)
+    same &= (old.utility[before] == instance.utility).all(axis=1)
+    gone = np.full(len(old.count), True)
+    gone[before[same]] = False
+    # 2. the others leave with what they did at the prices of a cut, and come with what they do
+    leave = _Jobs(old, old.utility[gone], old.count[gone])
+    come = _Jobs(instance, instance.utility[~same], instance.count[~same])
+    cuts = list[Reply]()
+    for price, gain, use in previous.certificate.get("cuts", ()):
+        at = np.array(price)
+        (lost, freed), (won, used) = leave.replies(at), come.replies(at)
+        cuts.append(Reply(at, np.array([gain - lost + won]), np.array([use - freed + used])))
+    return cuts
 
 
 def _levels(instance: Elastic) -> list[float]:

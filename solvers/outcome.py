@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from ..instances.problem.base import Answer
 from ..instances.problem.option_types import SECONDS
@@ -70,6 +70,14 @@ class Stop(StrEnum):
             "iteration_limit": "it reached the limit of iterations",
             "interrupted": "it was interrupted; this is the best answer so far",
         }[self.value]
+
+
+class Earlier(NamedTuple):
+    """The round before: what was asked, the answer, and the facts that its method noted."""
+
+    instance: Any
+    solution: Any
+    certificate: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from support.seeds import seeds
 from support.strategies import elastic
 
 import cotenant
-from cotenant.instances.elastic import Configured, Elastic, elastic_csv, random
+from cotenant.analysis.elastic.rounds import play_rounds
+from cotenant.instances.elastic import Configured, Elastic, carried, elastic_csv, random
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
 from cotenant.models.elastic import configuration_program
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.outcome import Clock, Status
+from cotenant.solvers.outcome import Clock, Earlier, Status
 from cotenant.solvers.prices import search
 
 
@@ -55,7 +56,7 @@ def test_least_of_prices_equals_the_linear_program(block: int) -> None:
         kind, workers = np.array(pairs).T
         utility = rng.integers(0, 5, (jobs, len(pairs))).astype(float)
         instance = Elastic(utility, devices, kind, workers, rng.integers(0, 3, jobs) + 1)
-        found = solver._search(instance, instance.utility, Clock())
+        found = solver.price_devices(instance, instance.utility, Clock())
         program, *_ = configuration_program(instance, instance.utility)
         relaxed = solve_program(
             replace(program, integer=program.integer & False, upper=program.upper + np.inf)
@@ -117,6 +118,78 @@ def test_replies_of_an_earlier_search_are_cuts_of_the_next_one() -> None:
     assert len(asked) < alone / 4
 
 
+def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:
+    """Instances that begin with the round of this one: utilities, jobs, devices and kinds change."""
+    jobs, other = len(instance.count), rng.permutation(len(instance.count))
+    utility = np.where(rng.random((jobs, 1)) < 0.3, 0.5 * instance.utility, instance.utility)
+    names = tuple(np.array(instance.names)[other])
+    few = instance.kind == instance.kind[0]
+    return [
+        instance.replace(utility=utility),
+        instance.replace(utility=instance.utility[other], count=instance.count[other], names=names),
+        instance.replace(
+            utility=instance.utility[other[: jobs // 2 + 1]], count=instance.count[: jobs // 2 + 1],
+            names=tuple(f"new {name}" for name in names[: jobs // 2 + 1]),
+        ),
+        instance.replace(devices=2 * instance.devices),
+        instance.replace(
+            utility=instance.utility[:, few], workers=instance.workers[few], kind=instance.kind[few]
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("block", seeds(30, 1))
+def test_round_before_never_changes_the_bound_of_this_round(block: int) -> None:
+    for seed in range(5 * block, 5 * block + 5):
+        rng = np.random.default_rng(seed)
+        first = elastic(rng)
+        before = cotenant.solve(first, "optimal")
+        for now in next_rounds(first, rng):
+            answer = cotenant.solve(now, "optimal", start=before)
+            assert answer.bound == pytest.approx(cotenant.solve(now, "optimal").bound)
+            assert answer.bound >= float(best_of_all(now)[0]) * (1 - 1e-12)
+
+
+def test_carried_cuts_are_the_replies_of_this_round() -> None:
+    rng = np.random.default_rng(6)
+    first = random(jobs=60, rng=rng)
+    before = cotenant.solve(first, "optimal")
+    earlier = Earlier(first, before.solution, before.certificate)
+    *same, fewer_kinds = next_rounds(first, rng)
+    for now in same:
+        cuts = solver._carried_cuts(now, earlier)
+        assert len(cuts) > 3
+        for cut in cuts:
+            gain, use = solver._Jobs(now, now.utility, now.count).replies(cut.price)
+            assert cut.gain[0] == pytest.approx(gain)
+            assert cut.use[0] == pytest.approx(use)
+    assert solver._carried_cuts(fewer_kinds, earlier) == []
+
+
+def test_jobs_of_the_round_before_stay_where_they_fit() -> None:
+    first = Elastic([[3.0, 5], [2, 4]], [4], [0, 0], [1, 2], names=("a", "b"))
+    now = first.replace(devices=[3], names=("b", "c"))
+    answer = Configured([0, 1], [1, 1], [1, 1])
+    kept = carried(first, now, answer)
+    assert [kept.job.tolist(), kept.configuration.tolist()] == [[0], [1]]
+    kept = carried(first, first.replace(devices=[3]), answer)
+    assert [kept.job.tolist(), kept.configuration.tolist()] == [[0], [1]]
+
+
+def test_rounds_charge_for_moves_and_bound_what_policies_lose() -> None:
+    jobs = random(jobs=40, rng=np.random.default_rng(7))
+    methods = ("optimal", "marginal", "FIFO")
+    free = play_rounds(jobs, methods, rounds=3, move=0)
+    dear = play_rounds(jobs, methods, rounds=3, move=1)
+    for rows in (free, dear):
+        assert rows[0].lost < 0.01 < rows[2].lost
+        assert rows[0].utility > max(rows[1].utility, rows[2].utility)
+    assert dear[0].utility < free[0].utility
+    assert dear[0].moved < free[0].moved
+    anew = play_rounds(jobs, ("optimal",), rounds=3, move=0, carry=False)
+    assert anew[0].utility == pytest.approx(free[0].utility, rel=1e-3)
+
+
 @pytest.mark.parametrize("seed", seeds(10, 2))
 def test_answer_of_jobs_that_all_differ_is_near_the_bound(seed: int) -> None:
     instance = random(jobs=400, rng=np.random.default_rng(seed))
@@ -133,7 +206,9 @@ def test_a_million_equal_jobs_are_as_quick_as_one_of_each_type() -> None:
     one = random(jobs=20, rng=np.random.default_rng(4))
     many = one.replace(count=10**6 * one.count, devices=10**6 * one.devices)
     found = cotenant.solve(many, "optimal")
-    assert found.bound == pytest.approx(10**6 * solver._search(one, one.utility, Clock()).bound)
+    assert found.bound == pytest.approx(
+        10**6 * solver.price_devices(one, one.utility, Clock()).bound
+    )
     assert found.objective >= found.bound * (1 - 1e-9)
     for policy in ("FIFO", "equal-split", "density", "marginal"):
         cotenant.solve(many, policy)

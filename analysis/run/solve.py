@@ -15,7 +15,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepted, accepts
 from ...instances.problem.registry import check
 from ...solvers.interrupts import deferred
-from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
+from ...solvers.outcome import Clock, Earlier, Outcome, Report, Status, Stop
 from .question import Question, outcome_of
 from .result import Result, fingerprint, versions
 from .starts import Starts
@@ -28,7 +28,7 @@ def solve(
     *,
     seed: Annotated[int, AtLeast(0)] = 0,
     time_limit: float | None = None,
-    start: Answer | None = None,
+    start: Answer | Result[Answer] | None = None,
     report: Report | None = None,
     **options: Any,
 ) -> Result[Answer]:
@@ -44,7 +44,8 @@ def solve(
     time_limit : seconds, above 0; the best answer so far is returned when they are up.
     start : an answer to begin from; when none is given, exact methods get the best that the quick
         policies of the problem find in half of the time at most, by the method's own objective, and
-        end no worse.
+        end no worse. Or the result of the round before, of another instance: what its method can
+        carry over to this one is kept, and what is proved holds for this instance alone.
     report : called with (seconds, objective, bound, text) as the method goes on.
     **options : the method's own, and those of the problem's metrics (`alpha` counts blocking pairs
         for every method).
@@ -69,6 +70,12 @@ def solve(
     """
     given: Instance[Any] = read(instance) if isinstance(instance, str) else instance
     question = Question.of(given, method, options)
+    if isinstance(start, Result):
+        earlier = Earlier(start.given, start.solution, start.certificate)
+        carries = accepts(question.function, "previous") and isinstance(start.given, type(given))
+        if carries and start.solution is not None:
+            return run(question, earlier, seed, time_limit, report)
+        start = start.solution
     if start is not None:
         check(given, start)
         if not accepts(question.function, "start"):
@@ -81,7 +88,7 @@ def solve(
 @validate_options
 def run(
     question: Question[Answer],
-    start: Solution | Starts | None = None,
+    start: Solution | Starts | Earlier | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     report: Report | None = None,
@@ -89,7 +96,8 @@ def run(
     """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
     says of itself.
 
-    `start` is an answer to begin from, or the policies that are asked for one. Ctrl-C while they
+    `start` is an answer to begin from, the policies that are asked for one, or the round before.
+    Ctrl-C while they
     are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps the answer
     without metrics, and `stop` says "interrupted".
 
@@ -114,7 +122,7 @@ def run(
         house = {
             "rng": np.random.default_rng(seed),
             "time_limit": clock.left,
-            "start": start,
+            "previous" if isinstance(start, Earlier) else "start": start,
             "report": report,
         }
         given = accepted(function, house) | accepted(function, question.options)

@@ -293,7 +293,7 @@ def misfit(
 
 
 RESERVED_PARAMETERS = frozenset(
-    {"rng", "time_limit", "start", "report", "limits", "seed", "missing", "only"}
+    {"rng", "time_limit", "start", "previous", "report", "limits", "seed", "missing", "only"}
 )
 """Parameters that `solve`, `generate` and `convert` fill themselves; no options of methods,
 generators and readers. `limits` of a method are the numbers that steer its search, for who calls

@@ -552,17 +552,17 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_964, 27_851),
-    "analysis": (21_030, 14_420),
-    "instances": (21_666, 14_521),
+    "solvers": (42_045, 27_908),
+    "analysis": (21_161, 14_501),
+    "instances": (21_696, 14_543),
     "models": (5_258, 3_394),
     "verify": (4_798, 3_514),
-    "baselines": (4_216, 2_251),
+    "baselines": (4_246, 2_253),
     "ask": (851, 407),
     "cluster": (13_145, 9_193),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_483, 48_062),
+    "tests": (60_558, 48_126),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

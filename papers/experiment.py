@@ -257,7 +257,7 @@ class Task:
     def run(self) -> Reproduction:
         """What comes of it."""
         own, function = dict(self.experiment.data), self.experiment.function
-        given = {name: str(path) for name, path in self.files.items() if name in own}
+        given: dict[str, Any] = {n: str(path) for n, path in self.files.items() if n in own}
         given |= {"seed": self.seed} if accepts(function, "seed") else {}
         clock = Clock()
         parts = function(**given, **self.options)

@@ -14,8 +14,7 @@ from cotenant.analysis.accelerators.frontier import price_frontiers
 from cotenant.analysis.accelerators.pictures import record
 from cotenant.analysis.accelerators.rounds import whole_rounds
 from cotenant.instances.accelerators import Accelerators, TimeShares
-from cotenant.instances.accelerators.envy import envy
-from cotenant.instances.accelerators.measures import throughputs
+from cotenant.instances.accelerators.measures import envy, throughputs
 from cotenant.instances.problem.errors import InvalidOption
 
 

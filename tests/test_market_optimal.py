@@ -24,7 +24,7 @@ from cotenant.instances.market.exact import WholeRatios
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
-from cotenant.instances.market.welfare import nash_welfare as welfare_of
+from cotenant.instances.market.utility import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
 from cotenant.models.program import ProgramBuilder

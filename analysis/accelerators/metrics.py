@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.envy import envy
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...instances.accelerators.measures import (
     cost,
     entitlements,
+    envy,
     fastest_throughputs,
     finish_time_ratios,
     hierarchical_weights,
@@ -54,7 +54,7 @@ def metrics(
     Normalized throughputs are by the proportional time and the weight. The makespan and the
     finish-time ratio are given where the instance has steps and every job progresses, the worst by
     entity weights where it has entities. `starved` counts jobs of throughput 0, `envy` is of
-    `instances.accelerators.envy`, left out where types and shares are very many.
+    `instances.accelerators.measures`, left out where types and shares are very many.
 
     Parameters
     ----------

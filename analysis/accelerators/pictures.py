@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.answer_table import answer_table
+from ...instances.accelerators.feasible import answer_table
 from ...instances.accelerators.instance import Accelerators
 from ...instances.accelerators.measures import entitlements, throughputs
 from ...instances.problem.answer_table import labels

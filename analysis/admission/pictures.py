@@ -15,7 +15,7 @@ from ...instances.admission import (
     speeds_on,
     total_speed,
 )
-from ...instances.admission.answer_table import answer_table
+from ...instances.admission.instance import answer_table
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
-from ...instances.colocation.answer_table import answer_table
+from ...instances.colocation.instance import answer_table
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ...instances.problem.option_types import validate_options

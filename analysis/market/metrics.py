@@ -16,8 +16,7 @@ from ...instances.market.exact import WholeRatios
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import least_ratio
-from ...instances.market.utility import user_utilities
-from ...instances.market.welfare import nash_welfare
+from ...instances.market.utility import nash_welfare, user_utilities
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
 from ..metric import Metric

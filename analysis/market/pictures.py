@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.market.answer_table import answer_table
 from ...instances.market.envy import MOST_PAIRS, envy_matrix, pairs_on_servers, user_envy
 from ...instances.market.families import Family, family_named
-from ...instances.market.instance import Allocation, Integers, Market
+from ...instances.market.instance import Allocation, Integers, Market, answer_table
 from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
 from ...instances.problem.answer_table import labels

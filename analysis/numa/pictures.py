@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.numa.answer import CURVE, Flow, Simulation
-from ...instances.numa.answer_table import answer_table
-from ...instances.numa.feasible import flow_by_distance
+from ...instances.numa.feasible import answer_table, flow_by_distance
 from ...instances.numa.instance import Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options

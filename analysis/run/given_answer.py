@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any
 
 from ...instances.problem.base import Instance, Solution
 from ...instances.problem.errors import CotenantError, InfeasibleSolution, InvalidFile
 from ...instances.problem.reading import parse_json, read_text
-from ...instances.problem.registry import check, problem_named, resolve
+from ...instances.problem.registry import check, problem_named
 from ...instances.problem.tables import CsvTable
 from ...instances.problem.text import shortened
 from ..registry import analysis_of
@@ -27,10 +27,9 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
     """
     text, problem = read_text(path), problem_named(instance.problem)
     form = problem.answer_columns
-    if form and text.strip() and not text.lstrip().startswith(("{", "[")):
+    if problem.read_table is not None and text.strip() and not text.lstrip().startswith(("{", "[")):
         table = CsvTable(path, *form.partition("[")[0].split(","), text=text)
-        reader = resolve(f"instances.{problem.name}.answer_table:read_table")
-        return cast("Solution", reader(instance, table))
+        return problem.read_table(instance, table)
     wanted = f"a result or solution in JSON{f', or CSV: {form}' * bool(form)}"
     content = parse_json(text, path, wanted)
     if "cotenant_proof" in content:

@@ -2,8 +2,7 @@
 
 from ..problem.registry import CsvForm, Problem
 from .answer import TimeShares
-from .answer_table import answer_table
-from .feasible import check
+from .feasible import answer_table, check
 from .instance import Accelerators
 from .measures import scale
 

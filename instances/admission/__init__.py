@@ -1,8 +1,7 @@
 """Admission: jobs apply to virtual machines with typed cores (Hines and Romano)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
-from .instance import Admission, Assignment, check
+from .instance import Admission, Assignment, answer_table, check
 from .rules import (
     BlockingPairs,
     blocking_pairs,

@@ -1,4 +1,4 @@
-"""What is given (Admission), what an answer is (Assignment), and the checker of an answer."""
+"""What is given (Admission), what an answer is (Assignment), and its checker and words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
 from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution
 from ..problem.fields import (
@@ -244,3 +245,26 @@ def check(instance: Admission, assignment: Assignment) -> None:
     raise_first_broken(used > instance.cores, lambda v, c: (
         f"VM {v}: {used[v, c]} cores of type {c} are in use; there are {instance.cores[v, c]}"
     ))  # fmt: skip
+
+
+def answer_table(
+    instance: Admission, assignment: Assignment, most: int | None = None
+) -> AnswerTable:
+    """The VM of each job and the cores it holds there, jobs in order."""
+    jobs = labels("job", instance.names, instance.jobs)
+    machines = labels("VM", instance.machine_names, instance.machines)
+    rows = []
+    for job in range(instance.jobs if most is None else min(most, instance.jobs)):
+        place, cores = int(assignment.machine[job]), assignment.cores[job]
+        where = None if place < 0 else machines[place]
+        rows.append((jobs[job], where, float(cores @ instance.speed[job]), *cores.tolist()))
+    placed = [
+        f"{jobs[job]} {f'on {machines[place]}' if place >= 0 else 'nowhere'}"
+        for job, place in enumerate(assignment.machine[:MAX_IN_SENTENCE].tolist())
+    ]
+    sentence = (
+        f"run {join_first(placed, instance.jobs, 'jobs')}: {int(assignment.assigned.sum())} of "
+        f"{instance.jobs} run"
+    )
+    columns = ("job", "VM", "speed", *(f"cores of type {kind}" for kind in range(instance.types)))
+    return AnswerTable(sentence, columns, tuple(rows), instance.jobs)

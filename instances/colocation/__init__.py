@@ -1,8 +1,7 @@
 """Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis ch. 2)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
-from .instance import Colocation, Pairing, check
+from .instance import Colocation, Pairing, answer_table, check, read_table
 from .objective import scale
 from .stability import ALPHA_MODES, BlockingPairs, blocking_pairs, gains
 
@@ -12,6 +11,7 @@ PROBLEM = Problem(
     solutions=(Pairing,),
     check=check,
     answer_table=answer_table,
+    read_table=read_table,
     answer_columns="job,beside[,machines]",
     generators={
         "population": "instances.colocation.generators:population",

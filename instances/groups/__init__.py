@@ -1,12 +1,10 @@
 """Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis ch. 6)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
-from .conversion import groups_from, scale
-from .feasible import check
+from .conversion import groups_from, residuals, scale
+from .feasible import answer_table, check
 from .instance import Grouping, Groups
 from .penalties import rising
-from .residuals import residuals
 from .stability import BlockingGroups, blocking_groups
 
 PROBLEM = Problem(

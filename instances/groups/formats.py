@@ -15,11 +15,10 @@ from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import read
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
-from .conversion import groups_from
+from .conversion import groups_from, residual_words, residuals
 from .generators import Machines, Seats
 from .instance import Groups
 from .penalties import rising
-from .residuals import residual_words, residuals
 
 Copies = Annotated[int, AtLeast(1, "the number of jobs of each name")]
 _GROUPS = "groups.csv"

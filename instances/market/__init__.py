@@ -1,10 +1,9 @@
 """Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
 from .equilibrium import Residuals, residuals, user_regrets
-from .instance import Allocation, Market, check
-from .scale import scale
+from .families import scale
+from .instance import Allocation, Market, answer_table, check
 from .utility import best_reply, user_utilities
 
 PROBLEM = Problem(

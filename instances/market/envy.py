@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .instance import Allocation, Floats, Integers, Market, ratio, total_by
-from .places import Places
+from .instance import Allocation, Floats, Integers, Market, Places, ratio, total_by
 from .utility import fill, speedup, user_utilities
 
 if TYPE_CHECKING:

@@ -4,17 +4,19 @@ Cobb-Douglas, Leontief.
 A market's `work` gives the weights and `parallel_fraction` is not looked at:
 
     linear         u_i = sum w x
-    ces            u_i = (sum w x^rho)^(1/rho), .05 <= rho < 1 (substitutes) or -20 <= rho <= -.05
-    (complements) cobb-douglas   u_i = product x^(w / sum w) leontief       u_i = min x / w
+    ces            u_i = (sum w x^rho)^(1/rho)
+    cobb-douglas   u_i = product x^(w / sum w)
+    leontief       u_i = min x / w
 
-Jobs of work 0 do not count. Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
+rho is from .05 to below 1 (substitutes) or from -20 to -.05 (complements). Jobs of work 0 do not
+count. Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from ..problem.errors import InvalidOption
 from ..problem.option_types import validate_options
 from .equilibrium import Residuals, money_spent
 from .instance import Allocation, Floats, Market, ratio, total_by
+from .sharing import Share, least_ratio
+from .utility import nash_welfare, user_utilities
 
 Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
 
@@ -171,3 +175,32 @@ def _spread(market: Market, wish: Floats) -> Floats:
     total = total_by(market.user, wish, market.users)
     share = ratio(market.budget, total)
     return wish * share[market.user]
+
+
+_SHARES: dict[str, Share] = {
+    "sharing_index": "endowment",
+    "sharing_index_tenants": "tenants",
+    "sharing_index_jobs": "jobs",
+}
+
+
+def scale(
+    market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any
+) -> float:
+    """The objective if every job had its server to itself; 1 for errors and indices from 0 to 1,
+    and without useful jobs.
+
+    Parameters
+    ----------
+    utility, rho : as of `nash-welfare`.
+    """
+    if objective not in ("total_utility", "nash_welfare", *_SHARES) or not market.active.any():
+        return 1.0
+    family = family_named(utility, rho)
+    alone = market.capacity[market.server]
+    worth = user_utilities(market, alone) if family is None else family.utilities(market, alone)
+    if objective == "total_utility":
+        return float(worth.sum())
+    if objective == "nash_welfare":
+        return nash_welfare(market, worth)
+    return least_ratio(market, worth, _SHARES[objective])

@@ -1,4 +1,4 @@
-"""What is given (Market), what an answer is (Allocation), and the checker of an answer."""
+"""What is given (Market), what an answer is (Allocation), and its checker and words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
 from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution
 from ..problem.fields import (
@@ -24,7 +25,6 @@ from ..problem.fields import (
 from ..problem.frames import columns_of, from_labels, labels_of
 from ..problem.frames import places as places_of
 from ..problem.option_types import Above, AtLeast, Between, validate_options
-from .places import Places
 
 if TYPE_CHECKING:
     import pandas
@@ -260,3 +260,68 @@ def check(instance: Market, allocation: Allocation) -> None:
     raise_first_broken(~((price >= 0) & (price < np.inf)), lambda place: (
         f"price[{place}] is {price[place]}; expected a finite number, 0 or more"
     ))  # fmt: skip
+
+
+def answer_table(instance: Market, allocation: Allocation, most: int | None = None) -> AnswerTable:
+    """The cores of each user on each server, users in order."""
+    key = instance.user * instance.servers + instance.server
+    order = np.argsort(key, kind="stable")  # quick where jobs stand by user
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    jobs = np.diff(first, append=len(order))[:most]
+    listed = order[: jobs.sum()]
+    cores = total_by(np.repeat(np.arange(len(jobs)), jobs), allocation.cores[listed], len(jobs))
+    named = max(int(instance.user[listed].max(initial=0)) + 1, MAX_IN_SENTENCE)
+    users = labels("user", instance.names[:named], min(named, instance.users))
+    servers = labels("server", instance.server_names, instance.servers)
+    rows: list[tuple[object, ...]] = []
+    for place, number, given in zip(
+        key[order[first[:most]]].tolist(), jobs.tolist(), cores.tolist(), strict=True
+    ):
+        user, server = divmod(place, instance.servers)
+        paid = () if allocation.price is None else (float(allocation.price[server] * given),)
+        rows.append((users[user], servers[server], number, given, *paid))
+    whole = total_by(instance.user, allocation.cores, instance.users)
+    parts = [
+        f"{name} {count:.4g} cores"
+        for name, count in zip(users[:MAX_IN_SENTENCE], whole, strict=False)
+    ]
+    columns = ("user", "server", "jobs", "cores", *(() if allocation.price is None else ("pays",)))
+    sentence = f"give {join_first(parts, instance.users, 'users')}"
+    return AnswerTable(sentence, columns, tuple(rows), len(first))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The pairs of a user and a server that have jobs.
+
+    Attributes
+    ----------
+    user, server : (g,) sorted by server, then user.
+    of_job : (k,) the place of each job, -1 for a job that was left out.
+    job : the jobs that were not; those of a place stand together, in order.
+    first, number : (g,) where a place's jobs begin in `job`, and how many they are.
+    """
+
+    user: Integers
+    server: Integers
+    of_job: Integers
+    job: Integers
+    first: Integers
+    number: Integers
+
+    @classmethod
+    def of(cls, user: Integers, server: Integers, chosen: npt.NDArray[np.bool_]) -> Places:
+        """The places of the chosen jobs, of users and on servers (k,)."""
+        job = np.flatnonzero(chosen)
+        if (user[1:] < user[:-1]).any():
+            job = job[np.argsort(user[job], kind="stable")]
+        # numbers of 16 bits are sorted digit by digit
+        short = server.astype(np.min_scalar_type(int(server.max(initial=0))))
+        job = job[np.argsort(short[job], kind="stable")]
+        user, server = user[job], server[job]
+        begins = np.ones(len(job), dtype=np.bool_)
+        begins[1:] = (user[1:] != user[:-1]) | (server[1:] != server[:-1])
+        first = np.flatnonzero(begins)
+        of_job = np.full(len(chosen), -1)
+        of_job[job] = np.cumsum(begins) - 1
+        return cls(user[first], server[first], of_job, job, first, np.diff(first, append=len(job)))

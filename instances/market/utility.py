@@ -170,3 +170,14 @@ def reply_utilities(market: Market, reply: Fill) -> Floats:
     """(n,) utility of the best replies, jobs with f = 0 at full speed."""
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
     return user_utilities(market, reply.amount) + total_by(market.user, serial, market.users)
+
+
+def nash_welfare(market: Market, utility: Floats) -> float:
+    """exp(sum B_i log u_i / sum B_i) over users with a useful job; 1 when there is none."""
+    active = market.active
+    if not active.any():
+        return 1.0
+    budget, worth = market.budget[active], utility[active]
+    if (worth <= 0).any():
+        return 0.0
+    return float(np.exp((budget * np.log(worth)).sum() / budget.sum()))

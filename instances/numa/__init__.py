@@ -2,9 +2,8 @@
 
 from ..problem.registry import CsvForm, Problem
 from .answer import POLICIES, Flow, Simulation
-from .answer_table import answer_table
 from .bounds import scale
-from .feasible import check
+from .feasible import answer_table, check
 from .instance import Numa
 from .technology import THESIS, Technology
 

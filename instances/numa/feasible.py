@@ -1,9 +1,10 @@
-"""The checker of answers, and what flows and policies mean on an instance."""
+"""The checker of answers, what flows and policies mean on an instance, and answers in words."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..problem.answer_table import AnswerTable, labels
 from ..problem.errors import InfeasibleSolution, UnknownName
 from ..problem.option_types import validate_options
 from .answer import CURVE, LEVELS, POLICIES, Flow, Simulation
@@ -156,3 +157,24 @@ def flow_by_distance(instance: Numa, solution: Flow) -> Floats:
     return np.stack(
         [(solution.flow * (instance.distance == d)).sum(axis=(1, 2)) for d in ranges], axis=1
     )
+
+
+def answer_table(
+    instance: Numa, solution: Simulation | Flow, most: int | None = None
+) -> AnswerTable:
+    """The share of each class's tasks at each distance from their data."""
+    if isinstance(solution, Simulation):
+        counts, window, who = solution.served.astype(float), solution.window, solution.policy
+    else:
+        counts, window, who = flow_by_distance(instance, solution), 1.0, "the flow"
+    names = labels("class", instance.names, instance.classes)
+    far = ["local", *(f"{hops} hop{'s' * (hops > 1)}" for hops in range(1, counts.shape[1] - 1))]
+    far = [*far[: counts.shape[1] - 1], "another blade"]
+    rates = counts.sum(axis=1) / window
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    shown = instance.classes if most is None else min(most, instance.classes)
+    rows = tuple((names[kind], float(rates[kind]), *shares[kind].tolist()) for kind in range(shown))
+    total = counts.sum(axis=0) / max(float(counts.sum()), np.finfo(float).tiny)
+    parts = [f"{100 * share:.0f} % {name}" for name, share in zip(far, total, strict=True) if share]
+    sentence = f"{who} runs {rates.sum():.4g} tasks/s: {', '.join(parts) or 'none'}"
+    return AnswerTable(sentence, ("class", "tasks/s", *far), rows, instance.classes)

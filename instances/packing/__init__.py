@@ -1,7 +1,7 @@
 """Packing: virtual machines on servers, few of them or a fair share (Xu and Yu 2014)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
+from .answer_table import answer_table, read_table
 from .game import scale
 from .instance import Packing, Placement, check
 
@@ -11,6 +11,7 @@ PROBLEM = Problem(
     solutions=(Placement,),
     check=check,
     answer_table=answer_table,
+    read_table=read_table,
     answer_columns="server,VM[,count][,class]",
     generators={
         "vm-types": "instances.packing.generators:vm_types",

@@ -56,8 +56,10 @@ class Problem:
     """foreign format -> function(path, **options) -> Instance."""
     answer_table: Callable[..., Any] | None = None
     """f(instance, solution, most) -> AnswerTable; None: fields will do."""
+    read_table: Callable[..., Solution] | None = None
+    """f(instance, CsvTable) -> Solution, of a CSV answer."""
     answer_columns: str = ""
-    """of a CSV answer, for `read_table` beside `answer_table`; in brackets what may be missing."""
+    """of that table; in brackets what may be missing."""
     csv_form: CsvForm | None = None
     scale: Callable[..., float] | None = None
     """f(instance, objective, **options), see `scale`; None for 1."""

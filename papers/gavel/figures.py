@@ -11,12 +11,12 @@ import numpy as np
 from ...baselines.accelerators.gandiva import pair_rates, random_pairs
 from ...catalog import functions
 from ...instances.accelerators import Accelerators, TimeShares
-from ...instances.accelerators.envy import envy
 from ...instances.accelerators.formats import gavel
 from ...instances.accelerators.instance import Floats, Integers
 from ...instances.accelerators.measures import (
     cost,
     entitlements,
+    envy,
     isolated_throughputs,
     mean_throughput,
 )

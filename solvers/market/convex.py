@@ -11,11 +11,10 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from ...instances.market.equilibrium import Residuals, money_spent, residuals
-from ...instances.market.families import Family, Homogeneous, family_named
+from ...instances.market.families import Family, Homogeneous, family_named, scale
 from ...instances.market.instance import LARGEST_WORTH, Allocation, Floats, Market, ratio, total_by
-from ...instances.market.scale import scale
+from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import user_utilities
-from ...instances.market.welfare import nash_welfare as welfare_of
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.market.eisenberg_gale import EisenbergGale, eisenberg_gale

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...instances.market.families import Homogeneous
 from ...instances.market.instance import Allocation, Floats, Market
-from ...instances.market.welfare import nash_welfare as welfare_of
+from ...instances.market.utility import nash_welfare as welfare_of
 from .utilitarian import weighted_bound
 
 

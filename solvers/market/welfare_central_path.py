@@ -14,7 +14,7 @@ import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.utility import marginal_speedup, speedup, user_utilities
-from ...instances.market.welfare import nash_welfare as welfare_of
+from ...instances.market.utility import nash_welfare as welfare_of
 from ..outcome import AGREE, Clock, Stop
 from .interior import Point, step_length
 from .linear import UserBlocks, solve_blocks

@@ -552,9 +552,9 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_045, 27_908),
-    "analysis": (21_161, 14_501),
-    "instances": (21_696, 14_543),
+    "solvers": (42_044, 27_907),
+    "analysis": (21_157, 14_497),
+    "instances": (21_606, 14_491),
     "models": (5_258, 3_394),
     "verify": (4_798, 3_514),
     "baselines": (4_246, 2_253),
@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (13_145, 9_193),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_558, 48_126),
+    "tests": (60_487, 48_065),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -299,10 +299,7 @@ def test_one_server_less_than_the_bound_is_no_proof_and_one_more_no_answer(
 @pytest.mark.parametrize("number", [1, 4, 6, 7, 8, 10])
 def test_exact_routes_agree_on_middle_instances(number: int) -> None:
     instance = caprara(number, 12 if number == 8 else 24, number)
-    routes = [
-        min_servers(instance, time_limit=60), cp_sat(instance, time_limit=60),
-        min_servers(instance, master="cp-sat", random_starts=0, time_limit=60),
-    ]  # fmt: skip
+    routes = [min_servers(instance, time_limit=60), cp_sat(instance, time_limit=60)]
     assert {route.status for route in routes} == {Status.OPTIMAL}
     assert len({float(route.solution.servers) for route in routes} | {r.bound for r in routes}) == 1
     assert number != 10 or routes[0].solution.servers == 8
@@ -495,4 +492,4 @@ def test_the_certificate_lists_prices_in_the_order_of_the_instance_and_proves_th
     assert prices[1] == prices[3] > prices[2]
     assert max(prices[1] + prices[2], 2 * prices[2]) <= scale + rent[1]
     income = sum(p * int(n) for p, n in zip(prices, instance.requested, strict=True))
-    assert -(-income // scale) == min_servers(instance, random_starts=0).solution.servers == 5
+    assert -(-income // scale) == min_servers(instance).solution.servers == 5

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.packing.instance import Integers
 from ...models.packing.columns import pattern_program
 from ...models.program import LinearProgram
-from ..engines import EngineName, solve_in_subprocess, solve_program
+from ..engines import solve_in_subprocess, solve_program
 from ..engines.answer import EngineAnswer
 from ..outcome import Clock, Status, raise_if_interrupted
 from ..proofs.filling_tree import Fillings, refuted
@@ -36,7 +36,7 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
             search.bound,
             most=int(limits.listed_patterns * effort),
             nodes=int(limits.listing_nodes * effort),
-            solve=pattern_solver(search.clock, 5.0 * effort, search.master, limits.master_columns),
+            solve=pattern_solver(search.clock, 5.0 * effort, limits.master_columns),
             clock=Clock(search.clock.time_slice(most=5.0 * effort)),
         )
         search.offer(counts, "program over all patterns")
@@ -115,17 +115,15 @@ def _made_of(
     return trimmed(table[chosen], kind[chosen], problem.request), False
 
 
-def pattern_solver(
-    clock: Clock, seconds: float, engine: EngineName = "highs", columns: int = LIMITS.master_columns
-) -> Solve:
-    """An engine for programs over patterns: HiGHS in a process of its own where they are more than
-    so many columns, since it overruns its time limit on some.
+def pattern_solver(clock: Clock, seconds: float, columns: int = LIMITS.master_columns) -> Solve:
+    """HiGHS for programs over patterns, in a process of its own where they are more than so many
+    columns, since it overruns its time limit on some.
     """
     limit = clock.time_slice(most=seconds)
 
     def solve(program: LinearProgram) -> EngineAnswer:
-        if engine == "highs" and len(program.cost) > columns:
+        if len(program.cost) > columns:
             return solve_in_subprocess(program, time_limit=limit)
-        return solve_program(program, engine=engine, time_limit=limit)
+        return solve_program(program, time_limit=limit)
 
     return solve

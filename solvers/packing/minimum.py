@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated
 
 import numpy as np
 
 from ...instances.packing.instance import Packing, Placement, check
-from ...instances.problem.option_types import AtLeast, validate_options
-from ..engines import EngineName
+from ...instances.problem.option_types import validate_options
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from . import constrained_minimum, services
@@ -20,7 +18,7 @@ from .annealing import anneal_steps
 from .bounds import best_bound
 from .constrained import Ruled, presolved
 from .diving import dive
-from .fitting import decreasing, fill, fit, fit_at_random, large, trimmed
+from .fitting import decreasing, fill, fit, large, trimmed
 from .gap_closing import by_enumeration
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
@@ -46,14 +44,12 @@ def min_servers(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
-    master: EngineName = "highs",
     limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
     """The fewest servers that hold all requests, with a proof.
 
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF,
-    FFD, BFD, dot, L2, random orders); bounds by volume, large items and exclusion; annealing on
+    FFD, BFD, dot, L2); bounds by volume, large items and exclusion; annealing on
     fewer servers, some of them overloaded until none is; column generation over patterns; diving
     into its solution; all patterns that an answer at the bound could use, listed by their reduced
     cost, and the program over them (which proves the bound, or raises it). Where VMs of few types
@@ -67,13 +63,10 @@ def min_servers(
 
     Parameters
     ----------
-    rng : draws random orders and dives; `default_rng(0)` when not given.
+    rng : draws annealing and dives; `default_rng(0)` when not given.
     time_limit : seconds; the best answer and bound so far are returned when they are up.
     start : an answer to begin from.
     report : progress; may raise KeyboardInterrupt, which like Ctrl-C keeps the best answer.
-    random_starts : how many first fits, and random fits, in random order come first.
-    master : the engine of the integer programs over patterns. HiGHS is the quicker by far; CP-SAT
-        is the second route.
     limits : the numbers that steer the search.
 
     Returns
@@ -100,9 +93,7 @@ def min_servers(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
-    return _minimum(
-        instance, rng, time_limit, start, report, random_starts, master, limits, costs=False
-    )
+    return _minimum(instance, rng, time_limit, start, report, limits, costs=False)
 
 
 @validate_options
@@ -113,8 +104,6 @@ def min_cost(
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
-    random_starts: Annotated[int, AtLeast(0, "a number of random orders")] = 20,
-    master: EngineName = "highs",
     limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
     """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at
@@ -125,8 +114,6 @@ def min_cost(
 
     Parameters
     ----------
-    random_starts : how many first fits, and random fits, in random order come first.
-    master : the engine of the integer programs over patterns; HiGHS is the quicker by far.
     limits : the numbers that steer the search.
 
     Examples
@@ -136,9 +123,7 @@ def min_cost(
     >>> print(result.status, round(result.objective, 3))
     optimal 5.0
     """
-    return _minimum(
-        instance, rng, time_limit, start, report, random_starts, master, limits, costs=True
-    )
+    return _minimum(instance, rng, time_limit, start, report, limits, costs=True)
 
 
 def cheap_starts(instance: Packing) -> tuple[str, ...]:
@@ -154,8 +139,6 @@ def _minimum(
     time_limit: float | None,
     start: Placement | None,
     report: Report | None,
-    random_starts: int,
-    master: EngineName,
     limits: PortfolioLimits,
     *,
     costs: bool,
@@ -164,13 +147,12 @@ def _minimum(
     if start is not None:
         check(instance, start)
     if instance.services:
-        return services.serve(instance, clock, start, master, limits, costs=costs)
-    search = PortfolioState(
-        presolved(instance, costs=costs), clock, rng or np.random.default_rng(0), master, limits
-    )
+        return services.serve(instance, clock, start, limits, costs=costs)
+    problem = presolved(instance, costs=costs)
+    search = PortfolioState(problem, clock, rng or np.random.default_rng(0), limits)
     routes = _MANY if many_vms(instance) else _PLAIN
     with search.keeping_best():
-        _run(search, _RULED if instance.has_constraints else routes, random_starts, start)
+        _run(search, _RULED if instance.has_constraints else routes, start)
     if search.stop is Stop.INTERRUPTED and start is not None:
         search.offer(search.problem.counts(start), "the start")
     return _outcome(search)
@@ -187,7 +169,7 @@ def many_vms(instance: Packing) -> bool:
 
 
 def _run(
-    search: PortfolioState, routes: tuple[Callable[..., None], ...], random_starts: int,
+    search: PortfolioState, routes: tuple[Callable[..., None], ...],
     start: Placement | None = None,
 ) -> None:  # fmt: skip
     """Run the routes in order while value and bound differ."""
@@ -195,7 +177,7 @@ def _run(
         if route is _greedy:
             # first fit decreasing is always tried: a limit however short still gives servers
             if search.open or search.best is None:
-                _greedy(search, random_starts)
+                _greedy(search)
                 if start is not None:
                     search.offer(search.problem.counts(start), "the start")
         elif search.open and _NAMES.get(route, "") in {"", *search.limits.routes}:
@@ -224,8 +206,8 @@ def _simple_bounds(search: PortfolioState) -> None:
     search.raise_bound(bound.value, bound.by)
 
 
-def _greedy(search: PortfolioState, random_starts: int) -> None:
-    """Greedy packings, and first fits and random fits in random order."""
+def _greedy(search: PortfolioState) -> None:
+    """Greedy packings: first and best fit decreasing, dot product, square norm."""
     problem, limits = search.problem, search.limits
     ruled = problem if isinstance(problem, Ruled) else None
     if ruled is not None:
@@ -247,16 +229,6 @@ def _greedy(search: PortfolioState, random_starts: int) -> None:
         if not search.open and name != "FFD":
             return
         search.offer(pack(), name)
-    few = problem.vms <= limits.random_fit_vms
-    few_fits = "random fits" not in limits.routes or not (few or ruled is None)
-    for _ in range(0 if few_fits else random_starts):
-        if not search.open:
-            return
-        mixed = search.rng.permutation(problem.types)
-        search.offer(fit(problem, mixed, rule="best"), "best fit in random order")
-        if few:
-            start = None if ruled is None else mixed
-            search.offer(fit_at_random(problem, search.rng, start), "random fit")
 
 
 def _anneal(search: PortfolioState) -> None:
@@ -312,10 +284,10 @@ def _whole_parts(search: PortfolioState) -> None:
         stop = Stop.FINISHED
         if len(here):
             clock = Clock(search.clock.time_slice(8, most=1.0 + unfixed))
-            inner = PortfolioState(rest, clock, search.rng, search.master, search.limits)
+            inner = PortfolioState(rest, clock, search.rng, search.limits)
             inner.raise_bound(search.bound - spent)
             with inner.keeping_best():
-                _run(inner, _PLAIN, random_starts=1)
+                _run(inner, _PLAIN)
             stop = inner.stop
             if inner.best is None:
                 raise_if_interrupted(stop)

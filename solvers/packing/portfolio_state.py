@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing.instance import Integers
-from ..engines import EngineName
 from ..incumbent import Incumbent
 from ..interrupts import deferred
 from ..outcome import Clock
@@ -29,7 +28,6 @@ class PortfolioLimits(Routed):
     pooled_entries : entries of the pool of patterns, a count for each type, from which greedy
         answers after the first no longer join it.
     greedy_steps : VMs times types up to which all greedy rules are tried.
-    random_fit_vms : VMs up to which random fits are tried.
     annealed_vms, annealing_steps : VMs up to which annealing is tried, and its steps for each VM at
         effort 1.
     annealed_longer : VMs from which it is tried longer before columns are generated.
@@ -48,7 +46,6 @@ class PortfolioLimits(Routed):
     merged_types: int = 64
     pooled_entries: int = 20_000_000
     greedy_steps: int = 50_000_000
-    random_fit_vms: int = 20_000
     annealed_vms: int = 20_000
     annealing_steps: int = 4_000
     annealed_longer: int = 100
@@ -63,7 +60,7 @@ class PortfolioLimits(Routed):
     allowed_above: float = 0.02
     routes: frozenset[str] = frozenset({
         "aggregate", "annealing", "bounds", "cp-sat", "dives", "enumeration", "fillings",
-        "random fits", "whole parts",
+        "whole parts",
     })  # fmt: skip
 
 
@@ -87,13 +84,12 @@ class PortfolioState(Incumbent[Counts, int]):
         problem: Reduced,
         clock: Clock,
         rng: np.random.Generator,
-        master: EngineName = "highs",
         limits: PortfolioLimits = LIMITS,
     ) -> None:
         super().__init__(
             None, clock, lambda counts: problem.cost(counts[1]), bound=1, value=problem.budget + 1
         )
-        self.problem, self.rng, self.master, self.limits = problem, rng, master, limits
+        self.problem, self.rng, self.limits = problem, rng, limits
         self.bound_by = "a server at least"
         self.proof: dict[str, Any] = {}
         self.pool = Pool(problem.types)

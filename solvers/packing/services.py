@@ -14,7 +14,7 @@ from ...instances.packing.services import covers
 from ...models.packing.services import service_program
 from ...models.program import LinearProgram
 from ...verify.packing_prices import least_price
-from ..engines import EngineName, WarmStartedProgram, solve_program
+from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from ..proofs.tree import integer_bound
@@ -170,8 +170,8 @@ class ServiceCover:
 
 
 def serve(
-    instance: Packing, clock: Clock, start: Placement | None, master: EngineName,
-    limits: PortfolioLimits, *, costs: bool,
+    instance: Packing, clock: Clock, start: Placement | None, limits: PortfolioLimits, *,
+    costs: bool,
 ) -> Outcome:  # fmt: skip
     """What `min_servers`, or `min_cost`, ends with where services ask for a rate: bounds by prices
     of sizes, then the program of a maximal filling for each server and a mix for each service.
@@ -192,7 +192,7 @@ def serve(
             search.raise_bound(-(-value.numerator // value.denominator), "prices of sizes")
         if cover.table is not None and search.open:
             program = cover.program(integer=True)
-            answer = solve_program(program, engine=master, time_limit=clock.time_slice(2))
+            answer = solve_program(program, time_limit=clock.time_slice(2))
             if answer.point is not None:
                 search.offer(cover.placement(answer.point), "program over mixes")
             bound = integer_bound(program, answer, clock, above=search.bound)

@@ -552,7 +552,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_044, 27_907),
+    "solvers": (42_010, 27_879),
     "analysis": (21_157, 14_497),
     "instances": (21_606, 14_491),
     "models": (5_258, 3_394),
@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (13_145, 9_193),
     "papers": (6_206, 4_524),
     "cli": (3_749, 2_543),
-    "tests": (60_487, 48_065),
+    "tests": (60_477, 48_057),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

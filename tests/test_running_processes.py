@@ -195,6 +195,21 @@ def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
     assert visited(computer, shell("sleep 0.1", tmp_path)).error == ""
 
 
+@pytest.mark.slow
+def test_leftovers_that_start_others_and_end_are_killed_with_them() -> None:
+    chain = "import os, time\nfor _ in range(12):\n  os.fork() and os._exit(0)\n  time.sleep(.002)"
+    for number in range(10):
+        token = f"chain-{os.getpid()}-{number}"
+        first = subprocess.Popen(
+            [sys.executable, "-S", "-c", f"{chain}\ntime.sleep(600)"],
+            env={**os.environ, TOKEN: token},
+        )
+        time.sleep(0.03 + 0.002 * number)
+        kill_leftovers(token)
+        first.wait(PATIENCE)
+        until(lambda token=token: not carrying(TOKEN, token))
+
+
 def harness(folder: Path, *options: str) -> subprocess.Popen[bytes]:
     """A `cotenant measure` of its own, of jobs that have children."""
     (folder / "jobs.toml").write_text(

@@ -44,19 +44,30 @@ def require_linux() -> Any:
         raise InvalidOption(f"measuring needs psutil ({error}); {install('measure')}") from None
 
 
+_MOST_SWEEPS, _BETWEEN_SWEEPS = 100, 0.05
+"""Passes over the list of processes, as one may refuse to die, and seconds between two of them."""
+
+
 def kill_leftovers(token: str) -> int:
     """Kill every process that carries the token of a store, or of a machine of it (the store's, a
     dot and a number); returns how many there were.
     """
     psutil = require_linux()
-    killed = 0
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            carried = process.environ().get(TOKEN, "")
-            if process.pid != os.getpid() and f"{carried}.".startswith(f"{token}."):
-                process.kill()
-                killed += 1
-    return killed
+    killed, empty = set[int](), 0
+    for _ in range(_MOST_SWEEPS):
+        before = len(killed)
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                carried = process.environ().get(TOKEN, "")
+                if process.pid != os.getpid() and f"{carried}.".startswith(f"{token}."):
+                    process.kill()
+                    killed.add(process.pid)
+        # A process may have started another and ended while the list before it was gone through.
+        empty = 0 if len(killed) > before else empty + 1
+        if empty == 2:
+            break
+        time.sleep(_BETWEEN_SWEEPS)
+    return len(killed)
 
 
 class Computer:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..instances.problem.errors import InvalidFile, InvalidOption
+from ..instances.problem.errors import InvalidOption
 
 Settings = TypeVar("Settings")
 
@@ -36,14 +35,11 @@ def read_several(kinds: Sequence[type[Any]], path: Path | None) -> list[Any]:
         Naming the file, the key, the value seen, and what was expected.
     """
     from ..instances.problem.errors import suggest
-    from ..instances.problem.reading import read_text
+    from ..instances.problem.reading import read_toml
 
     if path is None:
         return [kind() for kind in kinds]
-    try:
-        content = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidFile(f"{path} is not TOML: {error}") from None
+    content = read_toml(path)
     known = {field.name: kind for kind in kinds for field in fields(kind)}
     given: dict[type[Any], dict[str, Any]] = {kind: {} for kind in kinds}
     for name, value in content.items():

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import shutil
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+
+from ...instances.problem.documents import in_words, wrong_field
 from ...instances.problem.errors import InvalidFile, InvalidInstance, suggest
 from ...instances.problem.fields import repeated
-from ...instances.problem.reading import read_text
+from ...instances.problem.reading import read_toml
 
-FIELDS = ("name", "command", "directory", "environment", "timeout", "count", "bandwidth")
 USUAL_COUNT = 2
 """Agents of a job whose file says nothing: two, so that a job beside itself is a pair too."""
 
 LONGEST_NAME = 60
 _HASHED = 64_000_000
 """Bytes of a file up to which its content is in a fingerprint; of more, size and time."""
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-Named = TypeVar("Named", bound=_Named)
 
 
 @dataclass(frozen=True)
@@ -112,7 +104,13 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     InvalidInstance
         Naming the job, the field, the value seen, and what was expected.
     """
-    jobs = read_tables(path, FIELDS, _job)
+
+    def read(table: JobTable, folder: Path) -> Job:
+        job = table.job(table.name, folder, count=table.count, bandwidth=table.bandwidth)
+        require_program(job)
+        return job
+
+    jobs = read_tables(path, JobTable, read)
     with_bandwidth = [job for job in jobs if job.bandwidth is not None]
     if with_bandwidth and len(with_bandwidth) < len(jobs):
         lacking = next(job.name for job in jobs if job.bandwidth is None)
@@ -123,22 +121,16 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
 
 
 def read_tables(
-    path: str | os.PathLike[str],
-    fields: Sequence[str],
-    read: Callable[[dict[str, Any], Path], Named],
-) -> list[Named]:
+    path: str | os.PathLike[str], kind: type[Table], read: Callable[[Table, Path], Read]
+) -> list[Read]:
     """What is read of each `[[job]]` table of a TOML file, with names that differ; see `read_jobs`.
 
     Parameters
     ----------
-    fields : that a table may have.
+    kind : the fields that a table has.
     read : of a table, and of the folder that its paths are seen from.
     """
-    text, where = read_text(path), os.fspath(path)
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidFile(f"{where} is not TOML: {error}") from None
+    content, where = read_toml(path), os.fspath(path)
     for name in content:
         if name != "job":
             raise InvalidFile(f"{where}: unknown table {name!r}; expected [[job]] tables only")
@@ -152,33 +144,32 @@ def read_tables(
     jobs = []
     for number, table in enumerate(tables, 1):
         try:
-            for name in table:
-                if name not in fields:
-                    raise InvalidInstance(
-                        f"field {name!r}", "unknown", f"one of {', '.join(fields)}",
-                        suggest(name, fields),
-                    )  # fmt: skip
-            jobs.append(read(table, folder))
+            jobs.append(read(_validated(kind, table), folder))
         except InvalidInstance as error:
             given = table.get("name")
             short = isinstance(given, str) and len(given) <= LONGEST_NAME
             called = f" ({given!r})" if short else ""
             raise error.within(f"{where}: job {number}{called}") from None
-    if (twice := repeated(job.name for job in jobs)) is not None:
+    if (twice := repeated(table["name"] for table in tables)) is not None:
         raise InvalidInstance(
             "name", f"{twice!r} given twice", "a name of its own for every job"
         ).within(where)
     return jobs
 
 
-def command_fields(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What says how a job's command is run: command, directory, environment and timeout."""
-    return {
-        "command": _command(table.get("command")),
-        "directory": _directory(table.get("directory", ""), folder),
-        "environment": _environment(table.get("environment", {})),
-        "timeout": _number(table, "timeout", "seconds that one run may take, above 0", above=0.0),
-    }
+def _validated(kind: type[Table], table: dict[str, Any]) -> Table:
+    """A table with the fields that it should have; raises InvalidInstance for the first wrong one,
+    with its description as what was expected.
+    """
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        place, seen, _ = wrong_field(error)
+    known, name = kind.model_fields, str(place[0])
+    if name not in known:
+        expected, cure = f"one of {', '.join(known)}", suggest(name, known)
+        raise InvalidInstance(f"field {name!r}", "unknown", expected, cure)
+    raise InvalidInstance(in_words(place), seen, str(known[name].description))
 
 
 def require_program(job: Job) -> None:
@@ -189,72 +180,61 @@ def require_program(job: Job) -> None:
         )
 
 
-def _job(table: dict[str, Any], folder: Path) -> Job:
-    job = Job(
-        name=valid_name(table.get("name")),
-        **command_fields(table, folder),
-        count=_count(table.get("count", USUAL_COUNT)),
-        bandwidth=_number(table, "bandwidth", "GB/s, 0 or more"),
+def _valid_name(value: str) -> str:
+    odd = value.strip() != value or not value.isprintable() or value.startswith("-")
+    if odd or not 0 < len(value) <= LONGEST_NAME:
+        raise ValueError("no such name")
+    return value
+
+
+def _begins_with_program(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0]:
+        raise ValueError("no program")
+    return words
+
+
+Name = Annotated[str, AfterValidator(_valid_name)]
+NAME = f"a name of 1 to {LONGEST_NAME} printable letters that begins with no hyphen"
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+
+class CommandTable(BaseModel, extra="forbid", strict=True):
+    """The fields of a file, and of a store, that say how a job's command is run; see `Job`."""
+
+    command: Annotated[tuple[Text, ...], AfterValidator(_begins_with_program)] = Field(
+        strict=False,
+        description='a list of strings, a program first, as in ["xz", "-k", "-c", "big"]. No shell '
+        "reads it; for one: ['sh', '-c', '...']",
     )
-    require_program(job)
-    return job
+    directory: Text = Field("", description="a folder that exists, seen from the file's own")
+    environment: dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Text] = Field(
+        {}, description="a table of variables and texts in quotes"
+    )
+    timeout: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="seconds that one run may take, above 0"
+    )
+
+    def job(self, name: str, folder: Path, **others: Any) -> Job:
+        """The job of this command, its directory seen from a folder."""
+        directory = folder / self.directory
+        if not directory.is_dir():
+            expected = str(CommandTable.model_fields["directory"].description)
+            raise InvalidInstance("directory", repr(self.directory)[:100], expected)
+        return Job(
+            name, self.command, directory.resolve(), self.environment, self.timeout, **others
+        )
 
 
-def valid_name(value: Any, field: str = "name") -> str:
-    """A name, checked."""
-    good = isinstance(value, str) and value.strip() == value and value.isprintable()
-    good = good and 0 < len(value) <= LONGEST_NAME and not value.startswith("-")
-    expected = f"a name of 1 to {LONGEST_NAME} printable letters that begins with no hyphen"
-    require(good, field, value, expected)
-    return str(value)
+class JobTable(CommandTable):
+    """A `[[job]]` table of jobs that are measured."""
+
+    name: Name = Field(description=NAME)
+    count: int = Field(USUAL_COUNT, ge=1, description="an integer of agents, at least 1")
+    bandwidth: float | None = Field(None, ge=0, allow_inf_nan=False, description="GB/s, 0 or more")
 
 
-def require(good: bool, field: str, value: Any, expected: str, cure: str = "") -> None:
-    """Raise InvalidInstance for the value of a field that is not good."""
-    if not good:
-        seen = "missing" if value is None else repr(value)[:100]
-        raise InvalidInstance(field, seen, expected, cure)
-
-
-def _command(value: Any) -> tuple[str, ...]:
-    words = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
-    cure = "No shell reads it; for one: ['sh', '-c', '...']" if isinstance(value, str) else ""
-    example = 'a list of strings, as in ["xz", "-k", "-c", "big"]'
-    require(bool(words), "command", value, example, cure)
-    good = value[0] and not any("\0" in word for word in value)
-    require(good, "command", value, "a program first, and no null letters")
-    return tuple(value)
-
-
-def _directory(value: Any, folder: Path) -> Path:
-    good = isinstance(value, str) and "\0" not in value and (folder / value).is_dir()
-    require(good, "directory", value, "a folder that exists, seen from the file's own")
-    return folder.joinpath(str(value)).resolve()
-
-
-def _environment(value: Any) -> dict[str, str]:
-    require(isinstance(value, dict), "environment", value, "a table of variables and texts")
-    for name, text in value.items():
-        good = isinstance(text, str) and "\0" not in text and "=" not in name and bool(name)
-        require(good, f"environment.{name}", text, "a text in quotes")
-    return dict(value)
-
-
-def _count(value: Any) -> int:
-    good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    require(good, "count", value, "a whole number of agents, at least 1")
-    return int(value)
-
-
-def _number(
-    table: Mapping[str, Any], name: str, expected: str, above: float = -1.0
-) -> float | None:
-    value = table.get(name)
-    if value is None:
-        return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    require(number and math.isfinite(value) and value >= 0 and value > above, name, value, expected)
-    return float(value)
+Table = TypeVar("Table", bound=CommandTable)
+Read = TypeVar("Read")
 
 
 def _content(path: str) -> str:

@@ -206,7 +206,8 @@ class Store:
         if not sessions:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
         machine, text, stop = sessions[0]
-        settings = self._parsed(text, MeasureSettings, "session.settings")
+        found = self._parsed(text, MeasureSettings, "session.settings")
+        settings: dict[str, Any] = found.model_dump(exclude_unset=True)
         several = {len(settings[name]) for name in ("names", "jobs", "counts", "bandwidth")}
         if len(several) > 1 or not set(settings["jobs"]) <= set(self.names()):
             raise InvalidFile(
@@ -386,8 +387,7 @@ def parsed(text: str, kind: Any, where: str) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        value = TypeAdapter(kind).validate_json(text, strict=True)
-        return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+        return TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
         place, seen, expected = wrong_field(error)
         at = f"{where}: {in_words(place)}" if place else where

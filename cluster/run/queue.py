@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from ..measure.jobs import (
-    Job,
-    command_fields,
-    read_tables,
-    require,
-    require_program,
-    valid_name,
-)
+from ..measure.jobs import NAME, CommandTable, Job, Name, Text, read_tables, require_program
 from ..measure.store import parsed
 
-FIELDS = ("name", "type", "command", "rerun", "directory", "environment", "timeout", "output")
+
+class _Command(CommandTable):
+    output: Text = Field("", description="a file, seen from the job's directory")
 
 
-class _Document(BaseModel, extra="forbid"):
-    command: Annotated[list[str], Field(min_length=1)]
-    directory: str
-    environment: dict[str, str]
-    timeout: Annotated[float, Field(gt=0)] | None
-    output: str
+class _QueueTable(_Command):
+    name: Name = Field(description=NAME)
+    type: Name = Field(description=NAME)
+    rerun: Literal["yes", "no"] = Field(
+        description='"yes" or "no". It says whether the job may be begun again after a run that '
+        "was killed or failed"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,13 +61,9 @@ class QueuedJob:
     @classmethod
     def from_document(cls, name: str, kind: str, rerun: bool, text: str, where: str) -> QueuedJob:
         """The job that a store keeps; `where` names the store and its column."""
-        content = parsed(text, _Document, where)
-        output = content.pop("output")
-        fields = content | {
-            "command": tuple(content["command"]),
-            "directory": Path(content["directory"]),
-        }
-        return cls(name, Job(name=kind, **fields), rerun, output)
+        found = parsed(text, _Command, where)
+        job = Job(kind, found.command, Path(found.directory), found.environment, found.timeout)
+        return cls(name, job, rerun, found.output)
 
 
 def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[QueuedJob]:
@@ -90,30 +81,10 @@ def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[Queue
         Naming the job, the field, the value seen, and what was expected.
     """
 
-    def read(table: dict[str, Any], folder: Path) -> QueuedJob:
-        name, kind = valid_name(table.get("name")), valid_name(table.get("type"), "type")
-        queued = QueuedJob(
-            name=name,
-            job=Job(name=kind, **command_fields(table, folder)),
-            rerun=_rerun(table),
-            output=_output(table.get("output", "")),
-        )
+    def read(table: _QueueTable, folder: Path) -> QueuedJob:
+        job = table.job(table.type, folder)
         if here:
-            require_program(queued.job)
-        return queued
+            require_program(job)
+        return QueuedJob(table.name, job, table.rerun == "yes", table.output)
 
-    return read_tables(path, FIELDS, read)
-
-
-def _rerun(table: Mapping[str, Any]) -> bool:
-    value = table.get("rerun")
-    cure = "It says whether the job may be begun again after a run that was killed or failed"
-    good = isinstance(value, str) and value in ("yes", "no")
-    require(good, "rerun", value, '"yes" or "no"', cure)
-    return value == "yes"
-
-
-def _output(value: Any) -> str:
-    good = isinstance(value, str) and "\0" not in value
-    require(good, "output", value, "a file, seen from the job's directory")
-    return str(value)
+    return read_tables(path, _QueueTable, read)

@@ -184,11 +184,9 @@ class QueueStore:
         )
         if not rows:
             return {}
-        settings: dict[str, Any] = parsed(
-            rows[0][0], _RunOf, f"{self.store.path}: session.settings"
-        )
-        run: dict[str, Any] = settings["run"]
-        return run
+        found = parsed(rows[0][0], _RunOf, f"{self.store.path}: session.settings").run
+        settings: dict[str, Any] = found.model_dump(exclude_unset=True)
+        return settings
 
     def next_epoch(self) -> int:
         """The number of the epoch that follows."""

@@ -12,6 +12,7 @@ import os
 import re
 import select
 import stat
+import tomllib
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterator
@@ -135,6 +136,14 @@ def _in_words(where: str) -> Iterator[None]:
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file (UTF-8); see `read_bytes`."""
     return decoded(read_bytes(path), path)
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The content of a TOML file; raises InvalidFile."""
+    try:
+        return tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidFile(f"{os.fspath(path)} is not TOML: {error}") from None
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:

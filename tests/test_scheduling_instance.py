@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from support.messages import refused
@@ -193,17 +191,6 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
         assert is_greedy(instance, schedule) == greedy
         found.append(greedy)
     assert 20 < sum(found) < len(found) - 20
-
-
-def test_organizations_without_machines_or_without_jobs_are_allowed() -> None:
-    instance = small(machines=[2, 0, 1])
-    assert instance.organizations == 3
-    assert instance.owner.tolist() == [0, 0, 2]
-
-
-def test_a_schedule_with_a_job_that_is_not_started_survives_its_document() -> None:
-    schedule = Schedule([0, -1, 1], [0, -1, 1], greedy=True)
-    assert Schedule.from_document(json.loads(json.dumps(schedule.document()))) == schedule
 
 
 def test_shares_of_machines_are_zipf_even_or_as_given() -> None:

@@ -11,14 +11,14 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.manipulation import best_misreport
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.windows import rule_schedule
-from cotenant.baselines.scheduling import fair_share, rand
+from cotenant.baselines.scheduling import fair_share
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.formats import read_swf
@@ -79,18 +79,6 @@ def test_an_interrupted_rule_does_not_return_another_rules_schedule(
         study()
 
 
-@pytest.mark.usefixtures("interrupt")
-@pytest.mark.parametrize("method", [rand, ref, optimum.max_utility])
-def test_an_interrupted_method_says_so_and_claims_nothing_of_the_rule(method: Any) -> None:
-    outcome = method(made())
-    assert (outcome.stop, outcome.status) == (Stop.INTERRUPTED, Status.FEASIBLE)
-    assert outcome.solution is not None
-    if method is not optimum.max_utility:
-        assert outcome.bound is None
-        assert {"phi_estimate", "phi", "owed"}.isdisjoint(outcome.certificate)
-        assert "first in" in outcome.certificate["after_that"]
-
-
 @pytest.mark.parametrize(
     ("place", "method"),
     [
@@ -106,12 +94,6 @@ def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
     outcome = method(made())
     assert outcome.stop is Stop.INTERRUPTED
     assert outcome.solution is not None
-
-
-def test_the_time_limit_covers_the_making_of_the_program() -> None:
-    outcome = optimum.max_utility(made(jobs=700, horizon=400), time_limit=1e-9)
-    assert outcome.stop is Stop.TIME_LIMIT
-    approved(outcome.certificate["engine_message"])
 
 
 def test_the_plain_ref_keeps_the_time_limit() -> None:
@@ -172,15 +154,6 @@ def test_certificates_of_other_readings_and_utilities_hold() -> None:
         assert recheck(instance, cotenant.solve(instance, "REF", **options)).broken == ()
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("horizon", float("nan")), ("horizon", float("inf")), ("names", 5), ("names", "abc")],
-)
-def test_a_field_of_the_wrong_type_is_named(field: str, value: Any) -> None:
-    with refused(InvalidInstance):
-        made().replace(**{field: value})
-
-
 def test_fair_share_refuses_products_beyond_64_bits() -> None:
     jobs = 1_000_000
     vast = Scheduling(
@@ -192,16 +165,6 @@ def test_fair_share_refuses_products_beyond_64_bits() -> None:
     )
     with refused(InvalidInstance):
         fair_share(vast)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"load": np.inf}, {"batch": np.inf}, {"batch": 1e300}, {"spread": np.inf}, {"horizon": 10**20}, {"jobs": 1.5}, {"jobs": "x"},
-     {"machines": 2.5}, {"machines": 10**30}, {"organizations": 1.5}, {"split": "9" * 30}],
-)  # fmt: skip
-def test_a_generator_refuses_what_it_cannot_draw(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption):
-        made(**options)
 
 
 def test_a_number_of_machines_beyond_64_bits_is_refused() -> None:

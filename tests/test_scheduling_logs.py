@@ -184,14 +184,8 @@ def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> No
 @pytest.mark.parametrize(
     "options",
     [
-        {"length": 0},
-        {"organizations": 0},
-        {"machines": 0},
         {"split": "1,2,3"},
-        {"initial": "hot"},
-        {"by": "queue"},
         {"by": "job", "mapping": "x.csv"},
-        {"begin": -5},
     ],
 )
 def test_bad_settings_are_refused(options: dict[str, object], trace: Path) -> None:

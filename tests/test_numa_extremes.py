@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +12,11 @@ from support.messages import refused
 from support.oracles.numa_events import simulate_plainly
 
 import cotenant
-from cotenant.analysis.numa.sustained import burst, sustained
 from cotenant.instances.numa import Flow
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
-from cotenant.instances.problem import InfeasibleSolution, InvalidInstance, InvalidOption
+from cotenant.instances.problem import InfeasibleSolution, InvalidOption
 from cotenant.papers.experiment import Finding
-from cotenant.papers.thesis_numa.studies import queues
 from cotenant.papers.thesis_numa.throughput import figure_4_9
 from cotenant.solvers.engines import EngineAnswer, solve_refined
 from cotenant.solvers.numa.engine import simulate
@@ -70,14 +66,6 @@ def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(
     assert result.metrics[power["objective"]] == pytest.approx(power["bound"], abs=1e-9)
 
 
-def test_a_tampered_flow_is_refused_however_small_its_rates() -> None:
-    server = HOT.replace(service_mean=[4e8])
-    flow = fluid(server).solution
-    assert isinstance(flow, Flow)
-    with refused(InfeasibleSolution):
-        cotenant.check(server, Flow(flow.throughput, np.zeros_like(flow.flow)))
-
-
 def test_energies_that_overflow_and_rates_that_are_none_are_refused() -> None:
     with refused(InvalidOption):
         link_energy(blade_server(), ht_energy=1e308)
@@ -101,28 +89,6 @@ def test_what_floating_point_cannot_simulate_is_said(changes: dict[str, Any], wh
     result = cotenant.solve(blade_server().replace(**changes), "IB", tasks=2000)
     assert (result.status, result.solution) == (Status.UNKNOWN, None)
     assert why in result.certificate["run"]
-
-
-@pytest.mark.parametrize("field", ["blades", "cores", "rate", "refusal_limit"])
-def test_whole_numbers_beyond_floating_point_are_refused_by_name(field: str) -> None:
-    with refused(InvalidInstance):
-        blade_server().replace(**{field: 10**400})
-
-
-@pytest.mark.parametrize("names", [None, 5, "K"])
-def test_names_must_be_a_list(names: Any) -> None:
-    with refused(InvalidInstance):
-        blade_server().replace(names=names)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"rows": 10**9}, {"rows": 2.5}, {"rows": "x"}, {"blades": 3000}, {"hot": "x"}]
-)
-def test_a_generator_refuses_sizes_before_it_makes_anything(changes: Any) -> None:
-    with refused((InvalidInstance, InvalidOption)):
-        blade_server(**changes)
-    with refused(InvalidOption):
-        blade_server(benchmark=5)  # type: ignore[arg-type]
 
 
 def test_many_tasks_and_a_short_time_limit_give_a_measured_run() -> None:
@@ -199,39 +165,6 @@ def test_both_levels_share_one_time_limit(engines: Callable[..., None]) -> None:
     engines(solve_refined=slow)
     fluid(HOT, time_limit=10.0)
     assert given[1] < given[0] - 0.04
-
-
-def test_a_result_of_every_size_is_json(tmp_path: Path) -> None:
-    server = HOT.replace(service_mean=[4e-10])
-    path = cotenant.solve(server, "fluid").write(tmp_path / "result.json")
-    assert json.loads(path.read_text())["result"]["status"] == "optimal"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"tasks": 2000},
-        {"tasks": 10**12},
-        {"tasks": 0},
-        {"runs": 1.5},
-        {"seed": -1},
-    ],
-)
-def test_sustained_refuses_runs_too_short_to_show_anything_and_too_long_for_any_memory(
-    settings: Any,
-) -> None:
-    with refused(InvalidOption):
-        sustained(blade_server(), "IB", **settings)
-
-
-def test_studies_and_bursts_refuse_numbers_of_tasks_out_of_range() -> None:
-    for tasks in (-5, 0):
-        with refused(InvalidOption):
-            queues(tasks=tasks)
-    with refused(InvalidOption):
-        burst(blade_server(), "IB", before=10**12)
-    with refused(InvalidOption):
-        figure_4_9(low=7000.0)
 
 
 def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -> None:

@@ -17,14 +17,14 @@ from support.oracles.fluid import least_power, most_throughput
 from support.oracles.rational_program import least
 
 import cotenant
-from cotenant.analysis.numa.sustained import burst, sustained, sustained_pair
+from cotenant.analysis.numa.sustained import burst, sustained_pair
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
 from cotenant.instances.numa.bounds import link_energy, power_bound, throughput_bound
 from cotenant.instances.numa.feasible import flow_by_distance
 from cotenant.instances.numa.generators import blade_server
-from cotenant.instances.problem import InvalidOption, UnknownName, scale
+from cotenant.instances.problem import InvalidOption, scale
 from cotenant.models.numa import power_program, throughput_program
 from cotenant.models.numa.readable import power_model, throughput_model
 from cotenant.models.program import from_pyomo
@@ -63,24 +63,6 @@ def test_uniform_data_says_6400_and_nothing_more() -> None:
     assert outcome.certificate["mix"] == {
         "K-means": {"Local": 1.0, "IP-1": 0.0, "IP-2": 0.0, "IB": 0.0}
     }
-
-
-def test_two_processors_by_brute_force_over_the_share_sent_away() -> None:
-    server = blade_server(benchmark="S6", blades=1, rows=1, columns=2, cores=3).replace(
-        location_share=[0.8, 0.2]
-    )
-    away = np.linspace(
-        0, 0.8, 400_001
-    )  # of all tasks, those with data in memory 0 that run on processor 1
-    work = np.maximum(
-        0.04 * (0.8 - away), 0.04 * (0.2 + 1.22 * away)
-    )  # sending both ways only adds work
-    best = (server.cores / work).max()
-    assert fluid(server).bound == pytest.approx(best, rel=1e-5)
-    throughput = 120.0
-    fits = throughput * work <= server.cores
-    watt = throughput * away[fits] * link_energy(server)[0, 1]
-    assert fluid_power(server, throughput=throughput).bound == pytest.approx(watt.min(), rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -260,16 +242,6 @@ def test_a_class_without_tasks_changes_nothing_whatever_its_numbers(size: float)
         assert recheck(more, other).broken == ()
 
 
-def test_a_memory_without_tasks_and_a_class_without_tasks_are_no_trouble() -> None:
-    server = blade_server(benchmark="S6,M10", blades=2, cores=2).replace(
-        location_share=[1.0] + [0.0] * 7, class_share=[1.0, 0.0], rate=100.0
-    )
-    outcome = fluid(server)
-    cotenant.check(server, outcome.solution)  # type: ignore[arg-type]
-    assert outcome.certificate["mix"]["String match"]["Local"] == 1.0
-    assert outcome.bound == pytest.approx(most_throughput(server), rel=SAME)
-
-
 def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> None:
     server = blade_server(data="hot-blade", hot=0.5, rate=6000.0)
     outcome = fluid_power(server)
@@ -292,18 +264,6 @@ def test_without_the_engine_nothing_is_proved_but_by_prices(engines: Callable[..
     between = fluid_power(server, throughput=0.5 * (cut.bound + cut.solution.throughput))
     assert (between.status, between.solution) == (Status.UNKNOWN, None)
     assert fluid_power(server, throughput=1.01 * cut.bound).status is Status.INFEASIBLE
-
-
-@pytest.mark.parametrize("data", ["hot-memory", "hot-blade"])
-@pytest.mark.parametrize("policy", list(FUNCTIONS))
-def test_the_program_bounds_what_every_policy_sustains(data: Any, policy: str) -> None:
-    server = blade_server(data=data, hot=0.5, blades=2, cores=4)
-    bound = fluid(server).bound
-    assert bound is not None
-    for pair in sustained_pair(
-        server, policy, tasks=30_000, runs=1, backlog=300, drained=30, tolerance=0.02
-    ):
-        assert pair.rate <= bound
 
 
 @pytest.mark.sampled(3)
@@ -368,15 +328,6 @@ def test_the_mix_is_the_share_of_each_class_by_the_policy_that_allows_it() -> No
     )
 
 
-def test_the_mix_by_memory_comes_within_two_percent_of_the_bound_where_local_does_not() -> None:
-    server = blade_server(data="hot-memory", hot=0.25)
-    bound = fluid(server).bound
-    assert bound is not None
-    settings: dict[str, Any] = {"tasks": 200_000, "runs": 1, "tolerance": 0.005}
-    assert sustained(server, "mix-by-memory", **settings).rate > 0.98 * bound
-    assert sustained(server, "Local", **settings).rate < 0.96 * bound
-
-
 def test_the_mix_simulates_and_says_its_shares() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
     result = cotenant.solve(server, "mix", tasks=50_000, by="memory")
@@ -404,19 +355,6 @@ def test_a_burst_in_the_metastable_band_never_drains_under_ib_and_does_under_loc
     drained = burst(server, "Local", tasks=200_000, before=20_000).drained_after
     assert drained is not None
     assert 0.5 < drained < 5
-
-
-def test_sustained_refuses_unknown_policies_and_starts() -> None:
-    with refused(UnknownName):
-        sustained(blade_server(), "IP-3")
-    with refused(InvalidOption):
-        sustained(blade_server(), "IB", "warm")  # type: ignore[arg-type]
-    with refused(InvalidOption):
-        sustained(blade_server(), "IB", drained=5000)
-    with refused(InvalidOption):
-        sustained(blade_server(), "IB", runs=0)
-    with refused(InvalidOption):
-        sustained(blade_server(), "IB", tolerance=0.0)
 
 
 def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:

@@ -4,8 +4,6 @@ simpy.
 
 from __future__ import annotations
 
-import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.random_inputs import Draws, categories, draw, unit_draws
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 
 FUNCTIONS = functions("numa", "Local", "IP-1", "IP-2", "IB")
 
@@ -151,18 +149,6 @@ def test_running_in_chunks_changes_nothing() -> None:
     assert np.array_equal(cut.start, whole.start)
 
 
-def test_no_core_runs_two_tasks_at_once_and_no_time_is_lost() -> None:
-    server = blade_server(rate=6000.0)
-    draws = draw(server, 20_000, 1, np.random.default_rng(1))
-    run = simulate(server, draws)
-    finish = run.finish(server, draws)
-    assert (run.start >= draws.arrival).all()
-    for core in range(server.all_cores):
-        mine = np.flatnonzero(run.core == core)
-        mine = mine[np.argsort(run.start[mine])]
-        assert (run.start[mine][1:] >= finish[mine][:-1]).all()
-
-
 def free(rate: float, **changes: Any) -> Numa:
     """The thesis's server with tasks that distance costs nothing, and no refusal limit."""
     return blade_server(benchmark="M11", rate=rate, refusal_limit=None, **changes)
@@ -219,12 +205,6 @@ def test_one_core_is_pollaczek_and_khinchine(law: Any) -> None:
 
 
 @pytest.mark.slow
-def test_one_hop_pools_beat_local_ones_when_distance_is_free() -> None:
-    waits = [solved(free(6000.0), policy, tasks=200_000).mean_wait for policy in POLICIES]
-    assert waits[0] > waits[1] > waits[3]
-
-
-@pytest.mark.slow
 @ONE_AND_SLOWLY_ALL
 def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> None:
     server = blade_server(rate=6390.0, refusal_limit=None)
@@ -235,33 +215,6 @@ def test_a_saturated_server_clears_what_the_closed_form_says(policy: str) -> Non
     finish = run.finish(server, draws)
     cleared = ((finish > begin) & (finish <= end)).sum() / (end - begin)
     assert cleared == pytest.approx(saturated_throughput(server, policy), rel=0.01)
-
-
-def test_quantiles_of_a_light_load_are_those_of_the_service_time() -> None:
-    run = solved(free(200.0), "IB", tasks=200_000)
-    exact = [-0.04 * math.log(1 - level) for level in (0.5, 0.95, 0.99)]
-    for value, error, target in zip(run.response, run.response_error, exact, strict=True):
-        assert abs(value - target) <= WIDTHS * error
-
-
-def test_equal_seeds_give_equal_runs_and_others_do_not() -> None:
-    first, again, other = (
-        cotenant.solve(cotenant.read("numa/tiny"), "IP-1", seed=seed, tasks=1000)
-        for seed in (5, 5, 6)
-    )
-    assert first.solution == again.solution
-    assert first.solution != other.solution
-
-
-@ONE_AND_SLOWLY_ALL
-def test_relabelling_blades_does_not_change_the_response_times(policy: str) -> None:
-    server = blade_server(rate=300.0, data="hot-blade", hot=0.7, blades=2, cores=4)
-    mirrored = server.replace(location_share=np.roll(server.location_share, 4))
-    runs = [
-        solved(one, policy, seed=seed, tasks=100_000) for seed, one in enumerate((server, mirrored))
-    ]
-    error = math.hypot(*(run.mean_response_error for run in runs))
-    assert abs(runs[0].mean_response - runs[1].mean_response) <= WIDTHS * error
 
 
 def test_a_random_idle_core_is_farther_than_the_nearest() -> None:
@@ -310,25 +263,6 @@ def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(
     assert ("metastable" in result.certificate) == warned
 
 
-def test_ib_clears_a_backlog_of_uneven_data_at_its_closed_form() -> None:
-    server = blade_server(rate=6390.0, blades=2, rows=1, data="hot-memory", hot=0.5).replace(
-        rate=700.0
-    )
-    draws = draw(server, 60_000, 2, np.random.default_rng(0), backlog=30_000)
-    run = simulate(server, draws)
-    finish = run.finish(server, draws)
-    end = float(draws.arrival[-1])
-    assert ((finish > 2) & (finish <= end)).sum() / (end - 2) == pytest.approx(
-        saturated_throughput(server, "IB"), rel=0.01
-    )
-
-
-@pytest.mark.slow
-def test_a_heavy_but_stable_load_is_not_called_unstable() -> None:
-    for seed in range(5):
-        assert solved(free(6200.0), "Local", seed=seed, tasks=200_000).stable
-
-
 def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing() -> None:
     long = FUNCTIONS["IB"](blade_server(), tasks=3_000_000, warmup=1000, time_limit=0.2)
     assert long.stop is Stop.TIME_LIMIT
@@ -350,21 +284,6 @@ def test_a_category_of_share_zero_is_never_drawn() -> None:
     drawn = categories(np.array([0.0, 0.3, 0.7, 0.0]), 100_000, np.random.default_rng(0))
     assert set(drawn.tolist()) == {1, 2}
     assert (drawn == 1).mean() == pytest.approx(0.3, abs=0.01)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_answers_on_every_small_server(policy: str) -> None:
-    for seed in range(6):
-        server = random_server(np.random.default_rng(100 + seed))
-        outcome = FUNCTIONS[policy](server, tasks=400, rng=np.random.default_rng(seed))
-        assert isinstance(outcome, Outcome)
-        assert outcome.solution is not None
-        cotenant.check(server, outcome.solution)
-
-
-def test_the_policies_can_be_sent_to_another_process() -> None:
-    for method in FUNCTIONS.values():
-        assert pickle.loads(pickle.dumps(method)) is method
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -247,18 +247,6 @@ def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     assert all(0 <= used <= 1 for slot in done.slots for used in slot.utilization)
 
 
-def test_the_simulation_checks_its_options() -> None:
-    made = trace([0], [5])
-    with refused(InvalidOption):
-        simulate(made, np.array([[4, 4]]), np.array([1]), slot=0)
-    with refused(InvalidOption):
-        simulate(made, np.array([[4, 4]]), np.array([1]), slots=0)
-    with refused(InvalidOption):
-        simulate(made, np.array([[4, 4]]), np.array([1]), rounds=0)
-    with refused(InvalidInstance):
-        simulate(trace([5], [0]), np.array([[4, 4]]), np.array([1]))
-
-
 def test_a_real_trace_runs(packing_data) -> None:
     from cotenant.instances.packing.formats import alibaba_nodes, alibaba_trace, azure_trace
 
@@ -286,22 +274,6 @@ def test_the_game_tree_is_drawn_with_its_equilibrium_path(tmp_path) -> None:
     assert [tree.nodes[node]["depth"] for node in nodes] == [0, 1, 2]
     with refused(InvalidOption):
         draw_tree(game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=4)))
-
-
-def test_the_worked_example_is_reproduced_where_it_can_be() -> None:
-    verdicts = {
-        finding.what: finding.verdict
-        for finding in experiment_named("packing-figure-2").run().findings
-    }
-    assert verdicts["dominant share"] == "reproduced"
-    assert verdicts["combinations of server 1"] == "differs"
-    assert (verdicts["O(1)"], verdicts["O(2)"]) == ("reproduced", "differs")
-    assert verdicts["order of moves"] == "reproduced"
-    tree = experiment_named("packing-figure-3").run()
-    assert {finding.what: finding.ours for finding in tree.findings}["equilibrium"] == "(c, e)"
-    assert all(finding.verdict == "reproduced" for finding in tree.findings)
-    (drawing,) = tree.pictures
-    assert len(drawing.table().rows) == 9
 
 
 def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:

@@ -15,10 +15,10 @@ from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.generators import vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
-from cotenant.solvers.packing.game.boxes import Boxes, ascending
+from cotenant.solvers.packing.game.boxes import Boxes
 from cotenant.solvers.packing.game.kernels import following_keys
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
-from cotenant.solvers.packing.game.states import OutOfTime, Space
+from cotenant.solvers.packing.game.states import Space
 from cotenant.solvers.packing.game.strategies import game_of
 
 
@@ -161,15 +161,3 @@ def test_lists_end_with_the_first_state_beyond_the_limit(brute: Any, capped: boo
         for most in (0, 2, 10**9):
             assert following_keys(*given, most).tolist() == after[: most + 1].tolist()
     assert len(after) > 3
-
-
-@pytest.mark.parametrize("part", [1, 50, 10_000])
-def test_places_by_value_are_sorted_part_by_part(part: int) -> None:
-    value = np.random.default_rng(part).integers(0, 90, 1000) / 7
-    value[::9] = np.inf
-    points = ascending(value, Clock(), part)
-    assert sorted(points.tolist()) == np.flatnonzero(value < np.inf).tolist()
-    assert (np.diff(value[points]) >= 0).all()
-    assert len(ascending(np.full(5, np.inf), Clock(), part)) == 0
-    with pytest.raises(OutOfTime):
-        ascending(value, Clock(1e-9), part)

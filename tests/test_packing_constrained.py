@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.oracles.placement import answers, best, state
-from support.seeds import numbers, seeds
+from support.seeds import seeds
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
@@ -104,18 +104,6 @@ def test_the_fewest_moves_at_a_cost_agree_with_enumeration(seed: int) -> None:
             assert moves_bound(instance, servers, cost=cost) <= min(moves, default=2**62)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(0, 2000, 100))
-def test_more_exact_methods_agree_with_enumeration(seed: int) -> None:
-    for instance in states(20_000 + seed, 10):
-        found = best(instance)
-        for method, value in (
-            ("cp-sat", None if found is None else found.servers),
-            ("fewest-moves", None if found is None else found.moves),
-        ):
-            assert cotenant.solve(instance, method).objective == value, method
-
-
 @pytest.mark.parametrize(("number", "status"), [(3, Status.OPTIMAL), (4, Status.INFEASIBLE)])
 def test_the_model_of_every_server_keeps_a_spread_and_asks_no_more(
     number: int, status: Status
@@ -145,33 +133,12 @@ def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
             assert moves_bound(instance, found.servers) <= found.moves
 
 
-@pytest.mark.parametrize("number", numbers(25, 8))
-def test_a_rule_less_never_raises_the_bound(number: int) -> None:
-    for instance in states(7000, number):
-        bound = bound_of(instance)
-        for name in ("most_per_server", "apart", "skew"):
-            assert bound_of(instance.replace(**{name: None})) <= bound
-        for name in ("limits", "spreads"):
-            assert bound_of(instance.replace(**{name: getattr(instance, name)[1:]})) <= bound
-
-
 def test_servers_in_no_zone_are_not_those_of_the_first() -> None:
     apart = Packing(
         capacity=[[1]] * 3, demand=[[1]], request=[3], servers=[1] * 3, zone=("a", "b", ""),
         limits=(Limit((0,), 1, "zone"),),
     )  # fmt: skip
     assert cotenant.solve(apart, "FFD").objective == 3
-
-
-def test_a_server_more_never_raises_the_answer() -> None:
-    for instance in states(7000, 10):
-        one = np.eye(instance.classes)[0]
-        less = cotenant.solve(instance, "min-servers")
-        more = cotenant.solve(
-            instance.replace(servers=instance.server_count + one, placed=None), "min-servers"
-        )
-        assert more.status == "optimal" or less.status == "infeasible"
-        assert less.objective is None or more.objective <= less.objective
 
 
 def test_any_multipliers_prove_a_bound_that_holds() -> None:
@@ -370,32 +337,6 @@ def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None
     filling.place_evenly(np.array([[0.0, 4.0]]))
     assert filling.waiting == 0
     assert filling.room.vms.tolist() == [[3], [1]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("servers", [34, 26, 22])
-def test_moves_far_from_what_runs_now_are_near_their_bound(servers: int) -> None:
-    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
-    search = MovesSearch(made, Clock(), np.random.default_rng(0))
-    search.servers = servers
-    search.relaxed(search.program())
-    search._fillings(1.0)
-    assert search.best is not None
-    check(made, search.best)
-    assert search.best.servers <= servers
-    assert search.bound <= search.value <= 1.05 * search.bound
-
-
-@pytest.mark.slow
-def test_answers_that_are_known_are_brought_nearer() -> None:
-    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
-    search, start = _started(made)
-    before = search.value
-    search._homewards(1.0)
-    assert search.value < 0.95 * before
-    assert search.best is not None
-    check(made, search.best)
-    assert search.best.servers <= start.servers
 
 
 def test_tiny_states_are_decided_by_cp_sat_at_once() -> None:

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.seeds import numbers
 
 import cotenant
@@ -20,7 +19,6 @@ from cotenant.analysis.packing.audits import audit
 from cotenant.analysis.packing.metrics import metrics
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.game import FairShare, as_written
-from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum
@@ -233,11 +231,6 @@ def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(
     assert told["choices"] == [list(row) for row in play]
     assert told["fairness_variance"] == pytest.approx(variance, rel=1e-12)
     assert variance > 0.1
-
-
-def test_an_alpha_beyond_a_million_is_refused() -> None:
-    with refused(InvalidOption):
-        fuga(ALIKE, alpha=1e7)
 
 
 def test_a_perfectly_fair_allocation_has_variance_0() -> None:

@@ -19,7 +19,7 @@ from cotenant.analysis.packing.trees import game_in_efg
 from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.game import FairShare, min_utilization, skewness, utility
 from cotenant.instances.packing.generators import paper_example, vm_types
-from cotenant.instances.problem import InvalidInstance, InvalidOption, write
+from cotenant.instances.problem import InvalidOption, write
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.fixed_servers import UNCAPPED
 from cotenant.solvers.packing.game import joint
@@ -200,14 +200,6 @@ def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
     assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
 
 
-def test_over_all_combinations_the_joint_optimum_is_no_worse(brute) -> None:
-    rng = np.random.default_rng(41)
-    for _ in range(10):
-        instance = brute.random_cluster(rng)
-        top, every = joint_optimum(instance, eta=2), joint_optimum(instance, over="all")
-        assert every.bound <= top.bound + 1e-6
-
-
 def test_pygambit_finds_the_same_equilibrium_payoffs_on_the_papers_tree() -> None:
     pygambit = pytest.importorskip("pygambit")
     tree = game_tree(printed_game())
@@ -227,30 +219,9 @@ def test_pygambit_finds_the_same_equilibrium_payoffs_on_the_papers_tree() -> Non
     assert any(abs(profile.payoff("second") - PAYOFFS[C, E][0]) < 1e-3 for profile in found)
 
 
-def test_renaming_users_changes_no_payoff(brute) -> None:
-    """Eta takes every combination, so that ties at step 2 cannot decide."""
-    rng = np.random.default_rng(51)
-    for _ in range(10):
-        instance = brute.random_cluster(rng)
-        order = rng.permutation(instance.types)
-        other = instance.replace(demand=instance.demand[order], names=())
-        one, two = (
-            joint_optimum(instance, over="all"),
-            joint_optimum(other, over="all"),
-        )
-        assert one.bound == pytest.approx(two.bound, abs=1e-6)
-
-
 def test_more_states_than_are_allowed_are_refused() -> None:
     with refused(InvalidOption):
         fuga(EXAMPLE, most_states=2)
-
-
-def test_requests_that_must_be_served_and_servers_without_end_are_refused() -> None:
-    with refused(InvalidInstance):
-        fuga(EXAMPLE.replace(request=np.array([1.0, np.inf, np.inf])))
-    with refused(InvalidInstance):
-        fuga(EXAMPLE.replace(servers=np.array([1.0, np.inf])))
 
 
 def test_a_tree_too_large_is_refused_with_the_cure() -> None:
@@ -300,19 +271,6 @@ def test_when_time_runs_out_algorithm_1_answers_and_says_so(monkeypatch) -> None
     assert "Algorithm 1" in outcome.certificate["equilibrium"]
     with pytest.raises(OutOfTime):
         equilibrium(game_of(instance), Clock(1e-6))
-
-
-@pytest.mark.slow
-def test_a_hundred_servers_of_four_classes_are_played_exactly() -> None:
-    instance = Packing(
-        capacity=[[16, 32, 30], [4, 8, 50], [4, 4, 20], [8, 16, 40]],
-        demand=[[1, 1, 1], [2, 6, 3], [1, 3, 2]],
-        servers=[25.0, 25.0, 25.0, 25.0],
-    )
-    outcome = fuga(instance, eta=5)
-    check(instance, outcome.solution)
-    assert outcome.stop is Stop.FINISHED
-    assert outcome.certificate["equilibrium"] == "subgame perfect"
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from cotenant.analysis.run.proving import prove_file
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
-from cotenant.instances.packing.generators import caprara_toth, few_types, vm_types
+from cotenant.instances.packing.generators import caprara_toth, vm_types
 from cotenant.instances.problem import (
     CotenantError,
     InfeasibleSolution,
@@ -37,13 +37,6 @@ GOOD = {
     "request": [2.0, 1.0],
     "servers": [np.inf, 2.0],
 }
-
-
-def test_a_request_of_null_is_elastic_and_servers_of_null_are_as_many_as_needed() -> None:
-    instance = Packing(capacity=[[4]], demand=[[1]], request=[np.inf], servers=[np.inf])
-    assert instance.document()["request"] == [None]
-    assert instance.document()["servers"] == [None]
-    assert instance.unbounded.all()
 
 
 def test_placements_of_equal_content_are_equal_whatever_the_order_of_servers() -> None:
@@ -298,49 +291,12 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
         assert ((instance.demand >= 25).all(axis=1)).sum() >= 2000
 
 
-@pytest.mark.parametrize("number", [9, 10])
-def test_the_smallest_of_the_tight_classes_can_be_packed(number: int) -> None:
-    for seed in range(40):
-        instance = caprara_toth(
-            number=number, items=3 + seed % 2 * 3, rng=np.random.default_rng(seed)
-        )
-        assert (instance.demand <= instance.capacity).all()
-        assert (instance.demand > 0).any(axis=1).all()
-
-
-def test_generators_refuse_what_they_cannot_make() -> None:
-    rng = np.random.default_rng(0)
-    for make in (
-        lambda: caprara_toth(number=11, rng=rng),
-        lambda: caprara_toth(number=10, items=10, rng=rng),
-        lambda: few_types(types=5, vms=3, rng=rng),
-    ):
-        with pytest.raises(InvalidOption):
-            make()
-    assert few_types(types=5, vms=77, rng=rng).requested.sum() == 77
-
-
 @pytest.mark.parametrize("word", ["--5", "\u00b2", "9" * 5000, "1_0"])
 def test_a_word_that_is_no_whole_number_is_named(tmp_path, word: str) -> None:
     path = tmp_path / "x.vbp"
     path.write_text(f"1 {word} 1 1 1")
     with refused(InvalidFile):
         vbp(path)
-
-
-def test_options_of_readers_of_the_wrong_kind_are_refused(tmp_path) -> None:
-    vms, nodes, pods = tmp_path / "a.csv", tmp_path / "n.csv", tmp_path / "p.csv"
-    vms.write_text("cpu_cores,mem_gb,start_s,end_s_lo\n2,4,0,10\n")
-    nodes.write_text("cpu_milli,memory_mib,gpu\n1000,2000,1\n1000,2000,0\n")
-    pods.write_text(
-        "cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n100,200,1,500,0,10\n"
-    )
-    for options in ({"memory": np.inf}, {"at": "x"}, {"at": np.nan}):
-        with refused(CotenantError):
-            azure_vm(vms, **options)
-    for options in ({"servers": -1}, {"servers": 0}, {"copies": 1.5}, {"copies": "a"}, {"at": "x"}):
-        with refused(InvalidOption):
-            alibaba_openb(pods, nodes=str(nodes), **options)
 
 
 def test_servers_are_sorted_as_by_a_stable_sort() -> None:

@@ -150,11 +150,6 @@ def test_a_method_that_does_not_know_services_refuses_them(name: str) -> None:
         method.resolve()(few)
 
 
-def test_the_refusal_names_services() -> None:
-    with refused(InvalidInstance):
-        cotenant.solve(TWO.replace(servers=[3]), "DRF")
-
-
 def test_an_answer_below_a_rate_is_refused() -> None:
     with refused(InfeasibleSolution):
         check(TWO, Placement([[0, 1, 1], [0, 1, 1], [0, 0, 1]], [0, 0, 0]))  # type: ignore[arg-type]
@@ -213,11 +208,6 @@ def test_a_tree_of_another_bound_is_refused() -> None:
 def test_what_is_wrong_is_named(change: dict[str, object]) -> None:
     with refused(InvalidInstance):
         TWO.replace(**change)
-
-
-def test_a_document_comes_back_the_same(tmp_path: Path) -> None:
-    cotenant.write(TWO, tmp_path / "two.json")
-    assert cotenant.read(tmp_path / "two.json") == TWO
 
 
 def placeable(card: str) -> set[tuple[str, ...]]:
@@ -282,12 +272,6 @@ def test_an_a100_of_one_profile_a_size_has_38_fillings_of_which_12_are_maximal()
 
 def _within(few: tuple[str, ...], many: tuple[str, ...]) -> bool:
     return all(few.count(name) <= many.count(name) for name in few)
-
-
-def test_a_service_without_values_is_refused_by_the_name_of_the_first() -> None:
-    for given in ((), ((0,), (1,)), ((0,), (1,), 0)):
-        with refused(InvalidOption):
-            Service(*given)
 
 
 def folder(

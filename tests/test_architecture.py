@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (13_105, 9_151),
     "papers": (6_206, 4_524),
     "cli": (3_745, 2_539),
-    "tests": (60_241, 47_863),
+    "tests": (59_823, 47_528),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -527,10 +527,10 @@ FAULTS = r"""
 - if any(self.taken[group] >= most for group in groups):
 + if any(self.taken[group] > most for group in groups):
 
-@ cluster/plan/cards.py: a core has 1024 thousandths
-? advice::test_cores_are_a_thousand_millicores_for_people
-- {value / 1000:.4g}
-+ {value / 1024:.4g}
+@ cluster/plan/cards.py: cards of nodes that take no pods count as free
+? advice_gpus::test_cards_on_closed_nodes_are_no_room
+- closed += free
++ pieces[free] += 1
 
 @ cluster/plan/safe.py: all pods that are lost are taken to have a place
 ? advice_safe::test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node

@@ -176,7 +176,6 @@ def gpus(
     shown: PlanOptions,
     gang: Annotated[str | None, "GANG"] = None,
     topology: Annotated[str, "LABEL"] = "",
-    sizes: Annotated[list[str] | None, "--shape AMOUNTS"] = None,
 ) -> None:
     """Say where GPUs are free, and which moves admit a gang.
 
@@ -187,15 +186,10 @@ def gpus(
     ----------
     gang : only this gang that waits: namespace/name, or LABEL=VALUE of its pods
     topology : all nodes of a gang have one value of this label
-    sizes : count room for pods of this size, such as gpu=8,cpu=64; repeat for more
     """
     from ..cluster.plan.gpus import gpus as cards_of
-    from ..cluster.state.new_pods import shape_requests
 
     state = shown.read(states, source)
-    shapes = [shape_requests(state, text) for text in sizes or ()]
     with waiting("looking for room") as say:
-        found = cards_of(
-            state, gang=gang, topology=topology, shapes=shapes, say=say, **source.limits
-        )
+        found = cards_of(state, gang=gang, topology=topology, say=say, **source.limits)
     shown.show(found)

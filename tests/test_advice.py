@@ -24,7 +24,6 @@ from cotenant.cluster.judge.default_scheduler import left_pending
 from cotenant.cluster.judge.order import Ordered, ordered
 from cotenant.cluster.judge.scheduler_filters import Move, Scheduler, check_waves
 from cotenant.cluster.plan.answer import Answer, Question
-from cotenant.cluster.plan.cards import readable
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.plan.optimum import moves_needed
@@ -399,10 +398,6 @@ def test_a_pending_pod_may_need_one_more_node_than_is_in_use() -> None:
     advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "6"), pod("p-1", "", "6")))
     approved(lines_of(advice))
     assert still_idle(advice) == ()
-
-
-def test_cores_are_a_thousand_millicores_for_people() -> None:
-    assert [readable(value, "cpu") for value in (999, 1000, 1500)] == ["999m", "1", "1.5"]
 
 
 def test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence() -> None:

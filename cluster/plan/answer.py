@@ -113,22 +113,6 @@ class CardUse:
         return sum(cards * nodes for cards, nodes in self.pieces.items())
 
 
-@dataclass(frozen=True)
-class Slots:
-    """Room for pods of one size.
-
-    Attributes
-    ----------
-    requests : of such a pod.
-    now : as many fit together while nothing moves; no more do.
-    most : no more fit whatever moves.
-    """
-
-    requests: Mapping[str, int]
-    now: int
-    most: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What is known of a question; pods are numbers of their places in the state.
@@ -167,7 +151,7 @@ class Answer:
         one, and by value a proved bound on the moves; None where no moves admit the gang there.
     plan : the moves that lead there, where they are no part of the answer itself.
     steps : answers of which this one is made: losses, gangs, new nodes.
-    room : cards of each resource, and room for pods of some sizes.
+    room : cards of each resource.
     unasked : names of gangs that were not asked about.
     cut, interrupted : what was cut short, in words: by the time limit, or by an interrupt.
     """
@@ -209,7 +193,7 @@ class Answer:
     domains: Mapping[str, int | None] = field(default_factory=dict)
     plan: Answer | None = None
     steps: tuple[Answer, ...] = ()
-    room: tuple[CardUse | Slots, ...] = ()
+    room: tuple[CardUse, ...] = ()
     unasked: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
     interrupted: bool = False

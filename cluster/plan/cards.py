@@ -1,21 +1,16 @@
-"""Cards on nodes: which are free and in which pieces, and how many pods of a size these hold."""
+"""Cards on nodes: which are free and in which pieces; and the gangs of pods that wait for some."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
-from statistics import median_low
+from collections.abc import Iterable, Iterator, Mapping
 
+from ...instances.problem.errors import InvalidOption
 from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState, Pod, Role
-from .answer import CardUse, Question, Slots
-from .optimum import Search, SolveBudget
+from .answer import CardUse
 
 MIG = "nvidia.com/mig-"
-
-SIZES = (1, 2, 4, 8)
-"""Cards of the pods of which room is counted when nothing else is asked."""
 
 
 def is_card(resource: str) -> bool:
@@ -47,81 +42,63 @@ def card_use(state: ClusterState) -> Iterator[CardUse]:
         yield CardUse(resource, number, used, dict(sorted(pieces.items())), closed)
 
 
-def own_shapes(state: ClusterState, cards: CardUse) -> tuple[list[dict[str, int]], str]:
-    """What pods of 1, 2, 4 and 8 cards request, as far as a node has so many, and this in words: of
-    CPU and memory for each card the median of the state's pods.
+def cards_together(pods: Iterable[Pod]) -> Counter[str]:
+    """The cards that pods ask for together, by resource."""
+    asked = Counter[str]()
+    for pod in pods:
+        asked.update(cards_of(pod.requests))
+    return asked
+
+
+def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
+    """The pending pods by gang, of those in which a pod asks for cards; pods that belong to none
+    stand alone, of equal pods of one owner the first.
+
+    Returns
+    -------
+    dict
+        The gang's namespace and name -> places of its pods in the state.
     """
-    resource = cards.resource
-    asking = [pod for pod in state.pods if pod.requests.get(resource)]
-    most = max(node.allocatable.get(resource, 0) for node in state.nodes)
-    each = {
-        name: median_low([pod.requests.get(name, 0) // pod.requests[resource] for pod in asking])
-        for name in ("cpu", "memory") if asking
-    }  # fmt: skip
-    asked = [
-        {resource: number, "pods": 1} | {k: amount * number for k, amount in each.items() if amount}
-        for number in SIZES if number <= most
-    ]  # fmt: skip
-    words = " and ".join(f"{readable(n, name)} {name}" for name, n in each.items()) or "nothing"
-    return (
-        asked,
-        f"room is counted with {words} for each card, the median of the pods that have some",
-    )
+    found: dict[str, list[int]] = {}
+    alike: set[object] = set()
+    for number, pod in enumerate(state.pods):
+        if pod.role is not Role.PENDING:
+            continue
+        if pod.gang:
+            found.setdefault(f"{pod.namespace}/{pod.gang}", []).append(number)
+            continue
+        same = pod.owner[1] and (pod.namespace, pod.owner, frozenset(pod.requests.items()))
+        if not same or same not in alike:
+            found[pod.title] = [number]
+        alike.add(same)
+    return {
+        name: tuple(numbers)
+        for name, numbers in found.items()
+        if any(cards_of(state.pods[n].requests) for n in numbers)
+    }
 
 
-def with_slots(state: ClusterState, requests: Mapping[str, int], number: int) -> ClusterState:
-    """The state with so many pending pods of one size, and no others: they tolerate what most pods
-    of the state do that ask for cards.
+def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, ...]]:
+    """The gangs that are asked about, and their pending pods.
+
+    Raises
+    ------
+    InvalidOption
+        None is of that name.
     """
-    usual = Counter(pod.tolerations for pod in state.pods if cards_of(pod.requests)).most_common(1)
-    slot = Pod("", "", "", requests, Role.PENDING, tolerations=usual[0][0] if usual else ())
-    pods = [pod for pod in state.pods if pod.role is not Role.PENDING]
-    pods += [replace(slot, name=f"slot-{n}") for n in range(1, number + 1)]
-    return replace(state, pods=tuple(pods))
-
-
-def count_slots(
-    state: ClusterState, requests: Mapping[str, int], released: Collection[str], work: SolveBudget
-) -> Slots:
-    """How many pods of one size fit together: while nothing moves, and at most whatever moves."""
-    # 1. now, and as far as amounts allow
-    one = with_slots(state, requests, 1)
-    scheduler, number = Scheduler(one), len(one.pods) - 1
-    now, emptied, free = 0, 0, Counter[str]()
-    for node in one.nodes:
-        room = {name: node.allocatable.get(name, 0) - scheduler.used[node.name][name]
-                for name in requests}  # fmt: skip
-        free.update({name: max(left, 0) for name, left in room.items()})
-        if scheduler.takes(number, node.name, has_room=True):
-            now += max(min(room[name] // asked for name, asked in requests.items()), 0)
-        if not node.not_ready_reason:
-            emptied += min(node.allocatable.get(name, 0) // asked
-                           for name, asked in requests.items())  # fmt: skip
-    for pod in one.pods:  # what is free once they are gone
-        if pod.role is Role.LEAVING:
-            free.update(pod.requests)
-    most = max(now, min(emptied, *(free[name] // asked for name, asked in requests.items())))
-    # 2. fewer, where it is proved that no moves make room for so many
-    low = now
-    while low < most and not (work.whole.expired or work.interrupted):
-        middle = (low + most + 1) // 2
-        asked = with_slots(state, requests, middle)
-        search = Search(Question(asked, "moves", released, pending=True), work)
-        search.relax(16, quick=True)
-        low, most = (low, middle - 1) if search.bound is None else (middle, most)
-    return Slots(requests, now, most)
-
-
-def readable(value: int, resource: str) -> str:
-    """An amount in the scheduler's unit, for people.
-
-    Examples
-    --------
-    >>> readable(250, "cpu"), readable(3 * 2**29, "memory")
-    ('250m', '1.5Gi')
-    """
-    if resource == "cpu":
-        return f"{value}m" if value < 1000 else f"{value / 1000:.4g}"
-    if resource == "memory":
-        return f"{value / 2**20:g}Mi" if value < 2**30 else f"{value / 2**30:.1f}Gi"
-    return str(value)
+    waiting = pending_gangs(state)
+    if gang is None:
+        return waiting
+    if gang in waiting:
+        return {gang: waiting[gang]}
+    label, equals, value = gang.partition("=")
+    pods = tuple(
+        n for n, pod in enumerate(state.pods)
+        if pod.role is Role.PENDING and equals and pod.labels.get(label) == value
+    )  # fmt: skip
+    if not pods:
+        raise InvalidOption(
+            f"gang is {gang!r}, which no pending pod is of; expected LABEL=VALUE or one of "
+            f"{', '.join(waiting) or 'none, as no pod that asks for cards is pending'}"
+        )
+    return {gang: pods}

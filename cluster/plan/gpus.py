@@ -1,19 +1,18 @@
-"""The question of GPUs: where cards are free, how many pods of a size they hold, and which moves
-admit the gangs that wait, all pods of one or none.
+"""The question of GPUs: where cards are free, and which moves admit the gangs that wait, all pods
+of one or none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..state.constraints import GATES, NOMINATED, SCHEDULER, Expression, NodeTerm
-from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, StateWarning, change_pods
+from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, change_pods
 from .answer import Answer, Question, require_kinds
-from .cards import MIG, card_use, cards_of, count_slots, own_shapes
+from .cards import MIG, card_use, cards_together, chosen_gangs
 from .costs import unpriced
 from .optimum import Say, Search, SolveBudget
 from .pending import vouched
@@ -29,34 +28,23 @@ admits it, and where all of it is to be.
 """
 
 
-def cards_together(pods: Iterable[Pod]) -> Counter[str]:
-    """The cards that pods ask for together, by resource."""
-    asked = Counter[str]()
-    for pod in pods:
-        asked.update(cards_of(pod.requests))
-    return asked
-
-
 @validate_options
 def gpus(
     state: ClusterState,
     *,
     gang: str | None = None,
     topology: str = "",
-    shapes: Collection[Mapping[str, int]] = (),
     released: Collection[str] = (),
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
 ) -> Answer:
-    """Where cards are free, how many pods of some sizes fit, and what admits the gangs that wait.
+    """Where cards are free, and what admits the gangs that wait.
 
     Parameters
     ----------
     gang : only this one: its namespace and name, or LABEL=VALUE of pending pods that are one. All
         that wait, each alone, when not given.
     topology : a label of which the nodes of a gang must have one value; its own when not given.
-    shapes : what pods request of which room is counted; 1, 2, 4 and 8 cards, with CPU and memory as
-        the state's own pods ask for each card, when not given.
     released : kinds of `answer.RELEASED` for which no pod is pinned.
     time_limit, say : as `nodes.advise` has them; so is Ctrl-C.
 
@@ -99,81 +87,14 @@ def gpus(
     work = SolveBudget(time_limit, say)
     admissions = []
     for place, (name, pods) in enumerate(asked.items()):
-        part = SolveBudget(work.whole.time_slice(len(asked) - place + 1), say)
+        part = SolveBudget(work.whole.time_slice(len(asked) - place), say)
         admissions.append(admit(state, name, pods, topology, released, part))
         work.interrupted |= part.interrupted
-    # 3. room for pods of some sizes
-    sizes: list[Mapping[str, int]] = list(shapes)
-    if not sizes:
-        own, words = own_shapes(state, cards[0])
-        sizes = [*own]
-        noted = StateWarning("card-shape", words)
-        state = replace(state, assumptions=(*state.assumptions, noted))
-    slots = []
-    for place, requests in enumerate(sizes):
-        part = SolveBudget(work.whole.time_slice(len(sizes) - place), say)
-        part.interrupted = work.interrupted
-        slots.append(count_slots(state, requests, released, part))
-        work.interrupted |= part.interrupted
     return Answer(
-        state=state, kind="gpus", room=(*cards, *slots), steps=tuple(admissions),
+        state=state, kind="gpus", room=cards, steps=tuple(admissions),
         unasked=tuple(name for name in waiting if name not in asked),
         status=all(one.status for one in admissions), interrupted=work.interrupted,
     )  # fmt: skip
-
-
-def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
-    """The pending pods by gang, of those in which a pod asks for cards; pods that belong to none
-    stand alone, of equal pods of one owner the first.
-
-    Returns
-    -------
-    dict
-        The gang's namespace and name -> places of its pods in the state.
-    """
-    found: dict[str, list[int]] = {}
-    alike: set[object] = set()
-    for number, pod in enumerate(state.pods):
-        if pod.role is not Role.PENDING:
-            continue
-        if pod.gang:
-            found.setdefault(f"{pod.namespace}/{pod.gang}", []).append(number)
-            continue
-        same = pod.owner[1] and (pod.namespace, pod.owner, frozenset(pod.requests.items()))
-        if not same or same not in alike:
-            found[pod.title] = [number]
-        alike.add(same)
-    return {
-        name: tuple(numbers)
-        for name, numbers in found.items()
-        if any(cards_of(state.pods[n].requests) for n in numbers)
-    }
-
-
-def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, ...]]:
-    """The gangs that are asked about, and their pending pods.
-
-    Raises
-    ------
-    InvalidOption
-        None is of that name.
-    """
-    waiting = pending_gangs(state)
-    if gang is None:
-        return waiting
-    if gang in waiting:
-        return {gang: waiting[gang]}
-    label, equals, value = gang.partition("=")
-    pods = tuple(
-        n for n, pod in enumerate(state.pods)
-        if pod.role is Role.PENDING and equals and pod.labels.get(label) == value
-    )  # fmt: skip
-    if not pods:
-        raise InvalidOption(
-            f"gang is {gang!r}, which no pending pod is of; expected LABEL=VALUE or one of "
-            f"{', '.join(waiting) or 'none, as no pod that asks for cards is pending'}"
-        )
-    return {gang: pods}
 
 
 def admit(

@@ -1,6 +1,4 @@
-"""Cards of a cluster in words: what admits the gangs that wait, where cards are free, and room for
-pods of some sizes.
-"""
+"""Cards of a cluster in words: what admits the gangs that wait, and where cards are free."""
 
 from __future__ import annotations
 
@@ -9,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from ...instances.problem.emitted import quoted
 from ..judge.scheduler_filters import Scheduler
-from ..plan.answer import RELEASED, Answer, CardUse, Slots
-from ..plan.cards import MIG, cards_of
-from ..plan.gpus import cards_together
+from ..plan.answer import RELEASED, Answer, CardUse
+from ..plan.cards import MIG, cards_together
 from ..plan.pending import why_refused
 from .model import Line, PagePart, Shown
 from .page import rows_part
@@ -24,8 +21,6 @@ PIECES, PINS = 4, 2
 def gpus_answer(found: Answer) -> Shown:
     """What is known of the cards, the gangs that wait first."""
     state, those = found.state, found.steps
-    cards = [one for one in found.room if isinstance(one, CardUse)]
-    slots = [one for one in found.room if isinstance(one, Slots)]
     planned = [one for one in those if one.status and one.plan and one.plan.targets]
     advice = planned[0].plan if len(planned) == 1 else None
     lines, no_plan = [], ""
@@ -48,17 +43,14 @@ def gpus_answer(found: Answer) -> Shown:
     else:
         no_plan = "there is no plan of moves: "
         no_plan += "none are needed" if found.status else "none help"
-    lines += [Line(_use(one), number=f"{one.free} of {one.total} free") for one in cards]
-    if slots:
-        rows = [(_size(one), _slots(one)) for one in slots]
-        lines.append(Line("size", rows=rows, title="Room for pods of one size"))
+    lines += [Line(_use(one), number=f"{one.free} of {one.total} free") for one in found.room]
     if not those:
         lines.append(Line("no pod that waits asks for cards"))
     domains = those[0].domains if len(those) == 1 and those[0].topology else {}
     return Shown(
         state, f"Cards of {state.name.rpartition('/')[2]}",
-        "Where cards are free, how many pods of some sizes fit, and the fewest moves that admit "
-        "the gangs that wait: all pods of one, or none.",
+        "Where cards are free, and the fewest moves that admit the gangs that wait: all pods of "
+        "one, or none.",
         tuple(lines), found.status, advice, no_plan,
         parts=tuple(_parts(found, domains, those[0].topology if domains else "")),
     )  # fmt: skip
@@ -140,23 +132,11 @@ def _use(one: CardUse) -> str:
     return text + f"; {one.closed} more on nodes that take no pods" * bool(one.closed) + "."
 
 
-def _size(one: Slots) -> str:
-    """The size of a pod, by its cards."""
-    return "pods of " + " and ".join(_number_of(*each) for each in cards_of(one.requests).items())
-
-
-def _slots(one: Slots) -> str:
-    """How many pods of a size fit."""
-    if one.most == one.now:
-        return f"{one.now} fit now, and no moves make room for more (proved)"
-    return f"{one.now} fit now, at most {one.most} after any moves (proved)"
-
-
 def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:
     """Tables of a page: pieces of room, domains, and where the pods of a gang go."""
     rows = [
         (one.resource, f"{free} free", nodes) for one in found.room
-        if isinstance(one, CardUse) for free, nodes in sorted(one.pieces.items(), reverse=True)
+        for free, nodes in sorted(one.pieces.items(), reverse=True)
     ]  # fmt: skip
     yield rows_part("Where cards are free", ("resource", "cards on a node", "number"), rows)
     if domains:

@@ -158,19 +158,6 @@ def with_shape(state: ClusterState, shape: str, replicas: int) -> ClusterState:
     Raises
     ------
     InvalidOption
-        As `shape_requests` has it.
-    """
-    requests = shape_requests(state, shape)
-    pods = (Pod("", f"new-{place}", "", requests, Role.PENDING) for place in range(1, replicas + 1))
-    return replace(state, pods=(*state.pods, *pods))
-
-
-def shape_requests(state: ClusterState, shape: str) -> dict[str, int]:
-    """What a pod of a size, such as "cpu=4,memory=16Gi,gpu=1", requests in the units of a state.
-
-    Raises
-    ------
-    InvalidOption
         The text is none of that form, or names a resource that the state does not know.
     """
     requests = {"pods": 1} if state.platform == "kubernetes" else {}
@@ -187,7 +174,8 @@ def shape_requests(state: ClusterState, shape: str) -> dict[str, int]:
                 f"cpu=4,memory=16Gi ({units.get(state.platform, '500m, 2 or 1.5Gi')})"
             )
         requests[name] = -(-number // 1)
-    return requests
+    pods = (Pod("", f"new-{place}", "", requests, Role.PENDING) for place in range(1, replicas + 1))
+    return replace(state, pods=(*state.pods, *pods))
 
 
 def resources_of(state: ClusterState) -> list[str]:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cotenant.cluster.judge.scheduler_filters import Scheduler, check_arrivals
+from cotenant.cluster.judge.scheduler_filters import check_arrivals
 from cotenant.cluster.plan.answer import Question
-from cotenant.cluster.plan.cards import count_slots, with_slots
 from cotenant.cluster.plan.gpus import admit
 from cotenant.cluster.plan.optimum import SolveBudget
 from cotenant.cluster.plan.to_packing import translate
@@ -108,7 +107,6 @@ def gpu_claims(seed: int) -> Iterator[Claim]:
     if pods:
         for topology in ("", DOMAIN) if rng.random() < 0.5 else ("",):
             yield from _admitted(content, state, pods, topology)
-    yield from _slots(state, {CARD: int(rng.integers(1, 4)), "cpu": 1000, "pods": 1})
 
 
 def _admitted(
@@ -166,27 +164,3 @@ def _only(content: dict[str, Any], topology: str, value: str) -> dict[str, Any]:
         if item["kind"] == "Node" and item["metadata"]["labels"].get(topology) != value:
             item["metadata"]["labels"].pop(topology, None)
     return narrowed
-
-
-def _slots(state: ClusterState, requests: dict[str, int]) -> Iterator[Claim]:
-    """Room for pods of one size: now, and whatever moves."""
-    found = count_slots(state, requests, (), SolveBudget(30.0, lambda words: None))
-    most: dict[str, int] = {}
-    for number in range(1, 4):
-        asked = with_slots(state, requests, number)
-        free = [pod for pod in asked.pods if pod.role is Role.MOVABLE or pod.schedulable]
-        if len(state.nodes) ** len(free) > MOST_PLACEMENTS:
-            break
-        scheduler, one = Scheduler(asked), len(asked.pods) - 1
-        now = 0
-        while name := next((each.name for each in state.nodes if scheduler.takes(one, each.name)),
-                           None):  # fmt: skip
-            now += 1
-            scheduler.used[name].update(requests)
-        most["now"] = now
-        every = joint_placements(asked, set(), set())
-        if any(not goals[0] for goals in every):
-            most["ever"] = number
-    if "now" in most:
-        yield "slots now", found.now == most["now"], (found, most)
-    yield "slots after any moves", found.most >= most.get("ever", 0), (found, most)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.measured import DATA, needs_data
 from support.messages import refused
 
 import cotenant
@@ -23,15 +22,13 @@ from cotenant.baselines.colocation import (
     roommates,
 )
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
-from cotenant.instances.colocation.generators import population, random_preferences
+from cotenant.instances.colocation.generators import population
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.cooper import populations
 from cotenant.papers.cooper.attribution import figure_7, figure_8
-from cotenant.papers.cooper.examples import figure_14
 from cotenant.papers.cooper.performance import box, figure_11
 from cotenant.papers.cooper.populations import (
     POLICIES,
-    SYNTHETIC,
     Setting,
     linked,
     mean_bars,
@@ -40,7 +37,6 @@ from cotenant.papers.cooper.prediction import figure_12
 from cotenant.papers.cooper.scaling import figure_13
 from cotenant.papers.cooper.stability import figure_9, figure_10
 from cotenant.papers.experiment import Finding
-from cotenant.solvers.roommates import irving
 
 made: Any = Colocation
 
@@ -227,15 +223,6 @@ def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
     assert found(figure_13(policy="CO", largest=200, draws=5, proved=0))[what].verdict == "differs"
 
 
-def test_shapley_s_shares_are_drawn_beside_the_interference() -> None:
-    parts = figure_14()
-    drawn = {series.name: series.y for series in chart(parts, "colocation-figure-14").series}
-    assert drawn == {
-        "interference contributed": (1.0, 2.0, 3.0),
-        "Shapley share": pytest.approx((1.5, 2.0, 2.5)),
-    }
-
-
 # --- what is drawn and what is proved -------------------------------------------------------------
 
 
@@ -263,26 +250,6 @@ def test_figure_7_without_a_stable_pairing_draws_the_policies_alone(tmp_path: Pa
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
 
 
-def test_types_stand_in_order_of_demand_on_every_axis() -> None:
-    parts = figure_7(agents=120, draws=2)
-    for name in ("colocation-figure-7-conventional", "colocation-figure-7-stable"):
-        assert chart(parts, name).note == SYNTHETIC
-        for series in chart(parts, name).series:
-            demands = [float(tick.rpartition(" ")[2]) for tick in series.x]
-            assert demands == sorted(demands)
-            assert len(demands) == 20
-
-
-def test_long_names_are_cut_only_where_they_stay_different(tmp_path: Path) -> None:
-    alike = Colocation(
-        np.full((20, 20), 0.1), np.ones(20), bandwidth=np.ones(20),
-        names=tuple(f"a very long common beginning {number}" for number in range(20)),
-    )  # fmt: skip
-    given = Setting(matrix=written(tmp_path, alike))
-    assert len(set(given.ticks)) == 20
-    assert all(len(tick) < 25 for tick in Setting().ticks)
-
-
 # --- ties, mixes, options -------------------------------------------------------------------------
 
 
@@ -305,31 +272,6 @@ def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents(
     assert shared
 
 
-def test_stable_matchings_are_rare_when_agents_rank_equals_on_their_own_and_not_when_all_rank_them_alike() -> (
-    None
-):
-    given = Setting(seed=7, agents=200, draws=8)
-    alike = own = 0
-    for draw in range(8):
-        people = given.population(draw)
-        stable = irving(roommate_lists(people)).stable
-        assert (
-            not stable or populations.unblocked(people) is not None
-        )  # nobody who is indifferent blocks
-        alike += stable
-        own += irving(roommate_lists(people, "own", np.random.default_rng(draw))).stable
-    assert own == 0
-    assert alike >= 2
-
-
-def test_own_ties_change_nothing_where_nobody_is_indifferent() -> None:
-    people = random_preferences(agents=40, rng=np.random.default_rng(5))
-    one, two = roommates(people), roommates(people, ties="own", rng=np.random.default_rng(9))
-    assert (one.first.tolist(), one.second.tolist()) == (two.first.tolist(), two.second.tolist())
-    with refused(InvalidOption):
-        roommates(people, ties="coin")
-
-
 def test_an_odd_population_and_a_form_without_a_matrix_are_refused() -> None:
     with refused(InvalidOption):
         figure_7(agents=7)
@@ -349,22 +291,3 @@ def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_
     assert given.types.demand.startswith("penalty inflicted")
     assert given.demands.tolist() == pytest.approx([20.0, 20.0, 20.0])
     assert "without 1 types" in given.types.note
-
-
-@needs_data
-@pytest.mark.slow
-def test_what_holds_on_measured_penalties() -> None:
-    folder, few = DATA / "interference", {"agents": 400, "draws": 2}
-    gavel: Any = {"matrix": str(folder / "gavel_pairs.json"), "form": "gavel", **few}
-    path = folder / "fairco2_runtime_colocation_matrix.csv"
-    server: Any = {"matrix": str(path), "form": "fair-co2", **few}
-    fair = found(figure_8(**gavel))
-    for name in ("GR", "CO", "SMP", "SMR"):
-        assert fair[f"{name}, ranked penalties follow ranked demands"].verdict == "reproduced"
-    measured = found(figure_8(**server))
-    assert measured["SMR, ranked penalties follow ranked demands"].verdict == "differs"
-    for given in (gavel, server):
-        blocked, cost = found(figure_10(**given)), found(figure_11(**given))
-        assert blocked["SMR colocations are most stable, at every alpha"].verdict == "reproduced"
-        assert blocked["CO produces fewer blocking pairs than GR"].verdict == "differs"
-        assert cost["performs within 5 % of prior heuristics (abstract)"].verdict == "reproduced"

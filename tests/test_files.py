@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import os
@@ -19,7 +18,6 @@ from support.messages import refused
 from support.strategies import DRAWN, instances
 
 import cotenant
-from cotenant.instances.colocation import Pairing
 from cotenant.instances.packing import Packing
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
@@ -193,13 +191,6 @@ def test_a_missing_file_a_folder_and_an_unknown_bundled_name_are_told_apart(tmp_
         cotenant.read("colocation/tinny")
 
 
-def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "x.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(TINY).encode())[:20])
-    with refused(InvalidFile):
-        cotenant.read(path)
-
-
 def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
     with refused(InvalidFile):
@@ -269,13 +260,6 @@ def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None
         instance.penalty[0, 0] = 1  # type: ignore[attr-defined]
     with refused(InvalidInstance):
         instance.replace(machines=1)
-
-
-def test_a_pairing_survives_its_document() -> None:
-    pairing = Pairing([1, 0, 1], [0, 0, 0], [2, 1, 1], [0, 3])  # type: ignore[arg-type]
-    assert Pairing.from_document(json.loads(json.dumps(pairing.document()))) == pairing
-    assert pairing.first.tolist() == [0, 0]
-    assert pairing.pairs.tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)

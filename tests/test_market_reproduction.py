@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,18 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.measured import DATA, needs_data
-from support.messages import approved, refused
+from support.messages import approved
 
 from cotenant.baselines.market import equal_share
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Allocation, Market
-from cotenant.instances.market.profile import fractions
-from cotenant.instances.market.workloads import synthetic_fractions, synthetic_profile
-from cotenant.instances.problem import InvalidOption
 from cotenant.papers.experiment import Finding
 from cotenant.papers.thesis_market import mechanisms as experiments
-from cotenant.papers.thesis_market.incentives import section_3_1_2
 from cotenant.papers.thesis_market.mechanisms import (
     figure_3_11,
     figure_3_12,
@@ -46,13 +40,6 @@ def picture(parts: Any, name: str) -> Any:
 
 
 # --- sharing cores --------------------------------------------------------------------------------
-
-
-def test_alice_and_bob_are_drawn_with_their_cores() -> None:
-    parts = section_3_1_2()
-    assert {entry.verdict for entry in found(parts).values()} == {"reproduced"}
-    drawn = {series.name: series.y for series in picture(parts, "market-section-3.1.2").series}
-    assert drawn == {"entitled to": (10.0, 10.0), "gets": (7.0, 13.0)}
 
 
 def test_the_total_utilities_drawn_are_those_of_amdahl_s_law_by_hand() -> None:
@@ -192,44 +179,3 @@ def test_nothing_is_judged_on_a_synthetic_profile() -> None:
         for finding in found(figure()).values():
             approved(finding.verdict)
             assert not finding.paper or "synthetic" in finding.note
-
-
-def test_the_synthetic_profile_gives_back_its_fractions() -> None:
-    known = synthetic_fractions()
-    for entry in fractions(synthetic_profile(np.random.default_rng(0))):
-        assert entry.mean == pytest.approx(known[entry.workload], abs=0.02)
-
-
-def test_options_out_of_range_are_named(tmp_path: Path) -> None:
-    with refused(InvalidOption):
-        figure_3_3(where="platform=x")
-    with refused(InvalidOption):
-        figure_3_4(most_cores=1)
-    with refused(InvalidOption):
-        figure_3_10(profile=written(tmp_path, {"a": (0.6, 0.0)}), holdout="largest-size")
-
-
-@needs_data
-def test_what_holds_on_the_speedups_of_p3arsec() -> None:
-    path = str(DATA / "speedup" / "p3arsec_speedup.csv")
-    claims = {
-        **found(figure_3_3(profile=path)),
-        **found(figure_3_5(profile=path)),
-        **found(figure_3_10(profile=path)),
-    }
-    assert claims["F is consistent across core counts"].verdict == "reproduced"
-    assert claims["less accurate: dedup"].verdict == "reproduced"
-    assert claims["canneal is poorly modeled"].verdict == "reproduced"
-    assert claims["error in the worst case"].verdict == "differs"
-    drawn = picture(figure_3_4(profile=path), "market-figure-3.4").series[0].x
-    assert (
-        len(drawn) == 11
-    )  # ferret and dedup once, though P3ARSEC draws them beside four alternatives
-    means = dict(
-        zip(drawn, picture(figure_3_4(profile=path), "market-figure-3.4").series[0].y, strict=True)
-    )
-    with (
-        DATA / "speedup" / "parsec_xeon_pool.csv"
-    ).open() as lines:  # the same, derived on another way
-        table = {row["workload"]: float(row["F_karp_flatt_mean"]) for row in csv.DictReader(lines)}
-    assert means == pytest.approx(table, abs=2e-3)

@@ -62,12 +62,8 @@ def test_runs_of_a_pair_become_their_mean_and_an_interval(tmp_path: Path) -> Non
     assert np.isnan(found.half[0, 0])
     instance = pairs_csv(tmp_path, copies=2)
     assert instance.penalty[0, 1] == round(1 - 1 / 1.3, 12)
-    approved(instance.source)
-
-
-def test_forbidden_is_what_is_written_so(tmp_path: Path) -> None:
-    instance = pairs_csv(put(tmp_path, pairs=PAIRS), copies=2)
     assert instance.allowed.tolist() == [[True, True], [True, False]]
+    approved(instance.source)
 
 
 def test_counts_and_bandwidths_come_from_the_table_of_services(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ from cotenant.instances.problem.reading import (
     csv_rows,
     parse_any_json,
     parse_json,
-    read_bytes,
     read_text,
 )
 from cotenant.instances.problem.registry import resolve
@@ -141,14 +140,7 @@ def test_the_limit_holds_for_a_file_that_claims_to_be_endless(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [
-        ("5", 5),
-        ("5 B", 5),
-        ("64kB", 64_000),
-        ("500MB", 500 * 10**6),
-        ("2GB", 2 * 10**9),
-        ("2g", 2 * 10**9),
-    ],
+    [("5", 5), ("5 B", 5), ("64kB", 64_000), ("500MB", 5 * 10**8), ("2g", 2 * 10**9)],
 )
 def test_the_limit_is_raised_by_a_variable(
     text: str, size: int, monkeypatch: pytest.MonkeyPatch
@@ -266,16 +258,7 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "64kB")
     path = tmp_path / "x"
     path.write_text("1\n" * 1001)
-    many = {
-        "a mapping of users",
-        "a profile",
-        "a pool of fractions",
-        "rows",
-        "swf",
-        "jobs-csv",
-        "azure-vm",
-    }
-    for name in many:
+    for name in ("a mapping of users", "a profile", "rows", "swf", "jobs-csv", "azure-vm"):
         with refused(InvalidFile):
             READERS[name](path)
     path.write_text("user," * 101)
@@ -285,15 +268,8 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
     path.write_text("1 " * 8001)
     with refused(InvalidFile):
         FORMATS["vbp"](path)
-
-
-def test_preference_lists_of_very_many_agents_are_refused_before_their_matrix_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COTENANT_FILE_LIMIT", "4kB")
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps({f"a{place}": [] for place in range(33)}))
-    with refused(InvalidFile):
+    path.write_text(json.dumps({f"a{place}": [] for place in range(200)}))
+    with refused(InvalidFile):  # before the matrix of its instance is made
         FORMATS["preferences"](path)
 
 
@@ -328,30 +304,12 @@ def test_of_very_many_wrong_entries_the_first_is_told(problem: str) -> None:
     assert caught.value.error_count() < 20, "at most one for each field"
 
 
-def test_an_unknown_field_of_a_document_in_a_document_is_named(tmp_path: Path) -> None:
-    content = json.loads(
-        read_text(Path(cotenant.__path__[0]) / "instances" / "data" / "market" / "tiny.json")
-    )
-    content["job"]["uzer"] = []
-    (tmp_path / "x.json").write_text(json.dumps(content))
-    with refused(InvalidInstance):
-        cotenant.read(tmp_path / "x.json")
-
-
-CSV = [
-    ("a cell of 131,073 letters", "job,a\na," + "x" * 131_073 + "\n"),
-]
-
-
-@pytest.mark.parametrize("text", dict(CSV).values(), ids=dict(CSV))
 @pytest.mark.parametrize(
     "form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")]
 )
-def test_a_table_that_is_no_csv_is_refused_with_its_line(
-    form: str, text: str, tmp_path: Path
-) -> None:
+def test_a_cell_of_131073_letters_is_refused_with_its_line(form: str, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text(text, newline="")
+    path.write_text("job,a\na," + "x" * 131_073 + "\n")
     with refused(InvalidFile):
         list(csv_rows(read_text(path), path))
     with pytest.raises(InvalidFile):
@@ -400,19 +358,6 @@ def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid
     assert stat.S_IMODE((tmp_path / "plain").stat().st_mode) == 0o755
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
-)
-def test_a_file_that_is_replaced_keeps_its_owner_and_group(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.touch()
-    os.chown(path, 1234, 2345)
-    path.chmod(0o640)
-    write_bytes(path, b"after")
-    found = path.stat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 2345, 0o640)
-
-
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250 + ".json")
     cotenant.write(cotenant.read("colocation/tiny"), path)
@@ -420,10 +365,3 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
     with refused(InvalidFile):
         write_bytes(tmp_path / ("x" * 300), b"")
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
-
-
-def test_read_bytes_gives_what_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    for content in (b"", b"a", bytes(range(32, 127)) * 30_000):
-        path.write_bytes(content)
-        assert read_bytes(path) == content

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from support.measured import DATA
 from support.messages import approved, refused
+from support.sacct import COLUMNS, at, job, text_of
 from support.terminal import run
 
 from cotenant.analysis.scheduling.audit import audit, sampling_bound
-from cotenant.analysis.scheduling.causes import alone, flows
+from cotenant.analysis.scheduling.causes import flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import Fitted, fit
 from cotenant.cluster.fairness.emit import emit
@@ -33,45 +34,12 @@ from cotenant.solvers.scheduling.shapley import shares
 SLURM = DATA / "clusters" / "slurm"
 needs_slurm = pytest.mark.skipif(not SLURM.exists(), reason="the exports are not at hand")
 
-COLUMNS = (
-    "JobIDRaw JobID User Account Partition Submit Eligible Start End ElapsedRaw Timelimit "
-    "AllocCPUS ReqTRES AllocTRES State JobName"
-).split()
-
-
-def at(second: int) -> str:
-    return f"2026-03-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-
-
-def job(
-    name: str, account: str, submit: int, start: int | None, run: int, cpus: int = 1, **more: str
-) -> dict[str, str]:
-    """A line of sacct by its columns."""
-    started = start is not None
-    return {
-        "JobIDRaw": name, "JobID": name, "User": f"u-{account}", "Account": account,
-        "Partition": "batch", "Submit": at(submit), "Eligible": at(submit),
-        "Start": at(start) if start is not None else "Unknown",
-        "End": at(start + run) if start is not None else "Unknown",
-        "ElapsedRaw": str(run if started else 0), "Timelimit": "01:00:00", "AllocCPUS": str(cpus),
-        "ReqTRES": f"billing={cpus},cpu={cpus}", "AllocTRES": f"cpu={cpus}" * started,
-        "State": "COMPLETED" if started else "PENDING", "JobName": "x", **more,
-    }  # fmt: skip
-
-
 # bio takes all four CPUs for an hour while phy waits half an hour
 LATE = [
     job("1", "bio", 0, 0, 3600, 2),
     job("2", "bio", 0, 0, 3600, 2),
     job("3", "phy", 1800, 3600, 1800, 2),
 ]
-
-
-def text_of(
-    jobs: list[dict[str, str]], delimiter: str = "|", columns: list[str] = COLUMNS, end: str = ""
-) -> str:
-    lines = [columns, *([each[name] for name in columns] for each in jobs)]
-    return "\n".join(delimiter.join(line) + end for line in lines) + "\n"
 
 
 @pytest.fixture
@@ -463,23 +431,6 @@ def test_flows_are_what_a_walk_second_by_second_finds() -> None:
                 table = waited if cause.kind == "waited" else lent
                 assert cause.amount == pytest.approx(table[u, cause.gainer])
                 assert sum(amount for _, amount in cause.ran) <= cause.amount * (1 + 1e-9)
-
-
-def test_alone_is_first_in_first_out_on_the_own_machines() -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(20):
-        judged = random_window(rng)
-        instance = judged.instance
-        for u, each in enumerate(alone(judged)):
-            mine = instance.organization == u
-            starts = fifo_starts(instance, 1 << u)[mine]
-            begin = np.where(starts >= 0, starts, instance.horizon)
-            width = instance.width[mine]
-            work = width * np.minimum(instance.processing[mine], instance.horizon - begin)
-            assert each.work_alone == work.sum()
-            if mine.any():
-                waited = width * (begin - np.minimum(instance.release[mine], instance.horizon))
-                assert each.wait_alone == pytest.approx(waited.sum() / width.sum())
 
 
 def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:

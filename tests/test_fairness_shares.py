@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
+from support.sacct import job, text_of
 
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
@@ -20,21 +21,16 @@ from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 
 CASES = Path(os.environ.get("COTENANT_DATA", "/nonexistent")) / "cases/research"
-HEADER = "JobID|Account|Submit|Start|End|ElapsedRaw|AllocCPUS|State"
-
 Job = tuple[str, int, int, int, int]
 """Account, submission, start and length in minutes, CPUs."""
 
 
 def exported(folder: Path, jobs: Sequence[Job]) -> str:
-    lines = [HEADER]
-    for number, (account, sent, start, run, cpus) in enumerate(jobs):
-        times = [
-            f"2026-03-02T{minute // 60:02}:{minute % 60:02}:00"
-            for minute in (sent, start, start + run)
-        ]
-        lines.append(f"{number}|{account}|{'|'.join(times)}|{60 * run}|{cpus}|COMPLETED")
-    (folder / "sacct.txt").write_text("\n".join(lines) + "\n")
+    lines = [
+        job(str(number), account, 60 * sent, 60 * start, 60 * run, cpus)
+        for number, (account, sent, start, run, cpus) in enumerate(jobs)
+    ]
+    (folder / "sacct.txt").write_text(text_of(lines))
     return str(folder / "sacct.txt")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.messages import approved, refused
+from support.sacct import holding, text_of
 
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.cluster.fairness.words import fairness_lines
@@ -14,24 +15,9 @@ from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.units import gres, tres
 
-COLUMNS = (
-    "JobID|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|"
-    "ReqTRES|AllocTRES|State|JobName"
-)
 NODES = """NodeName=a CPUTot=64 RealMemory=64000 Gres=gpu:a100:4(S:0-1) State=IDLE Partitions=batch
 NodeName=b CPUTot=64 RealMemory=64000 Gres=gpu:v100:4 State=IDLE Partitions=batch CfgTRES=cpu=64,mem=62.50G,gres/gpu=4
 """
-
-
-def line(job: str, account: str, submit: int, start: int, run: int, resources: str) -> str:
-    sent, began, over = (
-        f"2026-03-02T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-        for second in (submit, start, start + run)
-    )
-    return (
-        f"{job}|u-{account}|{account}|batch|{sent}|{sent}|{began}|{over}|{run}|01:00:00|2|"
-        f"{resources}|{resources}|COMPLETED|x"
-    )
 
 
 def of(kind: str, number: int, more: str = "cpu=2,mem=8G,billing=7") -> str:
@@ -40,10 +26,10 @@ def of(kind: str, number: int, more: str = "cpu=2,mem=8G,billing=7") -> str:
 
 # bio holds all eight GPUs for an hour while phy, which also runs a job without any, waits
 JOBS = [
-    line("1", "bio", 0, 0, 3600, of("a100", 4)),
-    line("2", "bio", 0, 0, 3600, of("v100", 4)),
-    line("3", "phy", 900, 3600, 1800, of("a100", 4)),
-    line("4", "phy", 1000, 1000, 600, "cpu=2,mem=4G,billing=3"),
+    holding("1", "bio", 0, 0, 3600, of("a100", 4)),
+    holding("2", "bio", 0, 0, 3600, of("v100", 4)),
+    holding("3", "phy", 900, 3600, 1800, of("a100", 4)),
+    holding("4", "phy", 1000, 1000, 600, "cpu=2,mem=4G,billing=3"),
 ]
 
 
@@ -51,8 +37,8 @@ JOBS = [
 def judged(tmp_path: Path):
     """Judge jobs in a unit, with the nodes unless machines are given."""
 
-    def judge(jobs: list[str], **more: object) -> Fairness:
-        (tmp_path / "sacct.txt").write_text("\n".join([COLUMNS, *jobs]) + "\n")
+    def judge(jobs: list[dict[str, str]], **more: object) -> Fairness:
+        (tmp_path / "sacct.txt").write_text(text_of(jobs))
         (tmp_path / "nodes.txt").write_text(NODES)
         nodes = {} if "machines" in more else {"nodes": str(tmp_path / "nodes.txt")}
         source = Source(**nodes, **more)  # type: ignore[arg-type]
@@ -69,27 +55,6 @@ def test_amounts_are_read_as_slurm_prints_them() -> None:
     assert gres("(null)") == {}
     assert gres("gpu:1g.5gb:7(S:0),craynetwork:4,gpu:2") == {"gres/gpu": 9, "gres/gpu:1g.5gb": 7}
     assert gres("gpu:a100:4(S:0-1),gpu:a100:2") == {"gres/gpu:a100": 6, "gres/gpu": 6}
-
-
-@pytest.mark.parametrize(
-    ("unit", "machines", "widths", "work"),
-    [
-        ("cpu", 128, [2, 2, 2, 2], 2 * (2 + 0.5 + 1 / 6)),
-        ("gpu", 8, [4, 4, 4], 4 * 2.5),
-        ("gpu:a100", 4, [4, 4], 4 * 1.5),
-        ("memory", 125, [8, 8, 8, 4], 8 * 2.5 + 4 / 6),
-    ],
-)
-def test_a_job_is_judged_at_its_width_in_the_unit(
-    judged, unit: str, machines: int, widths: list[int], work: float
-) -> None:
-    found = judged(JOBS, unit=unit)
-    size = found.unit.size
-    assert found.machines.sum() * size == machines
-    assert sorted(found.audits[0].instance.width.tolist()) == sorted(w / size for w in widths)
-    assert found.work.sum() == pytest.approx(work)
-    assert found.owed.sum() == pytest.approx(0, abs=1e-9)
-    assert found.names == ("bio", "phy")
 
 
 def test_the_answer_names_the_unit_and_who_is_left_out(judged) -> None:
@@ -120,14 +85,14 @@ def test_a_unit_that_is_not_there_is_refused(judged, unit: str) -> None:
 
 
 def test_gpus_without_a_type_are_said(judged) -> None:
-    jobs = [*JOBS, line("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
+    jobs = [*JOBS, holding("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
     approved("\n".join(judged(jobs, unit="gpu:a100").found.notes))
 
 
 def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
     rng = np.random.default_rng(1)
     jobs = [
-        line(str(n), "ab"[n % 2], n, n, 50, f"cpu=1,mem={int(rng.integers(1, 10**9))}K")
+        holding(str(n), "ab"[n % 2], n, n, 50, f"cpu=1,mem={int(rng.integers(1, 10**9))}K")
         for n in range(40)
     ]
     found = judged(jobs, unit="memory", machines=10**6)
@@ -136,8 +101,10 @@ def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
 
 
 def test_large_amounts_are_rounded_by_as_much_as_is_said(judged) -> None:
-    jobs = [line(str(n), "ab"[n % 2], 0, 0, 80_000, f"cpu=1,mem={1000 + n}.5T") for n in range(20)]
+    jobs = [
+        holding(str(n), "ab"[n % 2], 0, 0, 80_000, f"cpu=1,mem={1000 + n}.5T") for n in range(20)
+    ]
     approved("\n".join(judged(jobs, unit="memory", machines=10**9).found.notes))
     for number, machines in (("999999999999999E", 10), ("40.5G", 10)):
         with refused(InvalidOption):
-            judged([line("1", "a", 0, 0, 60, f"mem={number}")], unit="memory", machines=machines)
+            judged([holding("1", "a", 0, 0, 60, f"mem={number}")], unit="memory", machines=machines)

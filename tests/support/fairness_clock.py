@@ -23,12 +23,9 @@ from cotenant.instances.scheduling import Scheduling
 from cotenant.instances.scheduling.accounts import Source
 from support.kueue_objects import VERSIONS, cluster_queue, listed, local_queue, made, workload
 from support.oracles.scheduling import Clockwork
+from support.sacct import holding, text_of
 
 UNITS = ("cpu", "gpu", "gpu:a", "memory", "billing", "kueue", "kueue:a")
-HEADER = (
-    "JobID|User|Account|Submit|Eligible|Start|End|ElapsedRaw|Timelimit|AllocCPUS|ReqTRES|AllocTRES|"
-    "State|JobName"
-)
 
 
 @dataclass
@@ -105,7 +102,11 @@ def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
         over += 1
         names = list(range(k))
     else:
-        _write_sacct(path, jobs)
+        lines = [
+            holding(str(n), f"q{job.owner}", job.submit, job.start, job.run, job.tres, job.cpus)
+            for n, job in enumerate(jobs)
+        ]
+        path.write_text(text_of(lines))
         a, b = int(rng.integers(4, 9)), int(rng.integers(4, 9))
         (folder / "nodes.txt").write_text(
             f"NodeName=n CPUTot=9 State=IDLE RealMemory=8192 Gres=gpu:a:{a},gpu:b:{b}\n"
@@ -174,21 +175,6 @@ def _by_clock(
         owed = added / len(orders) - received[u]
         found[name] = float(owed * grain * 2 / horizon / 3600)
     return found
-
-
-def _at(second: int) -> str:
-    return f"2026-03-02T00:00:{second:02}"
-
-
-def _write_sacct(path: Path, jobs: list[Asked]) -> None:
-    lines = [HEADER]
-    for number, job in enumerate(jobs):
-        end = job.start + job.run
-        lines.append(
-            f"{number}|u|q{job.owner}|{_at(job.submit)}|{_at(job.submit)}|{_at(job.start)}|{_at(end)}"
-            f"|{job.run}|00:10:00|{job.cpus}|{job.tres}|{job.tres}|COMPLETED|x"
-        )
-    path.write_text("\n".join(lines) + "\n")
 
 
 def _objects(

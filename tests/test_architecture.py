@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (12_955, 9_058),
     "papers": (6_206, 4_524),
     "cli": (3_739, 2_534),
-    "tests": (59_529, 47_286),
+    "tests": (59_474, 47_237),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

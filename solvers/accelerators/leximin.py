@@ -22,6 +22,7 @@ from ...instances.accelerators.measures import (
 from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
+from .mixes import Terms
 from .prices import ROUNDING, covering, most_worth
 from .programs import (
     SAME,
@@ -212,6 +213,7 @@ class Filling:
         instance = self.instance
         kinds, types = len(instance.devices), instance.types
         earlier = Prices(np.zeros(types), np.zeros(kinds), np.zeros(types))  # of all levels so far
+        price: Floats | None = None
         while not self.frozen.all():
             rising, last, part = ~self.frozen, None, 1.0
             # 1. the latest time that prices do not rule out, from above (Newton's method)
@@ -223,7 +225,9 @@ class Filling:
                 more = np.where(rising & (goal > self.base * (1 + SAME)), goal - self.base, 0.0)
                 if not more.any():  # they were at their most with those before
                     break
-                found = solved(instance, self.unit, clock, floor=self.base, rate=more)
+                terms = Terms(self.unit, self.base, more, price=price)
+                found = solved(instance, terms, clock)
+                price = found.prices.device
                 self.stop = found.stop
                 if found.status is not Status.OPTIMAL:
                     self.unsettled = found

@@ -9,6 +9,8 @@ all but about D types of an optimal basis have one such mix at its prices.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...instances.accelerators.instance import Accelerators, Floats, Integers
@@ -33,6 +35,26 @@ NEWTON = 20
 
 CLOSE = 1e-12
 """A mix may cost more than the cheapest one by this part of the mean cost."""
+
+
+class Terms(NamedTuple):
+    """The most theta such that each job has at least floor + theta x rate times its unit of
+    throughput; without a rate the least cost, less what is gained, such that each has the floor.
+
+    Attributes
+    ----------
+    unit, floor, rate : (T,) as `share_program` takes them.
+    gain : (T,) what a step a second of each type is worth besides.
+    rent : (D,) what a device of each kind costs while it is in use.
+    price : (D,) of devices, at which the search for the most theta begins.
+    """
+
+    unit: Floats
+    floor: Floats
+    rate: Floats | None = None
+    gain: Floats | float = 0.0
+    rent: Floats | float = 0.0
+    price: Floats | None = None
 
 
 class Mixes:
@@ -118,25 +140,16 @@ class FixedMixes:
         devices are enough for this theta, and no prices say that they are not for more.
     """
 
-    def __init__(
-        self,
-        instance: Accelerators,
-        unit: Floats,
-        clock: Clock,
-        floor: Floats,
-        rate: Floats | None,
-        gain: Floats | float,
-        rent: Floats,
-    ) -> None:
-        there = instance.count > 0
-        self.instance, self.gain, self.rent = instance, gain, rent
+    def __init__(self, instance: Accelerators, terms: Terms, clock: Clock) -> None:
+        there, (unit, floor, rate, self.gain, rent, price) = instance.count > 0, terms
+        self.instance, self.rent = instance, np.broadcast_to(rent, instance.devices.shape)
         self.count = instance.count.astype(float)
         self.devices = np.maximum(instance.devices, 1).astype(float)
         self.floor = np.where(there, unit * floor, 0.0)
         self.rate = np.zeros(len(unit)) if rate is None else np.where(there, unit * rate, 0.0)
         self.theta, self.at_most = 0.0, np.zeros(len(unit), dtype=bool)
-        self.price = self._least(clock) if rate is None else self._most(clock)
-        self.mixes = Mixes(instance, self.floor + self.theta * self.rate, gain)
+        self.price = self._least(clock) if rate is None else self._most(clock, price)
+        self.mixes = Mixes(instance, self.floor + self.theta * self.rate, self.gain)
         costs = self.mixes.costs(self.price)
         self.mix = costs.argmin(axis=1)
         nearest = np.partition(costs, 1, axis=1)
@@ -156,34 +169,37 @@ class FixedMixes:
             start=most / DEAR / 2, clock=clock,
         ).price  # fmt: skip
 
-    def _most(self, clock: Clock) -> Floats:
+    def _most(self, clock: Clock, start: Floats | None) -> Floats:
         """Prices that rule out every larger theta (Newton's method, from above)."""
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)
         self.theta, self.at_most = float(tops.min()), tops <= tops.min()
         price, tolerance, known = most / len(most), 0.01, list[Reply]()
+        if start is not None and start.any():
+            price = start / (start @ self.devices)
         while not clock.expired:
+            # 1. the theta at which jobs need what there is at these prices
             mixes = Mixes(instance, self.floor + self.theta * self.rate)
-            found = search(
-                mixes.replies, self.devices, most, start=price, scale=1.0, tolerance=tolerance,
-                known=known, clock=clock,
-            )  # fmt: skip
-            if found.bound > -SETTLED:
-                if tolerance <= SETTLED:
-                    break
-                tolerance, known = SETTLED, found.met
-                continue
-            price, known = found.price, []
-            tolerance = float(np.clip(-found.bound / 100, SETTLED, tolerance))
-            self.at_most[:] = False
-            for _ in range(NEWTON):
+            for _ in range(0 if known else NEWTON):
                 surplus = -mixes.replies(price)[0] - price @ self.devices
                 slope = float(mixes.slopes(price) @ (self.count * self.rate))
                 if surplus <= ROUNDING or slope <= 0:
                     break
-                self.theta = max(0.0, self.theta - surplus / slope)
+                self.theta, self.at_most[:] = max(0.0, self.theta - surplus / slope), False
                 mixes = Mixes(instance, self.floor + self.theta * self.rate)
+            # 2. prices at which they need most beyond it
+            found = search(
+                mixes.replies, self.devices, most, start=price, scale=1.0, tolerance=tolerance,
+                known=known, clock=clock,
+            )  # fmt: skip
+            if found.bound > -SETTLED and tolerance <= SETTLED:
+                break
+            if found.bound > -SETTLED:
+                tolerance, known = SETTLED, found.met
+            else:
+                price, known = found.price, []
+                tolerance = float(np.clip(-found.bound / 100, SETTLED, tolerance))
         return 1 / self.devices if self.at_most.any() else price
 
     def uses(self) -> Floats:

@@ -17,7 +17,7 @@ from ...instances.problem.errors import EngineError
 from ...models.accelerators import Prices, share_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Status, Stop
-from .mixes import FixedMixes
+from .mixes import FixedMixes, Terms
 from .prices import ROUNDING, covering, most_worth
 
 LEAST_RATE = 2e-9
@@ -60,42 +60,23 @@ def price_lists(prices: Prices) -> dict[str, list[float]]:
     return {name: value.tolist() for name, value in prices._asdict().items()}
 
 
-def solved(
-    instance: Accelerators,
-    unit: Floats,
-    clock: Clock,
-    *,
-    floor: Floats,
-    rate: Floats | None = None,
-    gain: Floats | float = 0.0,
-    rent: Floats | float = 0.0,
-) -> Optimum:
-    """The most theta such that each job has at least floor + theta x rate times its unit of
-    throughput; without a rate the least cost, less what is gained, such that each has the floor.
-
-    Parameters
-    ----------
-    unit, floor, rate : (T,) as `share_program` takes them.
-    gain : (T,) what a step a second of each type is worth besides.
-    rent : (D,) what a device of each kind costs while it is in use.
-    """
-    rent, fixed = np.broadcast_to(rent, instance.devices.shape), None
-    many = instance.together is None and instance.types > SMALL and not clock.expired
+def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
+    """The optimum of a program."""
+    unit, floor, rate, *_ = terms
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
-    if many and (floor * unit <= instance.alone.max(axis=1)).all():
-        fixed = FixedMixes(instance, unit, clock, floor, rate, gain, rent)
+    many = instance.together is None and instance.types > SMALL and not clock.expired
+    many = many and bool((floor * unit <= instance.alone.max(axis=1)).all())
+    fixed = FixedMixes(instance, terms, clock) if many else None
     if fixed is not None and rate is not None and fixed.at_most.any():
         # devices are enough for the most that some job can have: what is quickest is there
-        found = solved(
-            instance, unit, clock, floor=floor + fixed.theta * rate, rent=1 / fixed.devices
-        )
+        most = Terms(unit, floor + fixed.theta * rate, rent=1 / fixed.devices)
         step = np.zeros(instance.types)
         step[fixed.at_most] = 1 / (fixed.count * fixed.rate)[fixed.at_most] / fixed.at_most.sum()
-        prices = Prices(step, np.zeros(len(rent)), np.zeros(len(step)))
-        return replace(found, prices=covering(instance, prices))
+        prices = Prices(step, np.zeros(len(fixed.devices)), np.zeros(len(step)))
+        return replace(solved(instance, most, clock), prices=covering(instance, prices))
     while True:
         # 2. the program of the others
-        found = _solved(instance, unit, clock, floor, rate, gain, rent, fixed)
+        found = _solved(instance, terms, clock, fixed)
         if fixed is None or found.stop is not Stop.FINISHED:
             return found
         # 3. mixes that use too much, or that others beat at its prices, are not fixed
@@ -104,21 +85,18 @@ def solved(
 
 
 def _solved(
-    instance: Accelerators,
-    unit: Floats,
-    clock: Clock,
-    floor: Floats,
-    rate: Floats | None,
-    gain: Floats | float,
-    rent: Floats,
-    fixed: FixedMixes | None,
+    instance: Accelerators, terms: Terms, clock: Clock, fixed: FixedMixes | None
 ) -> Optimum:
     """The optimum where types have the mixes that are fixed; the program places the others."""
+    unit, floor, rate, gain, rent, _ = terms
     cost, (first, second, device, one, two, workers) = None, instance.placements
-    gains = np.broadcast_to(gain, unit.shape)
     if rate is None:
+        gains, rents = (
+            np.broadcast_to(each, like.shape)
+            for each, like in ((gain, unit), (rent, instance.devices))
+        )
         worth = gains[first] * one + np.where(second >= 0, gains[second] * two, 0.0)
-        cost = workers * rent[device] - worth
+        cost = workers * rents[device] - worth
     types, others = (None, None) if fixed is None else (np.flatnonzero(fixed.free), fixed.uses())
     program = share_program(
         instance, unit, floor=floor, rate=rate, cost=cost, types=types, others=others
@@ -142,7 +120,7 @@ def _solved(
         share = np.zeros(instance.types)
         if rate is not None:
             share = (instance.count > 0) / (unit * instance.jobs)
-        prices = Prices(share, np.zeros(len(rent)), np.zeros(instance.types))
+        prices = Prices(share, np.zeros(len(instance.devices)), np.zeros(instance.types))
     prices = covering(instance, prices._replace(step=prices.step + gain), rent)
     return Optimum(solution, prices, status, stop, message)
 
@@ -170,9 +148,8 @@ def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
     """The optimum of the least ratio, or equal parts if better; its value and bound."""
     rate = natural_rates(instance, unit)
-    best = solved(
-        instance, isolated_throughputs(instance), clock, floor=np.zeros(len(rate)), rate=rate
-    )
+    terms = Terms(isolated_throughputs(instance), np.zeros(len(rate)), rate)
+    best = solved(instance, terms, clock)
     unsure = () if best.status is Status.OPTIMAL else equal_parts(instance)
     answers = (best.solution, *unsure)
     value, solution = max(

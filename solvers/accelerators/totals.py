@@ -19,6 +19,7 @@ from ...instances.accelerators.measures import (
 )
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Status, agree
+from .mixes import Terms
 from .prices import ROUNDING, most_worth
 from .programs import equal_parts, most_ratio, solved
 
@@ -157,13 +158,13 @@ def _least(
     unit = np.where(asked, floor, 1.0)
     for margin in (MARGIN, 0.0) if asked.any() else (0.0,):
         each = np.where(asked, 1 + margin, 0.0)
-        best = solved(instance, unit, clock, floor=each, gain=gain, rent=costs)
+        best = solved(instance, Terms(unit, each, None, gain, costs), clock)
         answers = [best.solution, *equal_parts(instance)]
         if best.status is Status.OPTIMAL and _meets(instance, best.solution, floor):
             break
     else:
         rate = np.where(asked, 1.0, 0.0)
-        most = solved(instance, unit, clock, floor=np.zeros(len(rate)), rate=rate)
+        most = solved(instance, Terms(unit, np.zeros(len(rate)), rate), clock)
         if asked.any() and most_ratio(instance, most.prices, np.where(asked, floor, 0.0)) < 1:
             return Outcome(None, None, Status.INFEASIBLE, most.stop, most.certificate)
         answers.append(most.solution)

@@ -91,12 +91,9 @@ def _solved(
     unit, floor, rate, gain, rent, _ = terms
     cost, (first, second, device, one, two, workers) = None, instance.placements
     if rate is None:
-        gains, rents = (
-            np.broadcast_to(each, like.shape)
-            for each, like in ((gain, unit), (rent, instance.devices))
-        )
+        gains = np.broadcast_to(gain, unit.shape)
         worth = gains[first] * one + np.where(second >= 0, gains[second] * two, 0.0)
-        cost = workers * rents[device] - worth
+        cost = workers * np.broadcast_to(rent, instance.devices.shape)[device] - worth
     types, others = (None, None) if fixed is None else (np.flatnonzero(fixed.free), fixed.uses())
     program = share_program(
         instance, unit, floor=floor, rate=rate, cost=cost, types=types, others=others

@@ -552,7 +552,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (42_008, 27_869),
+    "solvers": (42_005, 27_866),
     "analysis": (21_157, 14_497),
     "instances": (21_615, 14_497),
     "models": (5_258, 3_394),

@@ -27,7 +27,8 @@ from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
-from cotenant.solvers.groups.core import CoreLimits, _Search, core, least_alpha
+from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import GroupLimits, optimal
 from cotenant.solvers.outcome import Clock, Status
@@ -195,15 +196,12 @@ def test_the_search_for_the_core_agrees_with_the_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [2, 5])
-def test_where_nothing_is_settled_the_answer_is_the_one_that_the_fewest_groups_block(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The one that comes nearest to none may be blocked by more of them."""
-    for name in ("_searched", "bisect", "cheapest"):  # as where the time is too short
-        monkeypatch.setattr(_Search, name, lambda self, *given: False)
+def test_core_that_settles_nothing_answers_the_grouping_that_fewest_groups_block(seed: int) -> None:
+    # the one of least alpha may be blocked by more groups
+    none = CoreLimits(routes=frozenset(), full_seconds=1e9)  # no time for any program
     instance = drawn(8, 60, 4, seed)
     start = hierarchical(instance)
-    outcome = core(instance, start=start)
+    outcome = core(instance, start=start, limits=none, time_limit=60)
     count = blocking_groups(instance, outcome.solution).count
     assert 0 < count <= blocking_groups(instance, start).count
     assert outcome.certificate["levels"][0]["value"] == count

@@ -28,7 +28,7 @@ from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.groups.core import CoreLimits
+from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.optimal import GroupLimits
 from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
@@ -94,7 +94,9 @@ def test_route_of_another_portfolio_is_refused() -> None:
         StableLimits(routes=frozenset({"annealing"}))
 
 
-@pytest.mark.parametrize(("problem", "name"), [("colocation", "stable"), ("packing", "min-cost")])
+@pytest.mark.parametrize(
+    ("problem", "name"), [("colocation", "stable"), ("groups", "core"), ("packing", "min-cost")]
+)
 def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
     problem: str, name: str
 ) -> None:

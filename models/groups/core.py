@@ -24,6 +24,72 @@ from .columns import Columns
 
 
 @dataclass(frozen=True, eq=False)
+class Chains:
+    """The groups that hold a type, by what it loses in them; and the full groups that could block.
+
+    A *chain* is a class of machines and a type, numbered class * types + type. Its groups stand
+    behind each other, those first in which the type loses most.
+
+    Attributes
+    ----------
+    column, times : (entries,) the group at each place of the chains, one after the other, and how
+        often it holds the type.
+    first : (chains + 1,) where each chain begins.
+    at, of : (N, S) for each seat of a group its place in its chain, beyond all for a seat without
+        one, and that chain.
+    full_of, repeats, prefix : (full groups, S) for each seat of a full group that could block its
+        chain, how often it holds the type (0 but at the first of its seats), and in how many groups
+        of the chain the type loses more than here and the least gain.
+    """
+
+    column: Integers
+    times: Integers
+    first: Integers
+    at: Integers
+    of: Integers
+    full_of: Integers
+    repeats: Integers
+    prefix: Integers
+
+    def part(self, chain: int, end: int) -> tuple[Integers, Integers]:
+        """The first groups of a chain, and how often each holds the type."""
+        inside = slice(self.first[chain], self.first[chain] + end)
+        return self.column[inside], self.times[inside]
+
+
+def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) -> Chains:
+    """The chains of some groups, and which full ones of all the instance's could block them, where
+    a job must gain more than `least` units.
+    """
+    types = instance.types
+    chains = types * len(columns.limits)
+    # 1. the places of the groups in the chains
+    times = times_of(columns.members)
+    column, seat = np.nonzero((times > 0) & (columns.size > 1)[:, None])
+    of = columns.where[:, None] * types + columns.members
+    chain, lost = of[column, seat], columns.lost[column, seat]
+    order = np.lexsort((-lost, chain))
+    column, seat, chain, lost = column[order], seat[order], chain[order], lost[order]
+    first = np.searchsorted(chain, np.arange(chains + 1))
+    at = np.full(columns.members.shape, np.iinfo(np.int64).max)
+    at[column, seat] = np.arange(len(order)) - first[chain]
+    # 2. what the types of each full group lose more elsewhere
+    full = np.flatnonzero(every.size == instance.seats[every.where])
+    repeats = times_of(every.members[full])
+    full_of = np.where(repeats > 0, every.where[full, None] * types + every.members[full], 0)
+    prefix: Integers = np.zeros_like(full_of)
+    for one in range(chains):
+        group, spot = np.nonzero((full_of == one) & (repeats > 0))
+        wanted = -(every.lost[full[group], spot] + least)
+        prefix[group, spot] = np.searchsorted(-lost[first[one] : first[one + 1]], wanted)
+    # 3. a group of which some member never gains does not block
+    could = ~((prefix == 0) & (repeats > 0)).any(axis=1)
+    return Chains(
+        column, times[column, seat], first, at, of, full_of[could], repeats[could], prefix[could]
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class CoreProgram:
     """Least penalty among some kinds of groups, without a blocking group.
 
@@ -64,62 +130,39 @@ def core_program(
     cost = columns.cost / UNIT if costs else 0.0
     x = builder.columns(len(columns), upper=columns.most(instance), cost=cost, integer=True)
     columns.rows(builder, x, instance.count, columns.limits)
-    made = CoreProgram(builder.build(), [], [])
-    for place in np.flatnonzero(columns.limits > 0).tolist():
-        _no_blocking(builder, made, instance, columns, every, place, least)
-    return CoreProgram(builder.build(), made._chains, made._flags)
-
-
-def _no_blocking(
-    builder: ProgramBuilder, made: CoreProgram, instance: Groups, columns: Columns, every: Columns,
-    place: int, least: int,
-) -> None:  # fmt: skip
-    """The rows for one class of machines."""
-    here = np.flatnonzero(columns.where == place)
-    members, lost, size = columns.members[here], columns.lost[here], columns.size[here]
-    times = times_of(members)
-    full = np.flatnonzero((every.where == place) & (every.size == instance.seats[place]))
-    wanted, wanted_lost = every.members[full], every.lost[full]
-    wanted_times = times_of(wanted)
-    flags: list[list[int]] = [[] for _ in full]
-    harmless = np.zeros(len(full), dtype=bool)  # some type of these gains in no answer
-    for kind in range(instance.types):
-        rows, seats = np.nonzero((members == kind) & (times > 0) & (size > 1)[:, None])
-        # groups in which the type loses something, the most first
-        order = np.argsort(-lost[rows, seats], kind="stable")
-        groups, seat = rows[order], seats[order]
-        falling, many = -lost[groups, seat], times[groups, seat].astype(float)
-        block, spot = np.nonzero((wanted == kind) & (wanted_times > 0))
-        # for each full group, how many of the sorted ones lose more than `least` more
-        prefix = np.searchsorted(falling, -(wanted_lost[block, spot] + least), side="left")
-        harmless[block[prefix == 0]] = True
-        chain = np.unique(prefix[prefix > 0])
-        if not len(chain):
+    chains = chains_of(instance, columns, every, least)
+    made: list[tuple[Integers, Integers, Floats, Integers]] = []
+    flags: list[tuple[int, int, int]] = []
+    taken: list[list[int]] = [[] for _ in chains.repeats]
+    for one in range(len(chains.first) - 1):
+        group, spot = np.nonzero((chains.full_of == one) & (chains.repeats > 0))
+        prefix = chains.prefix[group, spot]
+        ends = np.unique(prefix)
+        if not len(ends):
             continue
-        most = int(instance.count[kind])
-        sums = builder.columns(len(chain), upper=float(most), integer=True, implied=True)
-        # each sum is the one before it, and the groups in between
-        upto = int(chain[-1])
-        piece = np.searchsorted(chain, np.arange(upto), side="right")
-        links = np.arange(1, len(chain))
+        # 1. W of each end: the one before it, and the groups in between
+        most = int(instance.count[one % instance.types])
+        sums = builder.columns(len(ends), upper=float(most), integer=True, implied=True)
+        groups, times = chains.part(one, int(ends[-1]))
+        many = times.astype(float)
+        piece = np.searchsorted(ends, np.arange(len(groups)), side="right")
         builder.sums(
-            len(chain), (np.arange(len(chain)), sums, -1.0), (links, sums[:-1], 1.0),
-            (piece, here[groups[:upto]], many[:upto]), lower=0.0, upper=0.0,
+            len(ends), (np.arange(len(ends)), sums, -1.0),
+            (np.arange(1, len(ends)), sums[:-1], 1.0), (piece, groups, many), lower=0.0, upper=0.0,
         )  # fmt: skip
-        made._chains.append((sums, here[groups[:upto]], many[:upto], piece))
+        made.append((sums, groups, many, piece))
+        # 2. a flag for each W and multiplicity
         known: dict[tuple[int, int], int] = {}
-        for group, where, end in zip(block.tolist(), spot.tolist(), prefix.tolist(), strict=True):
-            if end == 0:
-                continue
-            number = int(wanted_times[group, where])
-            key = (int(np.searchsorted(chain, end)), number)
-            if key not in known:
+        numbers = chains.repeats[group, spot].tolist()
+        for full, total, number in zip(
+            group.tolist(), sums[np.searchsorted(ends, prefix)].tolist(), numbers, strict=True
+        ):
+            if (total, number) not in known:
                 (z,) = builder.columns(1, upper=1.0, integer=True).tolist()
-                total = int(sums[key[0]])
                 builder.row([total, z], [1.0, -float(most - number + 1)], upper=number - 1.0)
-                made._flags.append((z, total, number))
-                known[key] = z
-            flags[group].append(known[key])
-    for group, taken in enumerate(flags):
-        if not harmless[group]:
-            builder.row(taken, 1.0, upper=len(taken) - 1.0)
+                flags.append((z, total, number))
+                known[total, number] = z
+            taken[full].append(known[total, number])
+    for some in taken:
+        builder.row(some, 1.0, upper=len(some) - 1.0)
+    return CoreProgram(builder.build(), made, flags)

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
-from ...instances.groups.stability import least_alpha_of, times_of
+from ...instances.groups.stability import least_alpha_of
 from ...instances.problem.registry import feasible
 from ...models.groups.columns import Columns
-from ...models.groups.core import core_program
+from ...models.groups.core import Chains, chains_of, core_program
 from ...models.program import Floats, LinearProgram, ProgramBuilder
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Status, Stop, raise_if_interrupted
@@ -68,6 +68,79 @@ class _OutOfTime(Exception):
     """The time is up."""
 
 
+def prefixes(limits: Integers) -> Integers:
+    """(chains, S) the longest prefix that holds at most m - 1 jobs, for m = 1, 2, ..."""
+    found: Integers = np.maximum.accumulate(limits, axis=1)
+    return found
+
+
+def leaving(limits: Integers) -> set[tuple[int, int, int]]:
+    """Chain, jobs and prefix of the limits that leave a job or more, and that no other implies."""
+    chain, many = np.nonzero(limits[:, 1:] > prefixes(limits)[:, :-1])
+    return {
+        (one, m, int(limits[one, m]))
+        for one, m in zip(chain.tolist(), (many + 1).tolist(), strict=True)
+    }
+
+
+def shut_by(chains: Chains, limits: Integers) -> Booleans:
+    """(N,) the groups of which limits leave no machine."""
+    ends = np.append(limits[:, 0], 0)
+    taken = chains.at < np.iinfo(np.int64).max
+    return np.asarray((taken & (chains.at < ends[np.where(taken, chains.of, -1)])).any(axis=1))
+
+
+def willing(chains: Chains, number: Floats | Integers) -> Floats:
+    """(full groups, S) with so many machines (N,) of each group, the jobs that gain in each full
+    one, less m - 1; inf for a seat of a type given before. The least says by how many it blocks.
+    """
+    jobs = np.concatenate([[0.0], np.cumsum(chains.times * number[chains.column])])
+    first = chains.first[chains.full_of]
+    gain = jobs[first + chains.prefix] - jobs[first] - (chains.repeats - 1)
+    found: Floats = np.where(chains.repeats > 0, gain, np.inf)
+    return found
+
+
+def settled_by(chains: Chains, limits: Integers) -> Booleans:
+    """(full groups,) those that some limit keeps from blocking."""
+    ends = prefixes(limits)[chains.full_of, np.maximum(chains.repeats - 1, 0)]
+    found: Booleans = ((chains.repeats > 0) & (ends >= chains.prefix)).any(axis=1)
+    return found
+
+
+def kept_by(chains: Chains, number: Integers, none: Integers) -> Integers:
+    """Limits that machines (N,) of each group keep, and that settle every full group: of those of
+    each the one that is kept most easily.
+    """
+    easiest = willing(chains, number).argmin(axis=1)
+    seat = np.arange(len(easiest)), easiest
+    limits = none.copy()
+    np.maximum.at(limits, (chains.full_of[seat], chains.repeats[seat] - 1), chains.prefix[seat])
+    return limits
+
+
+def needed(chains: Chains, ends: Integers, groups: Integers, since: Integers) -> Integers:
+    """(chains,) prefixes that shut these groups, none of the last limits that can be spared.
+
+    Parameters
+    ----------
+    ends, since : (chains,) prefixes that shut them, and the depth at which each was limited.
+    """
+    ends, at = ends.copy(), chains.at[groups]
+    chain = np.where(at < np.iinfo(np.int64).max, chains.of[groups], -1)
+    shuts = (chain >= 0) & (at < ends[chain])
+    number = shuts.sum(axis=1)
+    used = np.flatnonzero(ends)
+    for one in used[np.argsort(-since[used], kind="stable")].tolist():
+        own = shuts & (chain == one)
+        alone = own & (number == 1)[:, None]
+        ends[one] = int(at[alone].max()) + 1 if alone.any() else 0
+        spared = own & (at >= ends[one])
+        number -= spared.sum(axis=1)
+        shuts &= ~spared
+    return ends
+
+
 class Tree:
     """A grouping of some kinds of groups that no group blocks at an alpha, or that there is none.
 
@@ -95,96 +168,29 @@ class Tree:
         self.empty = self.engine = False
         self.programs = 0
         self._open = False
-        self._set_chains(every)
+        self.chains = chains_of(instance, columns, every, least)
         builder = ProgramBuilder()
         x = builder.columns(len(columns), cost=columns.cost / UNIT)
         columns.rows(builder, x, instance.count, columns.limits)
         program = builder.build()
         self._rows = program.rows
         self._program = WarmStartedProgram(program, options={"presolve": "off"})
+        shape = len(self.chains.first) - 1, int(instance.seats.max())
+        self._none: Integers = np.zeros(shape, dtype=np.int64)
         self._row_of: dict[tuple[int, int, int], int] = {}
         self._limited: set[tuple[int, int, int]] = set()
-        self._nogoods: Integers = np.zeros((0, *self._shape), dtype=np.int64)
-        self._since: Integers = np.zeros(self._shape, dtype=np.int64)
+        self._nogoods: Integers = self._none[None][:0]
+        self._since = self._none.copy()
 
     def run(self) -> None:
         """Search until a grouping is found, there is none, or the time is up; Ctrl-C is raised."""
-        none = np.zeros(self._shape, dtype=np.int64)
         try:
-            point, _ = self._solved(none)
+            point, _ = self._solved(self._none)
             if point is not None:
-                self._branch(none, point, 1)
+                self._branch(self._none, point, 1)
             self.empty = not self._open and self.found is None
         except (_Found, _OutOfTime):
             pass
-
-    def _set_chains(self, every: Columns) -> None:
-        """For each class and type (a *chain*) its groups, those first in which it loses most; for
-        each seat of each full group how long a prefix of them its limit takes.
-        """
-        instance, columns = self.instance, self.columns
-        types, classes = instance.types, len(columns.limits)
-        self._shape = (classes * types, int(instance.seats.max()))
-        times = times_of(columns.members)
-        seats = (times > 0) & (columns.size > 1)[:, None]
-        column, seat = np.nonzero(seats)
-        chain = columns.where[column] * types + columns.members[column, seat]
-        order = np.lexsort((-columns.lost[column, seat], chain))
-        self._column, self._times = column[order], times[column, seat][order]
-        lost = columns.lost[column, seat][order]
-        self._first = np.searchsorted(chain[order], np.arange(self._shape[0] + 1))
-        self._at = np.full(columns.members.shape, np.iinfo(np.int64).max)
-        self._at[column[order], seat[order]] = np.arange(len(order)) - self._first[chain[order]]
-        self._chain = columns.where[:, None] * types + columns.members
-
-        full = np.flatnonzero(every.size == instance.seats[every.where])
-        repeats = times_of(every.members[full])
-        of = np.where(repeats > 0, every.where[full, None] * types + every.members[full], 0)
-        prefix: Integers = np.zeros_like(of)
-        for one in range(self._shape[0]):
-            block, spot = np.nonzero((of == one) & (repeats > 0))
-            falling = -lost[self._first[one] : self._first[one + 1]]
-            wanted = -(every.lost[full[block], spot] + self.least)
-            prefix[block, spot] = np.searchsorted(falling, wanted, side="left")
-        # a group of which some member never gains does not block
-        could = ~((prefix == 0) & (repeats > 0)).any(axis=1)
-        self._repeats, self._of, self._prefix = repeats[could], of[could], prefix[could]
-        self._kinds = (self._repeats > 0).sum(axis=1)
-
-    def _prefixes(self, limits: Integers) -> Integers:
-        """(chains, seats) the longest prefix that holds at most m - 1 jobs, for m = 1, 2, ..."""
-        found: Integers = np.maximum.accumulate(limits, axis=1)
-        return found
-
-    def _shut(self, limits: Integers) -> Booleans:
-        """(N,) the groups of which no machine may be formed."""
-        ends = np.append(limits[:, 0], 0)
-        chain = np.where(self.columns.members < 0, len(ends) - 1, self._chain)
-        found = self._at < ends[chain]
-        return np.asarray(found.any(axis=1))
-
-    def _over(self, number: Floats | Integers) -> Floats:
-        """(full groups,) by how many jobs each would block with so many machines (N,) of each kind
-        of group: of its types the one with the fewest that gain, less m - 1.
-        """
-        found: Floats = self._willing(number).min(axis=1, initial=np.inf)
-        return found
-
-    def _willing(self, number: Floats | Integers) -> Floats:
-        """(full groups, S) jobs that gain in each, less m - 1; inf for a seat of a type given
-        before.
-        """
-        jobs = np.concatenate([[0.0], np.cumsum(self._times * number[self._column])])
-        first = self._first[self._of]
-        willing = jobs[first + self._prefix] - jobs[first] - (self._repeats - 1)
-        found: Floats = np.where(self._repeats > 0, willing, np.inf)
-        return found
-
-    def _settled(self, limits: Integers) -> Booleans:
-        """(full groups,) those that some limit keeps from blocking."""
-        ends = self._prefixes(limits)[self._of, np.maximum(self._repeats - 1, 0)]
-        found: Booleans = ((self._repeats > 0) & (ends >= self._prefix)).any(axis=1)
-        return found
 
     def _solved(self, limits: Integers) -> tuple[tuple[float, Floats] | None, Integers]:
         """Value and point of the linear program under limits; or None and the limits that leave
@@ -192,7 +198,7 @@ class Tree:
         """
         if self.clock.expired:
             raise _OutOfTime
-        shut = self._shut(limits)
+        shut = shut_by(self.chains, limits)
         self._program.bound_columns(np.where(shut, 0.0, np.inf))
         self._limit_rows(limits)
         self.programs += 1
@@ -214,7 +220,7 @@ class Tree:
 
     def _limit_rows(self, limits: Integers) -> None:
         """The rows of limits that leave a job or more; the others shut groups."""
-        wanted = self._leaving(limits)
+        wanted = leaving(limits)
         for key in self._limited - wanted:
             self._program.bound_row(self._row_of[key], -np.inf)
         for key in wanted - self._limited:
@@ -223,21 +229,9 @@ class Tree:
                 self._program.bound_row(self._row_of[key], -float(m))
                 continue
             self._row_of[key] = self._rows + len(self._row_of)
-            part = slice(self._first[one], self._first[one] + end)
-            self._program.add_rows(
-                np.array([-float(m)]), [0], self._column[part], -self._times[part].astype(float)
-            )
+            groups, times = self.chains.part(one, end)
+            self._program.add_rows(np.array([-float(m)]), [0], groups, -times.astype(float))
         self._limited = wanted
-
-    def _leaving(self, limits: Integers) -> set[tuple[int, int, int]]:
-        """Chain, jobs and prefix of the limits that leave a job or more, and that no other
-        implies.
-        """
-        chain, many = np.nonzero(limits[:, 1:] > self._prefixes(limits)[:, :-1])
-        return {
-            (one, m, int(limits[one, m]))
-            for one, m in zip(chain.tolist(), (many + 1).tolist(), strict=True)
-        }
 
     def _nogood(self, limits: Integers, dual: Floats, shut: Booleans) -> Integers | None:
         """The limits that multipliers need to prove that there is no point; None where they do not.
@@ -263,8 +257,8 @@ class Tree:
         for one, m, end in self._limited:
             value = int(whole[self._row_of[one, m, end]])
             if value > 0:
-                part = slice(self._first[one], self._first[one] + end)
-                np.subtract.at(worth, self._column[part], value * self._times[part])
+                groups, times = self.chains.part(one, end)
+                np.subtract.at(worth, groups, value * times)
                 total -= value * m
                 found[one, m] = end
         most: Integers = np.zeros(len(columns.limits), dtype=np.int64)
@@ -274,29 +268,13 @@ class Tree:
         if rest < 0:
             return None
         most += rest // max(1, sum(machines))  # what is to spare lets more groups stay open
-        found[:, 0] = self._needed(limits[:, 0], np.flatnonzero(worth > most[columns.where]))
+        dear = np.flatnonzero(worth > most[columns.where])
+        found[:, 0] = needed(self.chains, limits[:, 0], dear, self._since[:, 0])
         return found
-
-    def _needed(self, ends: Integers, groups: Integers) -> Integers:
-        """(chains,) prefixes that shut these groups, none of the last limits that can be spared."""
-        ends = ends.copy()
-        chain = np.where(self.columns.members[groups] < 0, -1, self._chain[groups])
-        at = self._at[groups]
-        shuts = (chain >= 0) & (at < ends[chain])
-        number = shuts.sum(axis=1)
-        used = np.flatnonzero(ends)
-        for one in used[np.argsort(-self._since[used, 0], kind="stable")].tolist():
-            own = shuts & (chain == one)
-            alone = own & (number == 1)[:, None]
-            ends[one] = int(at[alone].max()) + 1 if alone.any() else 0
-            spared = own & (at >= ends[one])
-            number -= spared.sum(axis=1)
-            shuts &= ~spared
-        return ends
 
     def _known(self, limits: Integers) -> Integers | None:
         """A nogood that the limits hold."""
-        ends = self._prefixes(limits)
+        ends = prefixes(limits)
         hit = np.flatnonzero((ends >= self._nogoods).all(axis=(1, 2)))
         return self._nogoods[hit[-1]] if len(hit) else None
 
@@ -305,8 +283,8 @@ class Tree:
 
     def _branch(self, limits: Integers, point: tuple[float, Floats], depth: int) -> Integers:
         """Search below limits; returns those of them that leave no grouping."""
-        settled = self._settled(limits)
-        over = np.where(settled, -1.0, self._over(point[1]))
+        settled = settled_by(self.chains, limits)
+        over = np.where(settled, -1.0, willing(self.chains, point[1]).min(axis=1, initial=np.inf))
         if over.max(initial=-1.0) <= NOISE:
             self._settle(limits)
             return limits.copy()
@@ -314,14 +292,16 @@ class Tree:
             self._open = True
             return limits.copy()
         # few ways to settle a group are few branches
-        group = int(np.argmax(np.where(over > NOISE, over / 3.0**self._kinds, -1.0)))
-        ends, since = self._prefixes(limits), self._since.copy()
+        repeats = self.chains.repeats
+        each = over / 3.0 ** (repeats > 0).sum(axis=1)
+        group = int(np.argmax(np.where(over > NOISE, each, -1.0)))
+        ends, since = prefixes(limits), self._since.copy()
         reasons = np.zeros_like(limits)
         ways: list[tuple[float, int, int, Integers, tuple[float, Floats]]] = []
-        for seat in np.flatnonzero(self._repeats[group]).tolist():
-            one, m = int(self._of[group, seat]), int(self._repeats[group, seat]) - 1
+        for seat in np.flatnonzero(repeats[group]).tolist():
+            one, m = int(self.chains.full_of[group, seat]), int(repeats[group, seat]) - 1
             more = limits.copy()
-            more[one, m] = self._prefix[group, seat]
+            more[one, m] = self.chains.prefix[group, seat]
             self._since[one, m] = depth
             nogood, there = self._known(more), None
             if nogood is None:
@@ -347,22 +327,12 @@ class Tree:
         self._learn(reasons)
         return reasons
 
-    def _kept(self, number: Integers) -> Integers:
-        """Limits that machines (N,) of each group keep, and that settle every group: of those of
-        each group the one that is kept most easily.
-        """
-        easiest = self._willing(number).argmin(axis=1)
-        seat = np.arange(len(easiest)), easiest
-        limits: Integers = np.zeros(self._shape, dtype=np.int64)
-        np.maximum.at(limits, (self._of[seat], self._repeats[seat] - 1), self._prefix[seat])
-        return limits
-
     def _settle(self, limits: Integers) -> None:
         """Ask whether the groups that limits leave open hold a grouping that no group blocks.
 
         Raises `_Found` where there is one; the branch is left open where there may be one.
         """
-        some = np.flatnonzero(~self._shut(limits))
+        some = np.flatnonzero(~shut_by(self.chains, limits))
         part = self.columns.some(some)
         program = core_program(self.instance, part, self.columns, self.least, costs=False).program
         seconds = self.clock.time_slice(2, self.limits.stable_seconds)
@@ -378,7 +348,7 @@ class Tree:
         grouping = self.columns.grouping(self.instance, number)
         if self._stays(grouping):
             self.found = grouping
-            self._cheapen(self._kept(number), number)
+            self._cheapen(kept_by(self.chains, number, self._none), number)
             raise _Found
 
     def _stays(self, grouping: Grouping) -> bool:
@@ -388,7 +358,7 @@ class Tree:
 
     def _cheapen(self, limits: Integers, number: Integers) -> None:
         """A cheaper grouping under the limits of the one that was found."""
-        some = np.flatnonzero(~self._shut(limits))
+        some = np.flatnonzero(~shut_by(self.chains, limits))
         program = self._integer(self.columns.some(some), some, limits)
         limit = self.clock.time_slice(1, self.limits.leaf_seconds)
         answer = solve_program(program, time_limit=limit, start=number[some])
@@ -408,9 +378,9 @@ class Tree:
         part.rows(builder, x, self.instance.count, part.limits)
         place = np.full(len(self.columns), -1)
         place[some] = x
-        for one, m, end in sorted(self._leaving(limits)):
-            inside = slice(self._first[one], self._first[one] + end)
-            column, times = place[self._column[inside]], self._times[inside]
-            if (column >= 0).any():
-                builder.row(column[column >= 0], times[column >= 0].astype(float), upper=float(m))
+        for one, m, end in sorted(leaving(limits)):
+            groups, times = self.chains.part(one, end)
+            there = place[groups] >= 0
+            if there.any():
+                builder.row(place[groups[there]], times[there].astype(float), upper=float(m))
         return builder.build()

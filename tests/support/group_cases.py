@@ -24,7 +24,8 @@ from cotenant.instances.groups.stability import (
 )
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
 from cotenant.models.groups.columns import columns_of
-from cotenant.solvers.groups.core import CoreLimits, core, least_alpha
+from cotenant.solvers.groups.core import core, least_alpha
+from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
 from cotenant.solvers.outcome import Clock

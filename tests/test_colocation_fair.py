@@ -22,7 +22,7 @@ from cotenant.instances.problem import read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
-from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded

@@ -25,7 +25,7 @@ from cotenant.solvers.colocation import (
 )
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
-from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.feasible import Undecided
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import stable

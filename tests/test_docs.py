@@ -23,6 +23,7 @@ from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.papers.registry import EXPERIMENTS
+from cotenant.solvers.colocation.fair import ROUTES as FAIR_ROUTES
 from cotenant.solvers.colocation.stable import ROUTES as STABLE_ROUTES
 from cotenant.solvers.groups.core import ROUTES as CORE_ROUTES
 from cotenant.solvers.packing.game.tree import fuga_tree
@@ -131,7 +132,11 @@ def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path
 
 @pytest.mark.parametrize(
     ("page", "routes"),
-    [("colocation", STABLE_ROUTES), ("groups", CORE_ROUTES), ("packing", PACKING_ROUTES)],
+    [
+        ("colocation", FAIR_ROUTES | STABLE_ROUTES),
+        ("groups", CORE_ROUTES),
+        ("packing", PACKING_ROUTES),
+    ],
 )
 def test_a_guide_numbers_as_many_steps_as_its_method_has_routes(
     page: str, routes: dict[str, tuple[object, ...]]

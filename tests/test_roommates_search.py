@@ -229,38 +229,22 @@ def test_deleting_a_pair_keeps_the_partition_stable_and_its_counts_true(noise, d
     for _ in range(25):
         size = int(rng.integers(3, 50))
         rank = alike(rng, size, noise, density)
-        search = DeletionSearch(lists_of(rank), rank, "perfect")
-        predecessor, held, counts = (
-            search._predecessors[0],
-            search._predecessor_ranks[0],
-            np.zeros(4, dtype=np.int64),
-        )
-        counts[:2] = search._parties[0]
+        search = DeletionSearch(lists_of(rank), rank.copy(), "perfect")
         for _ in range(15):
-            paired = np.flatnonzero(predecessor != np.arange(size))
+            paired = np.flatnonzero(search.predecessor != np.arange(size))
             if paired.size == 0:
                 break
             agent = int(rng.choice(paired))
-            other = int(predecessor[agent])
-            kernels.forgive(
-                search._choice,
-                search._back,
-                search._length,
-                predecessor,
-                held,
-                agent,
-                search._memory,
-                search._turn,
-                search._scratch,
-                counts,
-                search._table_counts,
-            )
-            rank[agent, other] = rank[other, agent] = UNRANKED
-            fresh = stable_partition(rank)
-            assert (fresh.odd, fresh.single) == tuple(counts[:2])
+            pair = agent, int(search.predecessor[agent])
+            search.without(agent)
+            search.partition = search.trial
+            search.delete([pair])
+            rank[pair] = rank[pair[::-1]] = UNRANKED
+            fresh, (predecessor, held, counts) = stable_partition(rank), search.partition
+            assert (fresh.odd, fresh.single) == tuple(counts)
             assert is_stable_partition(rank, np.argsort(predecessor))
             assert (held == rank[np.arange(size), predecessor]).all()
-        assert counts[3] == 0, "a chain of proposals was cut short"
+        assert search._work.counts[3] == 0, "a chain of proposals was cut short"
 
 
 @pytest.mark.parametrize("goal", ["perfect", "any"])
@@ -279,8 +263,8 @@ def test_a_search_in_small_steps_finds_what_one_step_finds_and_leaves_no_trace(g
                     outcome = search.run(budget)
                 search.abandon()
                 outcomes.append(outcome)
-                assert (search._back == lists.back).all()
-                assert not search._kept.any()
+                assert (search.back == lists.back).all()
+                assert not search._stack.kept.any()
             assert outcomes[0] == outcomes[1]
 
 

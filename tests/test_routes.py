@@ -25,7 +25,7 @@ from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.instances.problem.registry import check
 from cotenant.solvers.admission.search import AdmissionLimits
-from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits
@@ -95,7 +95,8 @@ def test_route_of_another_portfolio_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "name"), [("colocation", "stable"), ("groups", "core"), ("packing", "min-cost")]
+    ("problem", "name"),
+    [("colocation", "stable"), ("colocation", "fair"), ("groups", "core"), ("packing", "min-cost")],
 )
 def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
     problem: str, name: str

@@ -104,8 +104,7 @@ def willing(chains: Chains, number: Floats | Integers) -> Floats:
 def settled_by(chains: Chains, limits: Integers) -> Booleans:
     """(full groups,) those that some limit keeps from blocking."""
     ends = prefixes(limits)[chains.full_of, np.maximum(chains.repeats - 1, 0)]
-    found: Booleans = ((chains.repeats > 0) & (ends >= chains.prefix)).any(axis=1)
-    return found
+    return np.asarray(((chains.repeats > 0) & (ends >= chains.prefix)).any(axis=1))
 
 
 def kept_by(chains: Chains, number: Integers, none: Integers) -> Integers:

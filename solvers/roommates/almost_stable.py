@@ -113,7 +113,7 @@ class _Run(MatchingSearch):
         threshold = np.where(
             partner >= 0, self.place[agents, partner] if len(agents) else 0, UNRANKED
         ).astype(np.int32)
-        return int(kernels.count_blocking(self.lists.choice, self.lists.back, threshold))
+        return int(kernels.count_blocking(self.lists, threshold))
 
     def blocking(self, partner: Ranks) -> NDArray[np.int64]:
         return blocking_pairs(self.place, partner)

@@ -79,16 +79,8 @@ def irving(rank: ArrayLike) -> RoommatesTable:
     partner = np.empty(agents, dtype=np.int32)
     predecessor_rank = np.empty(agents, dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
-    kernels.reduce_table(
-        lists.choice,
-        lists.back,
-        lists.length,
-        True,
-        partner,
-        predecessor_rank,
-        np.empty((7, agents), dtype=np.int32),
-        counts,
-    )
+    found = kernels.Partition(partner, predecessor_rank)
+    kernels.reduce_table(lists, True, found, np.empty((7, agents), dtype=np.int32), counts)
     partner[partner == np.arange(agents)] = -1
     return RoommatesTable(
         stable=bool(counts[0] == 0),

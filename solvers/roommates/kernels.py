@@ -1,23 +1,69 @@
 """Compiled kernels: reading lists, Irving's and Tan's reduction, insertion of agents, and the
 depth-first search.
 
-All of them walk along `choice` and `back` (see `ranks.Lists`). A stable partition is kept as two
-arrays: `predecessor[i]` (i itself when single, -1 while i is taken out) and `predecessor_rank[i]`,
-the position of the predecessor in i's list (UNRANKED when single, -1 while out). Agent p may
-propose to x = choice[p, r] iff back[p, r] < held[x], one comparison whatever x's state.
+All of them walk along `ranks.Lists`. Agent p may propose to x = choice[p, r] iff back[p, r] <
+held[x], one comparison whatever x's state.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from ..compiled import compiled
 
+if TYPE_CHECKING:
+    from .ranks import Lists
+
 Ints = NDArray[Any]
 
 UNRANKED = 2**30
+
+
+class Partition(NamedTuple):
+    """A stable partition: (n,) predecessors, i itself when single and -1 while i is taken out; and
+    their positions in i's list, UNRANKED when single and -1 while out.
+    """
+
+    predecessor: Ints
+    rank: Ints
+
+
+class Work(NamedTuple):
+    """Scratch arrays, and what was counted.
+
+    memory : (n + 1,) the last proposal of each agent, and a counter. turn : (2, n). scratch : (9,
+    n). counts : odd parties, singles, work done, reductions from scratch. table_counts : of
+    `reduce_table`.
+    """
+
+    memory: Ints
+    turn: Ints
+    scratch: Ints
+    counts: Ints
+    table_counts: Ints
+
+
+class Stack(NamedTuple):
+    """A depth-first search over deletions, by depth.
+
+    kept : (n, longest list) 1 for pairs that may not be deleted in this subtree. order : (n,) in
+    which agents are looked at. predecessors, ranks : partitions, the last row for trials. parties :
+    odd ones and singles. candidates : an agent for each pair that may be deleted with its
+    predecessor. cursor : viable candidates, all candidates, next one. deleted : agent, its
+    position, the position in the other's list. state : depth, phase, nodes, least depth, eager.
+    """
+
+    kept: Ints
+    order: Ints
+    predecessors: Ints
+    ranks: Ints
+    parties: Ints
+    candidates: Ints
+    cursor: Ints
+    deleted: Ints
+    state: Ints
 
 
 @compiled
@@ -61,10 +107,11 @@ def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints)
 
 
 @compiled
-def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
+def count_blocking(lists: Lists, threshold: Ints) -> int:
     """How many pairs both prefer each other to what they have; threshold[i] is the rank of what i
     has.
     """
+    choice, back, _ = lists
     found = 0
     for i in range(threshold.size):
         for r in range(min(threshold[i], choice.shape[1])):
@@ -75,10 +122,11 @@ def count_blocking(choice: Ints, back: Ints, threshold: Ints) -> int:
 
 
 @compiled
-def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints) -> int:
+def propose_all(lists: Lists, first: Ints, last: Ints) -> int:
     """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1
     and the end when none.
     """
+    choice, back, length = lists
     proposals = 0
     last[:] = UNRANKED
     for start in range(length.size):
@@ -104,30 +152,25 @@ def propose_all(choice: Ints, back: Ints, length: Ints, first: Ints, last: Ints)
 
 @compiled
 def reduce_table(
-    choice: Ints,
-    back: Ints,
-    length: Ints,
-    stop_at_odd: bool,
-    predecessor: Ints,
-    predecessor_rank: Ints,
-    scratch: Ints,
-    counts: Ints,
+    lists: Lists, stop_at_odd: bool, found: Partition, scratch: Ints, counts: Ints
 ) -> None:
     """Irving's two phases on a table kept as first and last positions; an odd party is set aside,
     or ends it.
 
     Eliminating a rotation that would empty a list happens only when its proposers and receivers are
     the same agents, each with a list of two: they are an odd party, successor first and predecessor
-    last (Tan 1991). Without `stop_at_odd` the rest goes on and `predecessor`, `predecessor_rank`
-    are a stable partition; with it, agents whose list is not one entry get -1. scratch: at least
+    last (Tan 1991). Without `stop_at_odd` the rest goes on and `found` is a
+    stable partition; with it, agents whose list is not one entry get -1. scratch: at least
     (7, n). counts: odd parties, singles, proposals, rotations eliminated.
     """
+    choice, back, length = lists
+    predecessor, predecessor_rank = found
     agents = length.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     old_first, old_last = scratch[5], scratch[6]
     # phase 1: proposals, after which each list runs from first to last
     counts[0] = counts[1] = counts[3] = 0
-    counts[2] = propose_all(choice, back, length, first, last)
+    counts[2] = propose_all(lists, first, last)
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1
@@ -206,41 +249,31 @@ def reduce_table(
 
 
 @compiled
-def _pair(
-    choice: Ints, back: Ints, predecessor: Ints, predecessor_rank: Ints, agent: int, r: int
-) -> None:
+def _pair(lists: Lists, found: Partition, agent: int, r: int) -> None:
     """Make a pair of `agent` and whom it has at position r."""
-    other = choice[agent, r]
-    predecessor[agent] = other
-    predecessor_rank[agent] = r
-    predecessor[other] = agent
-    predecessor_rank[other] = back[agent, r]
+    other = lists.choice[agent, r]
+    found.predecessor[agent] = other
+    found.rank[agent] = r
+    found.predecessor[other] = agent
+    found.rank[other] = lists.back[agent, r]
 
 
 @compiled
-def _take_from_odd(
-    choice: Ints, back: Ints, predecessor: Ints, predecessor_rank: Ints, agent: int
-) -> None:
+def _take_from_odd(lists: Lists, found: Partition, agent: int) -> None:
     """Take an agent out of its odd party; the others pair up along the party, each with somebody no
     worse than before.
     """
-    following = predecessor[agent]
+    following = found.predecessor[agent]
     while following != agent:
-        other = predecessor[following]
-        further = predecessor[other]
-        _pair(choice, back, predecessor, predecessor_rank, following, predecessor_rank[following])
+        other = found.predecessor[following]
+        further = found.predecessor[other]
+        _pair(lists, found, following, found.rank[following])
         following = further
 
 
 @compiled
 def _close_party(
-    choice: Ints,
-    predecessor: Ints,
-    predecessor_rank: Ints,
-    turn: Ints,
-    size: int,
-    proposed: Ints,
-    mark: int,
+    lists: Lists, found: Partition, turn: Ints, size: int, proposed: Ints, mark: int
 ) -> bool:
     """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor;
     False if they are none.
@@ -251,28 +284,17 @@ def _close_party(
         proposed[turn[0, c]] = mark
     for c in range(size):
         agent, r = turn[0, c], turn[1, c]
-        receiver = choice[agent, r]
+        receiver = lists.choice[agent, r]
         if proposed[receiver] != mark:
             return False
         proposed[receiver] = mark - 1
-        predecessor[agent] = receiver
-        predecessor_rank[agent] = r
+        found.predecessor[agent] = receiver
+        found.rank[agent] = r
     return size % 2 == 1
 
 
 @compiled
-def insert(
-    choice: Ints,
-    back: Ints,
-    length: Ints,
-    predecessor: Ints,
-    predecessor_rank: Ints,
-    agent: int,
-    r: int,
-    memory: Ints,
-    turn: Ints,
-    counts: Ints,
-) -> bool:
+def insert(lists: Lists, found: Partition, agent: int, r: int, work: Work) -> bool:
     """Put an agent that is out back into a stable partition of the others, proposing from position
     r of its list on.
 
@@ -280,9 +302,11 @@ def insert(
     chain ends with a single agent or an odd party taking the proposal (one odd party fewer), with
     nobody taking it (one more), or runs round: the same proposal twice. One turn is then recorded;
     its proposers are the new odd party. False after too many steps, when the arrays are of no use
-    any more. memory: (n + 1,) int64, the last proposal of each agent and a counter. counts: odd
-    parties, singles, work done.
+    any more.
     """
+    choice, back, length = lists
+    predecessor, predecessor_rank = found
+    memory, turn, _, counts, _ = work
     agents = length.size
     memory[agents] += 1
     stamp = memory[agents] * UNRANKED
@@ -304,13 +328,13 @@ def insert(
         displaced = predecessor[receiver]
         if displaced == receiver:
             counts[1] -= 1
-            _pair(choice, back, predecessor, predecessor_rank, agent, r)
+            _pair(lists, found, agent, r)
             return True
         # it was in an odd party: a pair, and the others of the party pair up
         if predecessor[displaced] != receiver:
             counts[0] -= 1
-            _take_from_odd(choice, back, predecessor, predecessor_rank, receiver)
-            _pair(choice, back, predecessor, predecessor_rank, agent, r)
+            _take_from_odd(lists, found, receiver)
+            _pair(lists, found, agent, r)
             return True
         # the same proposal a second time begins the record of a turn, a third time closes it
         if recorded < 0:
@@ -319,9 +343,7 @@ def insert(
             memory[agent] = stamp + r
         elif agent == turn[0, 0] and r == turn[1, 0]:
             counts[0] += 1
-            return _close_party(
-                choice, predecessor, predecessor_rank, turn, recorded, memory, -stamp
-            )
+            return _close_party(lists, found, turn, recorded, memory, -stamp)
         if recorded >= 0:
             if recorded == agents:
                 return False
@@ -330,7 +352,7 @@ def insert(
             recorded += 1
         # it was in a pair: the new pair stands, and whom it displaced proposes next
         following = predecessor_rank[displaced] + 1
-        _pair(choice, back, predecessor, predecessor_rank, agent, r)
+        _pair(lists, found, agent, r)
         predecessor[displaced] = -1
         predecessor_rank[displaced] = -1
         agent = displaced
@@ -339,19 +361,7 @@ def insert(
 
 
 @compiled
-def forgive(
-    choice: Ints,
-    back: Ints,
-    length: Ints,
-    predecessor: Ints,
-    predecessor_rank: Ints,
-    agent: int,
-    memory: Ints,
-    turn: Ints,
-    scratch: Ints,
-    counts: Ints,
-    table_counts: Ints,
-) -> None:
+def forgive(lists: Lists, found: Partition, agent: int, work: Work) -> None:
     """Make `agent` and its predecessor unacceptable to each other, and the partition stable again,
     with its counts.
 
@@ -359,34 +369,28 @@ def forgive(
     the first may have worsened agents above. Of an odd party one agent is enough: without it the
     pair does not matter.
     """
+    predecessor, predecessor_rank = found
+    counts = work.counts
     r = predecessor_rank[agent]
     other = predecessor[agent]
-    r_other = back[agent, r]
-    back[agent, r] = UNRANKED
-    back[other, r_other] = UNRANKED
+    r_other = lists.back[agent, r]
+    lists.back[agent, r] = UNRANKED
+    lists.back[other, r_other] = UNRANKED
     if predecessor[other] == agent:
         predecessor[agent] = predecessor[other] = -1
         predecessor_rank[agent] = predecessor_rank[other] = -1
-        fine = insert(
-            choice, back, length, predecessor, predecessor_rank, agent, r + 1, memory, turn, counts
-        )
-        fine = fine and insert(
-            choice, back, length, predecessor, predecessor_rank, other, 0, memory, turn, counts
-        )
+        fine = insert(lists, found, agent, r + 1, work)
+        fine = fine and insert(lists, found, other, 0, work)
     else:
-        _take_from_odd(choice, back, predecessor, predecessor_rank, agent)
+        _take_from_odd(lists, found, agent)
         predecessor[agent] = predecessor_rank[agent] = -1
         counts[0] -= 1
-        fine = insert(
-            choice, back, length, predecessor, predecessor_rank, agent, 0, memory, turn, counts
-        )
+        fine = insert(lists, found, agent, 0, work)
     if not fine:
-        reduce_table(
-            choice, back, length, False, predecessor, predecessor_rank, scratch, table_counts
-        )
-        counts[0] = table_counts[0]
-        counts[1] = table_counts[1]
-        counts[2] += 10 * length.size
+        reduce_table(lists, False, found, work.scratch, work.table_counts)
+        counts[0] = work.table_counts[0]
+        counts[1] = work.table_counts[1]
+        counts[2] += 10 * lists.length.size
         counts[3] += 1
 
 
@@ -395,52 +399,30 @@ ENTER, NEXT = 0, 1
 
 
 @compiled
-def _restore(choice: Ints, back: Ints, deleted: Ints) -> None:
-    """Make a deleted pair acceptable again: agent, its position, and the position in the other's
-    list.
-    """
+def _restore(lists: Lists, deleted: Ints) -> None:
+    """Make a deleted pair acceptable again."""
     agent, r, r_other = deleted[0], deleted[1], deleted[2]
-    back[agent, r] = r_other
-    back[choice[agent, r], r_other] = r
+    lists.back[agent, r] = r_other
+    lists.back[lists.choice[agent, r], r_other] = r
 
 
 @compiled
-def _keep(choice: Ints, back: Ints, kept: Ints, agent: int, r: int, flag: int) -> None:
+def _keep(lists: Lists, kept: Ints, agent: int, r: int, flag: int) -> None:
     """Note (flag 1) or forget (0) that a pair may not be deleted in this subtree."""
     kept[agent, r] = flag
-    kept[choice[agent, r], back[agent, r]] = flag
+    kept[lists.choice[agent, r], lists.back[agent, r]] = flag
 
 
 @compiled
-def _forget(
-    choice: Ints, back: Ints, kept: Ints, predecessor_rank: Ints, candidates: Ints, total: int
-) -> None:
+def _forget(lists: Lists, stack: Stack, depth: int, total: int) -> None:
     for c in range(total):
-        agent = candidates[c]
-        _keep(choice, back, kept, agent, predecessor_rank[agent], 0)
+        agent = stack.candidates[depth, c]
+        _keep(lists, stack.kept, agent, stack.ranks[depth, agent], 0)
 
 
 @compiled
 def _candidates(
-    choice: Ints,
-    back: Ints,
-    length: Ints,
-    kept: Ints,
-    order: Ints,
-    predecessors: Ints,
-    predecessor_ranks: Ints,
-    parties: Ints,
-    depth: int,
-    limit: int,
-    target: int,
-    weight: int,
-    eager: bool,
-    candidates: Ints,
-    memory: Ints,
-    turn: Ints,
-    scratch: Ints,
-    counts: Ints,
-    table_counts: Ints,
+    lists: Lists, stack: Stack, depth: int, limit: int, target: int, weight: int, work: Work
 ) -> tuple[int, int]:
     """The pairs of the partition at this depth that may be deleted: how many, and how many in all.
 
@@ -448,64 +430,53 @@ def _candidates(
     last, when the pairs whose own subtrees are small are already kept.
 
     A pair whose deletion leaves too many odd parties for the deletions left is kept in the whole
-    subtree: it is noted, and stands behind the others. `candidates` gets one agent per pair; the
-    pair is this agent with its predecessor.
+    subtree: it is noted, and stands behind the others.
     """
-    # every pair of the partition, once, unless it is kept in this subtree
-    agents = length.size
-    predecessor, predecessor_rank = predecessors[depth], predecessor_ranks[depth]
-    trial, trial_rank = predecessors[-1], predecessor_ranks[-1]
+    # 1. every pair of the partition, once, unless it is kept in this subtree
+    agents = lists.length.size
+    predecessor, predecessor_rank = stack.predecessors[depth], stack.ranks[depth]
+    trial = Partition(stack.predecessors[-1], stack.ranks[-1])
+    kept, parties, candidates = stack.kept, stack.parties[depth], stack.candidates[depth]
+    counts, scratch = work.counts, work.scratch
     gains = scratch[7]
-    value = parties[depth, 0] + weight * parties[depth, 1]
+    value = parties[0] + weight * parties[1]
     total = 0
     smallest = 0
     for at in range(agents):
-        agent = order[at]
+        agent = stack.order[at]
         other = predecessor[agent]
         r = predecessor_rank[agent]
         if other == agent or (predecessor[other] == agent and other < agent) or kept[agent, r] == 1:
             continue
-        # delete it on a copy: what the count becomes; then put it back
-        r_other = back[agent, r]
+        # 2. delete it on a copy: what the count becomes; then put it back
+        r_other = lists.back[agent, r]
         for i in range(agents):
-            trial[i], trial_rank[i] = predecessor[i], predecessor_rank[i]
-        counts[0] = parties[depth, 0]
-        counts[1] = parties[depth, 1]
-        forgive(
-            choice,
-            back,
-            length,
-            trial,
-            trial_rank,
-            agent,
-            memory,
-            turn,
-            scratch,
-            counts,
-            table_counts,
-        )
+            trial.predecessor[i], trial.rank[i] = predecessor[i], predecessor_rank[i]
+        counts[0] = parties[0]
+        counts[1] = parties[1]
+        forgive(lists, trial, agent, work)
         counts[2] += 10 + agents // 16
-        back[agent, r] = r_other
-        back[other, r_other] = r
+        lists.back[agent, r] = r_other
+        lists.back[other, r_other] = r
         after = counts[0] + weight * counts[1]
         if depth + 1 == limit and after <= target:
             # the last deletion, and it is enough: nothing else need be looked at
-            _forget(choice, back, kept, predecessor_rank, candidates, total)
+            _forget(lists, stack, depth, total)
             candidates[0] = agent
             return 1, 1
         # one deletion lowers the count by two at most: where too much is left, it is kept
         if depth + 1 + (max(after - target, 0) + 1) // 2 > limit:
             gains[total] = 99
-            _keep(choice, back, kept, agent, r, 1)
+            _keep(lists, kept, agent, r, 1)
         else:
             gains[total] = after - value
             smallest = min(smallest, after - value)
         candidates[total] = agent
         total += 1
-    # order the others by their gain, up or down, the kept ones behind them
+    # 3. order the others by their gain, up or down, the kept ones behind them
     viable = 0
     for step in range(smallest, 4):
-        gain = step if eager else 3 + smallest - step
+        gain = step if stack.state[4] == 1 else 3 + smallest - step
         for c in range(total):
             if gains[c] == gain:
                 scratch[8, viable] = candidates[c]
@@ -522,27 +493,7 @@ def _candidates(
 
 @compiled
 def search(
-    choice: Ints,
-    back: Ints,
-    length: Ints,
-    kept: Ints,
-    order: Ints,
-    predecessors: Ints,
-    predecessor_ranks: Ints,
-    parties: Ints,
-    candidates: Ints,
-    cursor: Ints,
-    deleted: Ints,
-    state: Ints,
-    limit: int,
-    target: int,
-    weight: int,
-    budget: int,
-    memory: Ints,
-    turn: Ints,
-    scratch: Ints,
-    counts: Ints,
-    table_counts: Ints,
+    lists: Lists, stack: Stack, limit: int, target: int, weight: int, budget: int, work: Work
 ) -> int:
     """Depth-first search for state[3] to `limit` deletions that leave at most `target` odd parties
     (singles times weight).
@@ -550,9 +501,10 @@ def search(
     Every such set of deletions contains a pair of any stable partition, as deleting others leaves
     the partition stable: so only its pairs are branched on; and one deletion lowers the count by
     two at most. Returns FOUND, EXHAUSTED (a proof that there is no such set), or PAUSED after about
-    `budget` units of work, to be called again with the same arrays. cursor: per depth, viable
-    candidates, all candidates, next one. state: depth, phase, nodes, least depth, eager.
+    `budget` units of work, to be called again with the same arrays.
     """
+    parties, cursor, deleted, state = stack.parties, stack.cursor, stack.deleted, stack.state
+    counts = work.counts
     counts[2] = 0
     depth = state[0]
     while True:
@@ -563,57 +515,26 @@ def search(
             if counts[2] > budget:
                 return PAUSED
             state[2] += 1
-            viable, total = _candidates(
-                choice,
-                back,
-                length,
-                kept,
-                order,
-                predecessors,
-                predecessor_ranks,
-                parties,
-                depth,
-                limit,
-                target,
-                weight,
-                state[4] == 1,
-                candidates[depth],
-                memory,
-                turn,
-                scratch,
-                counts,
-                table_counts,
-            )
+            viable, total = _candidates(lists, stack, depth, limit, target, weight, work)
             cursor[depth, 0] = viable
             cursor[depth, 1] = total
             cursor[depth, 2] = 0
             state[1] = NEXT
         # the next of them is deleted: down, with a copy of the partition made stable again
         elif cursor[depth, 2] < cursor[depth, 0]:
-            agent = candidates[depth, cursor[depth, 2]]
+            agent = stack.candidates[depth, cursor[depth, 2]]
             cursor[depth, 2] += 1
-            for i in range(predecessors.shape[1]):
-                predecessors[depth + 1, i] = predecessors[depth, i]
-                predecessor_ranks[depth + 1, i] = predecessor_ranks[depth, i]
+            for i in range(stack.predecessors.shape[1]):
+                stack.predecessors[depth + 1, i] = stack.predecessors[depth, i]
+                stack.ranks[depth + 1, i] = stack.ranks[depth, i]
             deleted[depth, 0] = agent
-            deleted[depth, 1] = predecessor_ranks[depth, agent]
-            deleted[depth, 2] = back[agent, predecessor_ranks[depth, agent]]
+            deleted[depth, 1] = stack.ranks[depth, agent]
+            deleted[depth, 2] = lists.back[agent, stack.ranks[depth, agent]]
             counts[0] = parties[depth, 0]
             counts[1] = parties[depth, 1]
-            forgive(
-                choice,
-                back,
-                length,
-                predecessors[depth + 1],
-                predecessor_ranks[depth + 1],
-                agent,
-                memory,
-                turn,
-                scratch,
-                counts,
-                table_counts,
-            )
             depth += 1
+            below = Partition(stack.predecessors[depth], stack.ranks[depth])
+            forgive(lists, below, agent, work)
             parties[depth, 0] = counts[0]
             parties[depth, 1] = counts[1]
             cursor[depth, 1] = 0
@@ -621,34 +542,23 @@ def search(
             state[1] = ENTER
         else:
             # none left: up, and the pair deleted there is kept from now on, its subtree exhausted
-            _forget(
-                choice, back, kept, predecessor_ranks[depth], candidates[depth], cursor[depth, 1]
-            )
+            _forget(lists, stack, depth, cursor[depth, 1])
             cursor[depth, 1] = 0
             if depth == 0:
                 return EXHAUSTED
             depth -= 1
             state[0] = depth
-            _restore(choice, back, deleted[depth])
-            _keep(choice, back, kept, deleted[depth, 0], deleted[depth, 1], 1)
+            _restore(lists, deleted[depth])
+            _keep(lists, stack.kept, deleted[depth, 0], deleted[depth, 1], 1)
 
 
 @compiled
-def unwind(
-    choice: Ints,
-    back: Ints,
-    kept: Ints,
-    predecessor_ranks: Ints,
-    candidates: Ints,
-    cursor: Ints,
-    deleted: Ints,
-    state: Ints,
-) -> None:
+def unwind(lists: Lists, stack: Stack) -> None:
     """Undo whatever a search that was found, paused or abandoned has changed in the lists."""
-    for depth in range(state[0], -1, -1):
-        if depth < state[0]:
-            _restore(choice, back, deleted[depth])
-        _forget(choice, back, kept, predecessor_ranks[depth], candidates[depth], cursor[depth, 1])
-        cursor[depth, 1] = 0
-    state[0] = 0
-    state[1] = ENTER
+    for depth in range(stack.state[0], -1, -1):
+        if depth < stack.state[0]:
+            _restore(lists, stack.deleted[depth])
+        _forget(lists, stack, depth, stack.cursor[depth, 1])
+        stack.cursor[depth, 1] = 0
+    stack.state[0] = 0
+    stack.state[1] = ENTER

@@ -123,21 +123,10 @@ def partition_of(lists: Lists) -> StablePartition:
     from . import kernels
 
     agents = lists.agents
-    predecessor = np.empty(agents, dtype=np.int32)
-    predecessor_rank = np.empty(agents, dtype=np.int32)
-    scratch = np.empty((7, agents), dtype=np.int32)
-    counts = np.zeros(4, dtype=np.int64)
-    kernels.reduce_table(
-        lists.choice,
-        lists.back,
-        lists.length,
-        False,
-        predecessor,
-        predecessor_rank,
-        scratch,
-        counts,
-    )
-    return partition_from(predecessor)
+    found = kernels.Partition(*np.empty((2, agents), dtype=np.int32))
+    scratch, counts = np.empty((7, agents), dtype=np.int32), np.zeros(4, dtype=np.int64)
+    kernels.reduce_table(lists, False, found, scratch, counts)
+    return partition_from(found.predecessor)
 
 
 def partition_from(predecessor: Ranks) -> StablePartition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,7 @@ UNRANKED = 2**30
 """The rank of whom an agent cannot be matched with: larger than any position in a list."""
 
 
-@dataclass(frozen=True)
-class Lists:
+class Lists(NamedTuple):
     """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list,
     `back[i, r]` is i's rank there.
 

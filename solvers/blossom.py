@@ -347,8 +347,8 @@ class Blossoms:
 def first_mates(cost: Integers) -> Integers:
     """(n,) partners in a matching of most pairs that may share, -1 for none."""
     from .blossom_kernels import FORBIDDEN
+    from .roommates.arrays import UNRANKED
     from .roommates.maximum_matching import largest_matching
-    from .roommates.ranks import UNRANKED
 
     rank = np.where(cost < FORBIDDEN, np.arange(len(cost)), UNRANKED).astype(np.int32)
     return largest_matching(rank, np.full(len(cost), -1)).astype(np.int64)

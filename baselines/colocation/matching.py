@@ -16,7 +16,7 @@ from .partial_pairing import Draft
 
 if TYPE_CHECKING:
     from ...solvers.roommates.by_types import TypeLists
-    from ...solvers.roommates.ranks import Ranks
+    from ...solvers.roommates.arrays import Ranks
 
 AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
 """Seconds to sort an entry of a list, and for each pair of agents: proposals, rejections."""

@@ -27,7 +27,7 @@ from ..colocation.matching import Multipliers, least_penalty_matching, multiplie
 from ..colocation.to_roommates import lists_of_agents
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status
-from ..roommates.ranks import UNRANKED
+from ..roommates.arrays import UNRANKED
 from . import Claimed, Task, checked_proof, patience
 from .deletions import deletions_step
 from .rounding import on_grid, option

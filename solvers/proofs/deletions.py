@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..outcome import Clock
+from ..roommates.arrays import Ranks
 from ..roommates.deletions import DeletionSearch
 from ..roommates.partition import Goal
-from ..roommates.ranks import Ranks, lists_of
+from ..roommates.ranks import lists_of
 
 Node = list[Any]
 """[changes, children]: the agents whose successor is another than in the parent's partition, each

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, validate_time_limit
+from .arrays import UNRANKED, Ranks
 from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch
 from .matching_search import (
@@ -20,7 +21,7 @@ from .matching_search import (
     TimeUp,
 )
 from .partition import Goal, lower_bound, partition_from
-from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
+from .ranks import as_ranks, mutual_ranks
 
 REPORT_SECONDS = 0.2
 

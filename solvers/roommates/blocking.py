@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
-from .ranks import UNRANKED, Ranks, as_ranks, mutual_ranks
+from .arrays import UNRANKED, Ranks
+from .ranks import as_ranks, mutual_ranks
 
 
 @validate_options

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.problem.errors import InvalidOption
+from .arrays import UNRANKED, Ranks
 from .irving import RoommatesTable
-from .ranks import UNRANKED, Ranks
 
 MOST_BYTES = 10**9
 """What the lists may take."""

@@ -4,17 +4,12 @@ one step at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import UNRANKED, Lists, Partition, Ranks, Stack, Work
 from .maximum_matching import matched_partition
 from .partition import Goal
-from .ranks import UNRANKED, Lists, Ranks
-
-if TYPE_CHECKING:
-    from .kernels import Partition, Stack
 
 Pair = tuple[int, int]
 
@@ -43,7 +38,7 @@ class DeletionSearch:
         self._kernels, self._rank = kernels, rank
         self._lists = lists._replace(back=lists.back.copy())
         self._weight = 1 if goal == "perfect" else 0
-        self._work = kernels.Work(
+        self._work = Work(
             memory=np.zeros(agents + 1, dtype=np.int64),
             turn=np.empty((2, agents), dtype=np.int32),
             scratch=np.empty((9, agents), dtype=np.int32),
@@ -56,7 +51,7 @@ class DeletionSearch:
     def _stack_of(self, limit: int) -> Stack:
         """Arrays for a search of this depth."""
         agents, depths = self._lists.agents, limit + 1
-        return self._kernels.Stack(
+        return Stack(
             kept=np.zeros(self._lists.choice.shape, dtype=np.int8),
             order=np.arange(agents),
             predecessors=np.empty((depths + 1, agents), dtype=np.int32),
@@ -70,7 +65,7 @@ class DeletionSearch:
 
     def _at(self, depth: int) -> Partition:
         """The partition at a depth; 0 of the lists as they stand, -1 of trials."""
-        return self._kernels.Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
+        return Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
 
     @property
     def value(self) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .ranks import UNRANKED, WeakLists
+from .arrays import UNRANKED
+from .ranks import WeakLists
 
 
 def possible_pairs(lists: WeakLists) -> NDArray[np.bool_]:

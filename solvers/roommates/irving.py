@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.option_types import validate_options
-from .ranks import Ranks, lists_of
+from .arrays import Partition, Ranks
+from .ranks import lists_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def irving(rank: ArrayLike) -> RoommatesTable:
     partner = np.empty(agents, dtype=np.int32)
     predecessor_rank = np.empty(agents, dtype=np.int32)
     counts = np.zeros(4, dtype=np.int64)
-    found = kernels.Partition(partner, predecessor_rank)
+    found = Partition(partner, predecessor_rank)
     kernels.reduce_table(lists, True, found, np.empty((7, agents), dtype=np.int32), counts)
     partner[partner == np.arange(agents)] = -1
     return RoommatesTable(

@@ -7,63 +7,8 @@ held[x], one comparison whatever x's state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from numpy.typing import NDArray
-
 from ..compiled import compiled
-
-if TYPE_CHECKING:
-    from .ranks import Lists
-
-Ints = NDArray[Any]
-
-UNRANKED = 2**30
-
-
-class Partition(NamedTuple):
-    """A stable partition: (n,) predecessors, i itself when single and -1 while i is taken out; and
-    their positions in i's list, UNRANKED when single and -1 while out.
-    """
-
-    predecessor: Ints
-    rank: Ints
-
-
-class Work(NamedTuple):
-    """Scratch arrays, and what was counted.
-
-    memory : (n + 1,) the last proposal of each agent, and a counter. turn : (2, n). scratch : (9,
-    n). counts : odd parties, singles, work done, reductions from scratch. table_counts : of
-    `reduce_table`.
-    """
-
-    memory: Ints
-    turn: Ints
-    scratch: Ints
-    counts: Ints
-    table_counts: Ints
-
-
-class Stack(NamedTuple):
-    """A depth-first search over deletions, by depth.
-
-    kept : (n, longest list) 1 for pairs that may not be deleted in this subtree. order : (n,) in
-    which agents are looked at. predecessors, ranks : partitions, the last row for trials. parties :
-    odd ones and singles. candidates : an agent for each pair that may be deleted with its
-    predecessor. cursor : viable candidates, all candidates, next one. deleted : agent, its
-    position, the position in the other's list. state : depth, phase, nodes, least depth, eager.
-    """
-
-    kept: Ints
-    order: Ints
-    predecessors: Ints
-    ranks: Ints
-    parties: Ints
-    candidates: Ints
-    cursor: Ints
-    deleted: Ints
-    state: Ints
+from .arrays import UNRANKED, Ints, Lists, Partition, Stack, Work
 
 
 @compiled

@@ -4,15 +4,8 @@ partner.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from ..compiled import compiled
-
-Ints = NDArray[Any]
-
-UNRANKED = 2**30
+from .arrays import UNRANKED, Ints
 
 
 @compiled

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..incumbent import Incumbent
 from ..outcome import Clock, Stop
 from ..routes import Routed
+from .arrays import Ranks
 from .deletions import Pair
 from .maximum_matching import perfect_matching
 from .partition import Goal, StablePartition
-from .ranks import Ranks, lists_of
+from .ranks import lists_of
 
 
 @dataclass(frozen=True)

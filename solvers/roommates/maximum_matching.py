@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import UNRANKED, Lists, Ranks
 from .partition import partition_from
-from .ranks import UNRANKED, Lists, Ranks, lists_of
+from .ranks import lists_of
 
 
 def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:

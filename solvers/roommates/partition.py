@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
-from .ranks import UNRANKED, Lists, Ranks, as_ranks, lists_of, mutual_ranks
+from .arrays import UNRANKED, Lists, Partition, Ranks
+from .ranks import as_ranks, lists_of, mutual_ranks
 
 Goal = Literal["perfect", "any"]
 
@@ -123,7 +124,7 @@ def partition_of(lists: Lists) -> StablePartition:
     from . import kernels
 
     agents = lists.agents
-    found = kernels.Partition(*np.empty((2, agents), dtype=np.int32))
+    found = Partition(*np.empty((2, agents), dtype=np.int32))
     scratch, counts = np.empty((7, agents), dtype=np.int32), np.zeros(4, dtype=np.int64)
     kernels.reduce_table(lists, False, found, scratch, counts)
     return partition_from(found.predecessor)

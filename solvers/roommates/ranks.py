@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,34 +14,7 @@ from ...instances.problem.documents import shortened
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.frames import first_labels
 from ...instances.problem.option_types import validate_options
-
-Ranks = NDArray[np.int32]
-
-UNRANKED = 2**30
-"""The rank of whom an agent cannot be matched with: larger than any position in a list."""
-
-
-class Lists(NamedTuple):
-    """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list,
-    `back[i, r]` is i's rank there.
-
-    A position that holds nobody (any more) has `back` UNRANKED; such holes keep every rank what it
-    was in the input.
-    """
-
-    choice: Ranks
-    back: Ranks
-    length: Ranks
-
-    @property
-    def agents(self) -> int:
-        """How many there are."""
-        return int(self.length.size)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every two agents accept each other."""
-        return int(np.count_nonzero(self.back < UNRANKED)) == self.agents * (self.agents - 1)
+from .arrays import UNRANKED, Lists, Ranks
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, validate_time_limit
+from .arrays import Lists, Ranks
 from .irving import irving
-from .ranks import Lists, Ranks, lists_of
+from .ranks import lists_of
 
 Floats = NDArray[np.float64]
 

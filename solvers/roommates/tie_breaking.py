@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .arrays import Ranks
 from .deletions import DeletionSearch, Pair
 from .partition import Goal
-from .ranks import Ranks, WeakLists, lists_of
+from .ranks import WeakLists, lists_of
 
 Tie = tuple[int, int, int]
 """i, a, b: agent i has b before a now, and could have a before b."""

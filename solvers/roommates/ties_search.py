@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, Stop, raise_if_interrupted, validate_time_limit
 from .almost_stable import fewest_blocking_pairs
+from .arrays import Ranks
 from .blocking import blocking_pairs, valid_partner
 from .matching_search import ROOMMATES_LIMITS, AlmostStable, MatchingSearch, RoommatesLimits
 from .partition import Goal, lower_bound, partition_from
-from .ranks import Ranks, WeakLists
+from .ranks import WeakLists
 from .tie_breaking import TieSearch
 
 FIRST_WORK = 300

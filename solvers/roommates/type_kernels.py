@@ -9,15 +9,8 @@ type's list is refused by all of it.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from ..compiled import compiled
-
-Ints = NDArray[Any]
-
-UNRANKED = 2**30
+from .arrays import UNRANKED, Ints
 
 
 @compiled

@@ -15,8 +15,8 @@ from ..job_order import runs
 from .partial_pairing import Draft
 
 if TYPE_CHECKING:
-    from ...solvers.roommates.by_types import TypeLists
     from ...solvers.roommates.arrays import Ranks
+    from ...solvers.roommates.by_types import TypeLists
 
 AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
 """Seconds to sort an entry of a list, and for each pair of agents: proposals, rejections."""

@@ -11,11 +11,11 @@ import typer
 
 from ..analysis.report.console import (
     Form,
-    counter,
     print_json,
     print_tables,
     require_writable,
     say,
+    waiting,
 )
 from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..solvers.interrupts import deferred
@@ -106,7 +106,7 @@ def compare(
     from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
-    from ..analysis.run.dask_executor import DaskExecutor
+    from ..analysis.run.dask_executor import dask_executor
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
     from ..analysis.run.shards import Shard
@@ -132,8 +132,8 @@ def compare(
     say_what_is_compared(given, chosen)
     # 2. The runs; each in a process of its own, as only those have a hard limit.
     with ExitStack() as whole:
-        pool = None if rare.dask is None else whole.enter_context(DaskExecutor(rare.dask))
-        with counter("comparing") as step:
+        pool = None if rare.dask is None else whole.enter_context(dask_executor(rare.dask))
+        with waiting("comparing") as tell:
             result = run(
                 given.instances,
                 chosen,
@@ -152,8 +152,7 @@ def compare(
                 manipulation=rare.manipulation,
                 metrics=[given_function(each, "metric") for each in rare.metrics],
                 rules=[given_function(each, "rule") for each in rare.rules],
-                progress=step or False,
-                running=None if step is None else step.running,
+                progress=lambda done, of, row: tell(f"{done} of {of} runs, last {row['method']}"),
                 stopping=lambda: say(
                     "stopping: methods hand in the best they have (10 s); Ctrl-C again ends at once"
                 ),

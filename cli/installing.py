@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..analysis.report.console import counter, say
+from ..analysis.report.console import say, waiting
 from ..instances.problem.lookup import PROBLEM_NAMES
 from .codes import leave_interrupted
 from .completion import Shell, script
@@ -66,10 +66,11 @@ def warm() -> None:
         problem, _, generator = text.partition(" ")
         draw = resolve(problem_named(problem).generators[generator]) if generator else None
         made.append(read(text) if draw is None else draw(rng=np.random.default_rng(0)))
-    with counter("compiling") as step:
+    with waiting("compiling") as tell:
         done = run(
-            made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS), progress=step or False
-        )
+            made, None, time_limit=1.0, jobs=min(cores(), WARMING_JOBS),
+            progress=lambda done, total, row: tell(f"{done} of {total} runs"),
+        )  # fmt: skip
     kept = f"{sum(1 for _ in folder.rglob('*.nbc'))} compiled kernels are kept in {folder}"
     if done.interrupted:
         leave_interrupted(kept)

@@ -44,6 +44,7 @@ from cotenant.instances.problem.errors import (
     TimeLimitTooShort,
 )
 from cotenant.instances.problem.options import accepts
+from cotenant.instances.problem.registry import problem_named
 from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status, Stop
 from cotenant.solvers.packing.minimum import cheap_starts
 
@@ -198,7 +199,8 @@ def ask(method: catalog.Method, instance: Instance | None = None, **given: Any) 
     function, chosen = method.resolve(), suited(method) if instance is None else instance
     every = {"rng": np.random.default_rng(0), **given}
     call = {name: value for name, value in every.items() if accepts(function, name)}
-    return outcome_of(function(chosen, **call), chosen, method.name)
+    kinds = problem_named(method.problem).solutions
+    return outcome_of(function(chosen, **call), kinds, method.name)
 
 
 def worth(method: catalog.Method, solution: Any) -> float | None:

@@ -1,18 +1,24 @@
-"""What is shown of a comparison while it runs."""
+"""What is shown while a command runs, and how it is printed."""
 
 from __future__ import annotations
 
 import io
+import os
+import pty
 import sys
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.terminal import Terminal
+from support.terminal import Terminal, sent_to
 
 import cotenant
+from cotenant.analysis.report.console import clock_text, print_tables, quiet_stdout, say
+from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.run.progress import watched
+from cotenant.instances.problem.text import in_ascii
 
 ROW: Any = {"method": "stable", "instance": "tiny"}
 TINY = cotenant.read("colocation/tiny")
@@ -54,3 +60,34 @@ def test_nothing_is_shown_where_nobody_watches_or_none_is_wanted() -> None:
     with redirect_stderr(Terminal()) as screen:
         cotenant.compare([TINY], ["GR"], progress=False)
     assert screen.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7.4, "0:07"), (750.0, "12:30"), (3600.0, "1:00:00")]
+)
+def test_time_is_told_as_a_clock_does(seconds: float, text: str) -> None:
+    assert clock_text(seconds) == text
+
+
+def test_a_terminal_without_unicode_gets_signs_in_words() -> None:
+    assert in_ascii("1 \u00b12 \u2264 \u03c8, caf\u00e9 \u65e5") == "1 +-2 <= psi, cafe ?"
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", write_through=True)
+    columns = (Column("\u03c4"), Column("b", numeric=True))
+    with redirect_stdout(stream), redirect_stderr(stream):
+        print_tables([Table("t", "\u03a3", columns, (("1 \u00b12", 1.0),), notes=("\u2265",))])
+        say("\u2192 done")
+    printed = raw.getvalue().decode("ascii")
+    for words in ("tau", "1 +-2", "sum", ">=", "-> done"):
+        assert words in printed
+
+
+def test_only_a_terminal_is_spared_letters_that_it_lacks(tmp_path: Path) -> None:
+    original = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    master, terminal = pty.openpty()
+    with open(tmp_path / "out", "wb") as file:
+        for target, encoding in ((terminal, "ascii"), (file.fileno(), "utf-8")):
+            with sent_to(target, 1, "stdout"), redirect_stdout(original), quiet_stdout():
+                assert sys.stdout.encoding == encoding
+    os.close(master)
+    os.close(terminal)

@@ -178,7 +178,7 @@ def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
         answer = policy(problem, rng=rng)
     except NoSolution:
         return None
-    return outcome_of(answer, problem, getattr(policy, "__name__", "policy")).solution
+    return outcome_of(answer, (Pairing,), getattr(policy, "__name__", "policy")).solution
 
 
 def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:

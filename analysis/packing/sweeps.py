@@ -57,7 +57,7 @@ def share(
     own = accepted(function, options)
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
-    placement: Placement | None = outcome_of(answer, instance, name).solution
+    placement: Placement | None = outcome_of(answer, (Placement,), name).solution
     if placement is not None:
         check(instance, placement)
     return placement

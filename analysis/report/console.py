@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -20,10 +19,7 @@ from ...instances.problem.text import in_ascii, sanitize_for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn
 
-    from ..run.rows import Row
-    from ..run.time_estimate import Outlook
     from .table import Table
 
 WAIT_SECONDS = 2.0
@@ -314,69 +310,6 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
                     short = True
                 if short:  # once more, whole: it says what is in the way
                     write_text(log, "".join(lines))
-
-
-class Counter:
-    """A progress bar over runs: what goes on, how many are done, and how long it may still take."""
-
-    def __init__(self, bar: Progress, title: str) -> None:
-        self._bar = bar
-        self._task = bar.add_task(sanitize_for_terminal(title), total=None, until=None)
-
-    def __call__(self, done: int, total: int, row: Row) -> None:
-        """Count a row."""
-        words = sanitize_for_terminal(f"{row['instance']} {row['method']}")
-        self._bar.update(self._task, completed=done, total=total, description=words)
-
-    def running(self, estimate: Outlook) -> None:
-        """Name what runs now."""
-        words = "done" if estimate.done == estimate.total else "running"
-        others = f" and {len(estimate.now) - 1} more" if len(estimate.now) > 1 else ""
-        self._bar.update(
-            self._task,
-            completed=estimate.done,
-            total=estimate.total,
-            description=sanitize_for_terminal(
-                f"{estimate.now[0]}{others}" if estimate.now else words
-            ),
-            until=None if estimate.most is None else time.monotonic() + estimate.most,
-        )
-
-
-@contextmanager
-def counter(title: str) -> Iterator[Counter | None]:
-    """A progress bar over runs, on stderr, for terminals."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),  # "[/x]" may be a name
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        _time_left(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield Counter(bar, title)
-
-
-def _time_left() -> ProgressColumn:
-    """A column that counts down to when the rest is done at the latest."""
-    from rich.progress import ProgressColumn, Task
-    from rich.text import Text
-
-    class Left(ProgressColumn):
-        """What may be left; a bound that is passed says nothing more."""
-
-        def render(self, task: Task) -> Text:
-            until = task.fields["until"]
-            left = 0.0 if until is None else until - time.monotonic()
-            return Text(f"at most {clock_text(left)} left" if left >= 1 else "")
-
-    return Left()
 
 
 def clock_text(seconds: float) -> str:

@@ -30,7 +30,6 @@ from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
 from .runners import InProcess, RunSettings, runner_of
 from .shards import Shard
-from .time_estimate import outlook
 
 TIME_LIMIT = 5.0
 """Seconds for each run when nothing else is said: a first table comes soon."""
@@ -74,8 +73,7 @@ def compare(
         prints.
     jobs : processes, each of which runs one cell at a time; None runs in this process. Only a run
         in a process of its own has a hard limit, and may die without taking the comparison with it.
-        With `executor`, how many of its runs share the cores of a machine (1 when not given; Dask's
-        workers know it).
+        With `executor`, how many of its runs share the cores of a machine (1 when not given).
     executor : runs the cells instead; any `concurrent.futures.Executor`, such as Dask's
         `client.get_executor()`. Whatever process it has take a cell, a child of that runs it. It is
         not shut down.
@@ -90,8 +88,6 @@ def compare(
         `executor`.
     progress : called with (done, total, row). True shows a line in a terminal or a notebook once
         two seconds have passed, False none.
-    running : called with what runs now and how long the rest may take, before the first run and
-        after each.
     manipulation : also find, in as much time again as each run has, what an agent gains at most by
         a misreport, see `analysis.manipulation` (problems whose agents report something).
     metrics : of your own, each f(instance, result) -> Annotated[float, "min"], or "max" where more
@@ -163,9 +159,6 @@ def compare(
             with runner_of(how) if todo else InProcess() as runner:
                 runner.prepare(todo)
                 file = None if out is None else RowFile(out)
-                processes = (jobs or 1) if executor is None else None
-                if how.running is not None:
-                    how.running(outlook(cells, rows, processes))
                 with closing(runner.rows()) as coming:
                     for row in coming:
                         if part is not None:
@@ -175,8 +168,6 @@ def compare(
                         rows.append(row)
                         if shown is not None:
                             shown(len(rows), len(cells), row)
-                        if how.running is not None:
-                            how.running(outlook(cells, rows, processes))
     except KeyboardInterrupt:
         interrupted = True
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted, reused)

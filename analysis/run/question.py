@@ -11,8 +11,8 @@ from typing import Any, Generic
 from ...catalog import Method, find
 from ...instances.problem.base import Answer, Instance, Solution
 from ...instances.problem.errors import InfeasibleSolution, InvalidOption
-from ...instances.problem.options import accepted, check_options
-from ...instances.problem.registry import problem_named, resolve
+from ...instances.problem.options import accepted, accepts, check_options
+from ...instances.problem.registry import resolve
 from ...solvers.outcome import Outcome, Status, Stop, agree
 from ..registry import Analysis, analysis_of
 
@@ -132,10 +132,20 @@ class Question(Generic[Answer]):
                 return bool(mine < theirs)
         return False
 
-    def judged(self, outcome: Outcome[Any]) -> tuple[Outcome[Any], Metrics]:
-        """The outcome, and every metric of its answer: none without one, or at Ctrl-C, when it is
-        checked but proves nothing. Raises InfeasibleSolution for an answer that breaks a rule.
+    def require_start(self, start: Solution) -> None:
+        """Raise InfeasibleSolution for a start that breaks a rule, and InvalidOption where the
+        method takes none.
         """
+        self.analysis.problem.require(self.instance, start)
+        if not accepts(self.function, "start"):
+            raise InvalidOption(f"method {self.name!r} does not take a start")
+
+    def judged(self, answer: Any) -> tuple[Outcome[Any], Metrics]:
+        """What a method returned as an outcome, and every metric of its answer: none without one,
+        or at Ctrl-C, when it is checked but proves nothing. Raises InfeasibleSolution for an answer
+        that breaks a rule, and InvalidOption for what is none.
+        """
+        outcome = outcome_of(answer, self.analysis.problem.solutions, self.name)
         if outcome.solution is None:
             return outcome, {}
         try:
@@ -199,15 +209,14 @@ def proves(value: float, bound: float, scale: float, tolerance: float | None = N
     )
 
 
-def outcome_of(answer: Any, instance: Instance, method: str) -> Outcome[Any]:
+def outcome_of(answer: Any, kinds: tuple[type[Solution], ...], method: str) -> Outcome[Any]:
     """What a method returned, as an outcome. Raises InvalidOption, naming the user's function, when
-    that is no answer to the instance, nor an Outcome that is whole.
+    that is no solution of these kinds, nor an Outcome that is whole.
     """
     if type(answer) is Outcome:
         outcome: Outcome[Any] = answer
     else:
         outcome = Outcome(answer, None, Status.FEASIBLE)
-    kinds = problem_named(instance.problem).solutions
     wanted = f"a {' or '.join(kind.__name__ for kind in kinds)}, or an Outcome that holds one"
     solution, bound = outcome.solution, outcome.bound
     returned = f"method {method!r} returned {_named(answer)}"

@@ -13,7 +13,6 @@ from ...solvers.outcome import Stop
 from .cell import Cell, run_cell
 from .progress import Progress
 from .rows import Row
-from .time_estimate import Outlook
 from .workers import OnExecutor
 
 
@@ -76,7 +75,6 @@ class RunSettings:
     )
     shard: tuple[int, int] | None = None
     progress: Progress | bool = True
-    running: Callable[[Outlook], None] | None = None
     stopping: Callable[[], None] | None = None
     manipulation: bool = False
     metrics: Sequence[Callable[..., Any]] = ()

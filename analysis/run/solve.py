@@ -9,14 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...instances.problem.base import Answer, Instance, Solution
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.options import accepted, accepts
-from ...instances.problem.registry import check
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import Clock, Earlier, Outcome, Report, Status, Stop
-from .question import Question, outcome_of
+from .question import Question
 from .result import Result, fingerprint, versions
 from .starts import Starts
 
@@ -76,13 +74,12 @@ def solve(
         if carries and start.solution is not None:
             return run(question, earlier, seed, time_limit, report)
         start = start.solution
+    begin: Answer | Starts | None = start
     if start is not None:
-        check(given, start)
-        if not accepts(question.function, "start"):
-            raise InvalidOption(f"method {question.name!r} does not take a start")
+        question.require_start(start)
     elif question.entry is not None and question.entry.starts:
-        return run(question, Starts(question, seed), seed, time_limit, report)
-    return run(question, start, seed, time_limit, report)
+        begin = Starts(question, seed)
+    return run(question, begin, seed, time_limit, report)
 
 
 @validate_options
@@ -128,9 +125,9 @@ def run(
         given = accepted(function, house) | accepted(function, question.options)
         answer = function(instance, **given)
     seconds = clock.seconds
-    outcome, measured = question.judged(outcome_of(answer, instance, question.name))
-    if starts is not None and (kept := starts.kept(outcome, measured)) is not outcome:
-        outcome, measured = question.judged(kept)
+    outcome, measured = question.judged(answer)
+    if starts is not None:
+        outcome, measured = starts.kept(outcome, measured)
     with deferred() as late:
         name, objective = question.objective, measured.get(question.objective or "")
         outcome = question.settled(outcome, measured)

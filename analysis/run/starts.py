@@ -20,7 +20,7 @@ from ...instances.problem.options import accepted
 from ...instances.problem.registry import resolve
 from ...solvers.engines.child import Child
 from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop
-from .question import Question, Worth
+from .question import Metrics, Question, Worth
 
 SHARE, HERE_SECONDS = 10, 0.5
 """Of a time limit policies get one part in so many, or so many seconds of short ones."""
@@ -132,18 +132,18 @@ class Starts:
         finally:
             child.end()
 
-    def kept(self, outcome: Outcome, measured: Mapping[str, float]) -> Outcome:
-        """The outcome, or, where its answer is worse than the best start, that start with its
-        bound, which is not yet compared with its value; a claim that the start contradicts is
-        withdrawn.
+    def kept(self, outcome: Outcome, measured: Metrics) -> tuple[Outcome, Metrics]:
+        """The outcome and its metrics, or, where its answer is worse than the best start, those of
+        that start with its bound, which is not yet compared with its value; a claim that the start
+        contradicts is withdrawn.
         """
         start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):
-            return outcome
+            return outcome, measured
         if outcome.solution is not None:
             mine = question.worth(outcome.solution, measured)
             if mine is None or not question.before(start.worth, mine):
-                return outcome
+                return outcome, measured
         place = len(start.worth) - len(question.levels)
         value = question.signs[0] * start.worth[place]
         bound = outcome.bound
@@ -163,9 +163,8 @@ class Starts:
             bound = None
         if levels := outcome.certificate.get("levels"):
             certificate["levels"] = self._revalued(levels, bound)
-        return Outcome(
-            start.solution, bound, Status.FEASIBLE, outcome.stop, certificate, outcome.trace
-        )
+        left = (outcome.stop, certificate, outcome.trace)
+        return question.judged(Outcome(start.solution, bound, Status.FEASIBLE, *left))
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
         """The levels with the best start's values, none proved; none if they are no metrics."""

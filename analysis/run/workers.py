@@ -8,13 +8,11 @@ version of this package; its child opens the rest.
 from __future__ import annotations
 
 import pickle
-import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -124,18 +122,7 @@ def run_there(call: bytes, instance: bytes, processes: int = 1) -> CellOutcome:
     # its handler may find this thread with the lock that interrupting takes.
     interrupt = partial(interrupt_runs, token)
     with Interrupts(lambda: start_thread(interrupt, "cotenant-interrupting")):
-        return _children(token).run(frame, instance, limit, time_limit, _threads() or processes)
-
-
-def _threads() -> int | None:
-    """How many cells the Dask worker that this is runs at a time; None of what is none."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_worker
-
-    with suppress(ValueError):
-        return int(get_worker().state.nthreads)
-    return None
+        return _children(token).run(frame, instance, limit, time_limit, processes)
 
 
 def run_pickled_cell(frame: bytes, instance: bytes) -> Row | str:
@@ -159,9 +146,17 @@ def end_runs(token: str) -> None:
 
 
 _CHILDREN: dict[str, Children] = {}
+"""By the token of the comparison."""
 
 
 def _children(token: str) -> Children:
+    """The children of a comparison in this process. Those of others that only wait are forgotten:
+    a worker of an executor is not told when a comparison is over.
+    """
+    if token not in _CHILDREN:
+        for other, children in list(_CHILDREN.items()):
+            if children.waiting:
+                _CHILDREN.pop(other, None)
     return _CHILDREN.setdefault(token, Children())
 
 
@@ -232,6 +227,11 @@ class Children:
         for thread in [start_thread(child.end, "cotenant-ending") for child in ending]:
             thread.join()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether none of them runs a cell, and more may be begun."""
+        return not (self._busy or self._stopped)
+
     def _ready_child(self, processes: int) -> Child:
         while self._idle:
             child = self._idle.pop()
@@ -253,9 +253,6 @@ class OnExecutor:
     Parameters
     ----------
     executor : see `compare`; None for a pool of `jobs` threads, each of which waits for a child.
-        One that has `everywhere(function, token)` is told by it what all of its processes are to
-        do after Ctrl-C; one that has `check()` is asked now and then whether it still runs cells,
-        and raises EngineError when it does not.
     jobs : how many cells run on one machine at a time.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
     stopping : called when Ctrl-C is received, before the rows that are still handed in.
@@ -281,9 +278,10 @@ class OnExecutor:
     def __exit__(self, *reason: object) -> None:
         for future in list(self._going):
             future.cancel()
-        self._everywhere(end_runs)
+        end_runs(self._token)
         if self._pool is not None:
             self._pool.shutdown()
+        _CHILDREN.pop(self._token, None)
 
     def prepare(self, cells: Sequence[Cell]) -> None:
         """Refuse, before any work, what cannot be had in another process."""
@@ -305,13 +303,13 @@ class OnExecutor:
                     future = finished.get(timeout=_POLL)
                 # a signal that the system gave to another thread is received between two waits only
                 except Empty:
-                    self._check()
                     continue
                 if future is None:
                     if self._stopping is not None:
                         self._stopping()
                     ends = time.monotonic() + INTERRUPT_GRACE + _HAND_IN
-                    if not self._everywhere(interrupt_runs):
+                    interrupt_runs(self._token)
+                    if self._pool is None:
                         for each in list(self._going):  # what runs goes on
                             each.cancel()
                 elif (cell := self._going.pop(future, None)) is not None and (
@@ -351,7 +349,6 @@ class OnExecutor:
         except CancelledError:
             if stopped:
                 return None
-            self._check()
             raise EngineError(f"the executor canceled its runs; {RESUME}") from None
         except BrokenExecutor as error:
             why = " ".join(str(error).split())
@@ -372,14 +369,3 @@ class OnExecutor:
         row: Row = value
         row["key"] = cell.key  # as here: an option may have another repr there
         return row
-
-    def _everywhere(self, function: Callable[[str], None]) -> bool:
-        """Call a function of the token in this process, and in the executor's; whether it can."""
-        function(self._token)
-        if everywhere := getattr(self._executor, "everywhere", None):
-            everywhere(function, self._token)
-        return self._pool is not None or everywhere is not None
-
-    def _check(self) -> None:
-        if check := getattr(self._executor, "check", None):
-            check()

@@ -16,7 +16,7 @@ from ...analysis.colocation.batches import Policy
 from ...analysis.run.lock import locked
 from ...analysis.run.question import outcome_of
 from ...catalog import find
-from ...instances.colocation.instance import Colocation
+from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.stability import Alpha
 from ...instances.problem.emitted import quoted
 from ...instances.problem.errors import (
@@ -76,7 +76,7 @@ def policy_of(
         try:
             draws = {"rng": rng} if accepts(function, "rng") else {}
             answer = function(batch, **draws, **given)
-            outcome = outcome_of(answer, batch, name)
+            outcome = outcome_of(answer, (Pairing,), name)
         except (EngineError, InfeasibleSolution):  # a queue does not wait for a solver
             return fallback(batch, rng=rng)
         if outcome.solution is None and outcome.status is not Status.INFEASIBLE:

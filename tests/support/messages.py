@@ -43,7 +43,7 @@ PLACES = [
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
     (r"\+ [\d.]+ s to start [^;]*?in no run's seconds", ""),
     (r"loading libraries and compiling kernels .not counted. \.\.\.", ""),
-    (r"(no scheduler answers there within [\d.]+ s) \([^)]*\)", r"\1 (<why>)"),
+    (r"(no scheduler with a worker answers there within [\d.]+ s) \([^)]*\)", r"\1 (<why>)"),
     (r"\b[\d.]+ GB are free", "<free> GB are free"),
     (r"\b(process|pid) \d+", r"\1 <pid>"),
     (r"\b(cotenant|Python) \d+\.\d+[\w.+]*", r"\1 <version>"),

@@ -553,7 +553,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_805, 27_597),
-    "analysis": (21_157, 14_497),
+    "analysis": (20_872, 14_303),
     "instances": (21_615, 14_497),
     "models": (5_301, 3_412),
     "verify": (4_798, 3_514),
@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (12_955, 9_058),
     "papers": (6_206, 4_524),
     "cli": (3_739, 2_534),
-    "tests": (59_467, 47_230),
+    "tests": (59_345, 47_137),
     "benchmarks": (7_297, 5_666),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

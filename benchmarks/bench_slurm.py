@@ -24,9 +24,11 @@ from form import Rows, parser, timed
 
 import cotenant
 from cotenant.analysis.scheduling.audit import audit
+from cotenant.analysis.scheduling.metrics import unfairness
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 from cotenant.instances.scheduling.slurm import COMMAND
+from cotenant.solvers.scheduling import reference
 
 SHARES = "biology=3,physics=6"
 
@@ -68,7 +70,7 @@ def main() -> None:
     instance, rows = judged.instance, Rows(asked.json)
     organization, release = instance.organization, instance.release
     slurm = np.argsort(judged.start, kind="stable")
-    distance = audit(judged).unfairness["the log"]
+    distance = unfairness(reference(instance), audit(judged).received[:, -1])
     for name in ("Slurm", "REF", "FAIRSHARE", "ROUNDROBIN", "FIFO"):
         start, cpu = judged.start, None
         if name != "Slurm":

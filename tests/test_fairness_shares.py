@@ -89,7 +89,7 @@ def test_machines_cut_in_ten_and_a_hundred_debts_differ_by_less_than_is_printed(
     errors = []
     for most in (8, 80, 800):
         accounts = source.read(path).cut(most=most)
-        coarse = Fairness(accounts, (audit(window(*accounts.span())),), 0, None, None)
+        coarse = Fairness(accounts, (audit(window(*accounts.span())),), 0, None)
         assert (coarse.machines.sum(), coarse.shares.tolist()) == (most, exact.shares.tolist())
         assert present_weights(coarse).tolist() == present_weights(exact).tolist()
         assert headline(coarse) == headline(exact)

@@ -195,7 +195,6 @@ def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("simulated", "options"),
     [
-        ({}, {"budget": 300.0}),
         ({"work": (5.0, 0.01, 5.0)}, {}),
         ({"error": "timeout after 600 s"}, {}),
         ({"error": "exit 3: no such file"}, {}),

@@ -10,18 +10,17 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...baselines.scheduling import fair_share, fifo, validate_orderings
+from ...baselines.scheduling import validate_orderings
 from ...baselines.scheduling.sampled import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import Between, validate_options
 from ...instances.problem.settings import with_settings
-from ...instances.scheduling import Scheduling, psi, utilities
+from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Window
 from ...instances.scheduling.utility import per_organization, units_done
 from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
-from .metrics import unfairness
 
 Floats = npt.NDArray[np.float64]
 Moments = Annotated[int, Between(1, 1000)]
@@ -50,8 +49,6 @@ class Audit:
         coalitions schedule as `reference` says, the log's own schedule being that of all together;
         so phi and psi have one sum at every time [unit-seconds].
     work : (k,) machine time the log gave to each organization's jobs in the window [s].
-    unfairness : schedule -> delta psi / p_tot against REF: the log's own, and two rules to compare
-        with; empty where coalitions do not play REF.
     reference : how coalitions schedule: "REF"; "FIFO", all of them first in, first out; or "RAND",
         a sample of those.
     judged : the window as it was read.
@@ -67,7 +64,6 @@ class Audit:
     received: Integers
     contributed: Floats
     work: Integers
-    unfairness: dict[str, float]
     reference: Reference
     judged: Window
     wanted: Floats
@@ -103,7 +99,6 @@ class Audit:
                 name: self.in_unit(getattr(self, name)).tolist()
                 for name in ("work", "received", "contributed", "owed", "error", "bound")
             },
-            "unfairness": self.unfairness,
             "notes": list(window_notes([self.judged])),
         }
 
@@ -175,23 +170,12 @@ def audit(
             for t in times
         ]
     ).T
-    distance: dict[str, float] = {}
     error = bound = np.zeros(instance.organizations)
     wanted: Any = None
     if chosen == "REF":
         played = play_ref(instance, samples=times)
         contributed = _divided(played.masks, played.values, received)
-        found = reference_of(played)
-        wanted = found.psi.astype(float)
-        if found.units:
-            own = {"the schedule" if judged.title else "the log": received[:, -1]}
-            own |= {
-                rule.__name__: utilities(instance, rule(instance)) for rule in (fair_share, fifo)
-            }
-            distance = {
-                name.replace("_", " "): unfairness(found, value) or 0.0
-                for name, value in own.items()
-            }
+        wanted = reference_of(played).psi.astype(float)
     elif chosen == "FIFO":
         masks = np.arange(1 << instance.organizations)
         values = fifo_values(instance, masks, times)
@@ -210,7 +194,6 @@ def audit(
         work=per_organization(
             instance, units_done(start, instance.work, instance.horizon, instance.processors)
         ),
-        unfairness=distance,
         reference=chosen,
         judged=judged,
         wanted=contributed[:, -1] if wanted is None else wanted,

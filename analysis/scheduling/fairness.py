@@ -58,15 +58,12 @@ class Fairness:
     empty : windows without a job.
     spread : (k,) how far the order of jobs released at one moment, and of organizations, moves the
         debts; None where it was not tried [core hours].
-    submitted : (k,) the debts when jobs wait from their submission; None where it is the same, or
-        was what was asked for [core hours].
     """
 
     found: Accounts
     audits: tuple[Audit, ...]
     empty: int
     spread: Floats | None
-    submitted: Floats | None
 
     @property
     def unit(self) -> Unit:
@@ -258,9 +255,6 @@ class Fairness:
             "said": {what: dict(said) for what, said in self.found.said.items()},
             f"work_{hours}": self.work.tolist(),
             f"owed_{hours}": self.owed.tolist(),
-            f"owed_from_submit_{hours}": None
-            if self.submitted is None
-            else self.submitted.tolist(),
             f"order_of_ties_{hours}": None if self.spread is None else self.spread.tolist(),
             f"sampling_error_{hours}": self.error.tolist(),
             f"sampling_bound_{hours}": self.bound.tolist(),
@@ -366,12 +360,7 @@ def fairness(
         )  # fmt: skip
     size = float(accounts.unit.size)
     spread = _spread(audits, ties, size) if ties else None
-    submitted = None
-    if accounts.submitted is not None:
-        once = replace(judging, points=1)
-        others, _ = _audits(accounts.submitted, accounts.settings, spans, once)
-        submitted = size * np.sum([in_core_hours(each) for each in others], axis=0)
-    return Fairness(accounts, tuple(audits), empty, spread, submitted)
+    return Fairness(accounts, tuple(audits), empty, spread)
 
 
 def in_core_hours(each: Audit) -> Floats:
@@ -434,11 +423,10 @@ def _of_given(judged: Window, judging: Judging, ties: int) -> Fairness:
         jobs=tuple(map(str, order.tolist())), last=instance.horizon,
     )  # fmt: skip
     accounts = Accounts(
-        log, Settings(by="account"), "the instance", "the instance", None, (UNIT,),
-        "organization",
+        log, Settings(by="account"), "the instance", "the instance", (UNIT,), "organization"
     )  # fmt: skip
     audits = [audit(replace(judged, job=np.argsort(order)), judging=judging)]
-    return Fairness(accounts, tuple(audits), 0, _spread(audits, ties) if ties else None, None)
+    return Fairness(accounts, tuple(audits), 0, _spread(audits, ties) if ties else None)
 
 
 def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | None:

@@ -214,15 +214,10 @@ def alone_words(judged: Fairness, u: int) -> str:
 def rests_on(judged: Fairness) -> Iterator[str]:
     """What the numbers rest on, and what they do not see."""
     accounts = judged.found
-    eligible = accounts.log.eligible is not None and accounts.submitted is not None
-    if judged.submitted is not None and eligible:
-        parts = [
-            f"{name} {amount(float(value)) if value < 0 else '+' + amount(float(value))}"
-            for name, value in zip(judged.names, judged.submitted, strict=True)
-        ]
+    if accounts.held:
         yield (
             "waiting counts from when a job was eligible (holds, begin times and dependencies are "
-            f"its user's); from its submission the debts would be: {some(parts, 12)}"
+            'its user\'s); the setting release = "submit" counts it from its submission'
         )
     elif accounts.log.eligible is None:
         yield "waiting counts from submission: the log does not say when jobs became eligible"

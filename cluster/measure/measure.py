@@ -59,7 +59,7 @@ def measure(
     ------
     InvalidOption
         An option or a job that cannot be measured so: CPUs, permissions, a command that ends at
-        once, fails or does not end in its first run, a budget that is too short from the start.
+        once, fails or does not end in its first run.
     InvalidFile
         The store is somebody else's, of another machine or version, in use, or cannot be written.
     """

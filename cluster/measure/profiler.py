@@ -37,9 +37,6 @@ BUSY_ROUNDS = 3
 ROUND_GAP = 600.0
 """Seconds of standstill after which a round that was cut is left as it is, and a new one begun."""
 
-COLD = 1.5
-"""By which a first run, its caches cold, may be longer than those that follow."""
-
 _MARGIN = 1.2  # of a co-run over the longer run alone, for what is expected
 
 Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
@@ -201,22 +198,6 @@ class Profiler:
                 )
             self.typical.append(run.wall)
             self.timeouts.append(job.timeout or max(60.0, 10 * run.wall))
-        self._require_time()
-
-    def _require_time(self) -> None:
-        """Raise InvalidOption when not even the least number of rounds fits into the budget."""
-        if self.settings.budget is None:
-            return
-        cells = [
-            c for c, one in self._progress(self._estimates()).items() if one.samples < LEAST_LOOKS
-        ]
-        least = LEAST_LOOKS * self._seconds(self._with_alone(cells))
-        if cells and self.number == 0 and least > COLD * self._left():
-            raise InvalidOption(
-                f"budget is {self.settings.budget:g} s, which is too short: {LEAST_LOOKS} rounds "
-                f"of {len(cells)} cells take about {least:.0f} s. Give more time, fewer --pairs or "
-                "shorter jobs"
-            )
 
     def _rounds(self) -> tuple[Stop, str]:
         """Rounds until there is a reason to stop."""

@@ -53,9 +53,9 @@ class Accounts:
     log : the jobs, each released as `Source.release` says.
     settings : of windows; begin and length are open.
     machines_from, shares_from : where the numbers are from, for people.
-    submitted : the same jobs released at submission, where that makes a difference.
     notes : what the reading decided.
     kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
+    held : whether waiting counts from when jobs were eligible, of some later than their submission.
     said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 
@@ -63,9 +63,9 @@ class Accounts:
     settings: Settings
     machines_from: str
     shares_from: str
-    submitted: Log | None
     notes: tuple[str, ...]
     kind: str
+    held: bool = False
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -84,17 +84,10 @@ class Accounts:
         length = max(1, log.over - log.begin) if length is None else length
         most = min(most, total * most_parts(log.run, log.processors, length))
         parts = cuts(total, shares.values(), most)
-
-        def finer(whole: Log) -> Log:
-            waiting = (replace(job, processors=parts * job.processors) for job in whole.waiting)
-            unit = replace(whole.unit, size=whole.unit.size / parts)
-            wide = parts * whole.processors
-            return replace(whole, processors=wide, unit=unit, waiting=tuple(waiting))
-
-        return replace(
-            self, log=finer(log), submitted=self.submitted and finer(self.submitted),
-            settings=replace(self.settings, machines=parts * total),
-        )  # fmt: skip
+        waiting = (replace(job, processors=parts * job.processors) for job in log.waiting)
+        unit = replace(log.unit, size=log.unit.size / parts)
+        finer = replace(log, processors=parts * log.processors, unit=unit, waiting=tuple(waiting))
+        return replace(self, log=finer, settings=replace(self.settings, machines=parts * total))
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
         """The log, and a window's settings from `begin`, to the export's end without a length."""
@@ -221,9 +214,9 @@ class Source:
             settings=settings,
             machines_from=machines_from,
             shares_from=self._shares_from(log),
-            submitted=log if different and self.release == "eligible" else None,
             notes=tuple(notes),
             kind=kind,
+            held=different and self.release == "eligible",
             said=said,
         )
 

@@ -214,7 +214,7 @@ def alone_words(judged: Fairness, u: int) -> str:
 def rests_on(judged: Fairness) -> Iterator[str]:
     """What the numbers rest on, and what they do not see."""
     accounts = judged.found
-    if accounts.held:
+    if accounts.deferred:
         yield (
             "waiting counts from when a job was eligible (holds, begin times and dependencies are "
             'its user\'s); the setting release = "submit" counts it from its submission'

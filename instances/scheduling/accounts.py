@@ -55,7 +55,7 @@ class Accounts:
     machines_from, shares_from : where the numbers are from, for people.
     notes : what the reading decided.
     kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
-    held : whether waiting counts from when jobs were eligible, of some later than their submission.
+    deferred : whether waiting counts from when jobs were eligible, of some later than their submission.
     said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 
@@ -65,7 +65,7 @@ class Accounts:
     shares_from: str
     notes: tuple[str, ...]
     kind: str
-    held: bool = False
+    deferred: bool = False
     said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -216,7 +216,7 @@ class Source:
             shares_from=self._shares_from(log),
             notes=tuple(notes),
             kind=kind,
-            held=different and self.release == "eligible",
+            deferred=different and self.release == "eligible",
             said=said,
         )
 

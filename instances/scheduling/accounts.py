@@ -55,7 +55,8 @@ class Accounts:
     machines_from, shares_from : where the numbers are from, for people.
     notes : what the reading decided.
     kind : what an organization is: "account", "user", "queue", or "organization" of a mapping.
-    deferred : whether waiting counts from when jobs were eligible, of some later than their submission.
+    deferred : whether waiting counts from when jobs were eligible, which some were later than
+        submitted.
     said : what the site's own rule says: its number's name -> account -> the number as text.
     """
 

@@ -13,10 +13,8 @@ from support.terminal import run
 
 import cotenant
 from cotenant.cli.measuring import _seconds
-from cotenant.cli.running import _print_summary
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.run.status import Summary
 from cotenant.instances.problem.errors import InvalidOption
 
 
@@ -81,18 +79,6 @@ def test_measure_refuses_what_is_wrong_in_one_line_before_any_run(tmp_path: Path
         assert not store.exists()
     done = run("measure", str(jobs), "--store", str(store))
     assert (done.returncode, "job 'a'" in done.stderr) == (2, True)  # too short to be measured
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.0, "finished: nothing was left to run"), (3.0, "finished")]
-)
-def test_a_queue_that_was_done_before_says_that_nothing_was_run(
-    seconds: float, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    summary = Summary("finished", {"done": 12}, 0, 0, None, None, None, seconds, ())
-    _print_summary(summary, Path("lab.db"))
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "stopped" in line]
-    assert line.split(maxsplit=1)[1].strip() == words
 
 
 def test_times_are_read_in_their_units() -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.scheduling_cases import best_of_all, small_instance
 
 import cotenant
-from cotenant.instances.problem.errors import InvalidOption
-from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import fluid_bound, interval_model, time_indexed
 from cotenant.solvers.outcome import Status
@@ -82,11 +79,6 @@ def test_no_greedy_schedule_falls_below_three_quarters() -> None:
             )
 
 
-def test_figure_7_s_optimum_uses_all_machines() -> None:
-    result = cotenant.solve(figure_7(), "max-utilization")
-    assert (result.objective, result.status) == (1.0, Status.OPTIMAL)
-
-
 def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
     # CP-SAT then reports the bound 0, below every schedule that does any work.
     from cotenant.solvers.engines import solve_cp_sat
@@ -95,8 +87,3 @@ def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
         interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001
     )
     assert answer.values is not None or answer.bound is None
-
-
-def test_the_time_indexed_program_is_refused_when_it_is_too_large() -> None:
-    with refused(InvalidOption):
-        max_utilization(cotenant.read("scheduling/lpc-like"), engine="highs")

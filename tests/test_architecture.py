@@ -562,7 +562,7 @@ BUDGET = {
     "cluster": (12_931, 9_038),
     "papers": (6_206, 4_524),
     "cli": (3_739, 2_534),
-    "tests": (59_340, 47_132),
+    "tests": (59_256, 47_062),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

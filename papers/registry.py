@@ -13,13 +13,12 @@ from .experiment import Experiment, Paper
 
 _DECLARED = (
     "cooper.examples cooper.attribution cooper.stability cooper.performance cooper.prediction "
-    "cooper.scaling thesis_numa.costs thesis_numa.throughput "
-    "thesis_numa.migration thesis_numa.power thesis_numa.studies thesis_market.incentives "
-    "thesis_market.profiles thesis_market.mechanisms fair_scheduling.traces "
-    "fair_scheduling.claims matching.tables matching.claims fuga.games fuga.cluster "
-    "fuga.theorems parvagpu.deployments gavel.figures fgd.allocation vm_lifetimes.azure"
+    "cooper.scaling thesis_numa.costs thesis_numa.throughput thesis_numa.migration "
+    "thesis_numa.power thesis_numa.studies thesis_market.incentives thesis_market.profiles "
+    "thesis_market.mechanisms fair_scheduling.traces fair_scheduling.claims matching.tables "
+    "matching.claims fuga.games fuga.cluster fuga.theorems"
 )
-"""The modules in which experiments are declared."""
+"""The modules in which experiments are declared, of papers that have several."""
 
 for _module in _DECLARED.split():
     import_module(f".{_module}", __package__)

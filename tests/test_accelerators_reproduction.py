@@ -9,7 +9,7 @@ from support.measured import DATA
 from support.messages import refused
 
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.papers.gavel.figures import figure_2, policies
+from cotenant.papers.gavel import figure_2, policies
 from cotenant.papers.registry import experiment_named
 
 FILES = {

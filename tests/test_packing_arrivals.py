@@ -303,7 +303,7 @@ PUBLISHED = (
 
 
 def test_the_experiment_sets_means_and_bounds_beside_the_published_ones(lists, tmp_path):
-    from cotenant.papers.fgd.allocation import allocation
+    from cotenant.papers.fgd import allocation
 
     pods = PODS.replace("u,9500,100,8,1000,G2\n", "")
     instance = [lists(pods, demand=1.3, seed=seed) for seed in (42, 43, 44)]

@@ -8,27 +8,43 @@ from typing import Annotated
 
 import numpy as np
 
-from ...baselines.accelerators.gandiva import pair_rates, random_pairs
-from ...catalog import functions
-from ...instances.accelerators import Accelerators, TimeShares
-from ...instances.accelerators.formats import gavel
-from ...instances.accelerators.instance import Floats, Integers
-from ...instances.accelerators.measures import (
+from ..baselines.accelerators.gandiva import pair_rates, random_pairs
+from ..catalog import functions
+from ..instances.accelerators import Accelerators, TimeShares
+from ..instances.accelerators.formats import gavel
+from ..instances.accelerators.instance import Floats, Integers
+from ..instances.accelerators.measures import (
     cost,
     entitlements,
     envy,
     isolated_throughputs,
     mean_throughput,
 )
-from ...instances.accelerators.measures import throughputs as rates_of
-from ...instances.problem.errors import InvalidFile, InvalidOption
-from ...instances.problem.option_types import AtLeast
-from ...instances.problem.reading import parse_json, read_text
-from ...solvers.accelerators.max_min import max_min
-from ...solvers.outcome import Outcome
-from ..charts import chart
-from ..experiment import Parts, addition, compare
-from . import GAVEL, POP
+from ..instances.accelerators.measures import throughputs as rates_of
+from ..instances.problem.errors import InvalidFile, InvalidOption
+from ..instances.problem.option_types import AtLeast
+from ..instances.problem.reading import parse_json, read_text
+from ..solvers.accelerators.max_min import max_min
+from ..solvers.outcome import Outcome
+from .charts import chart
+from .experiment import Paper, Parts, addition, compare
+
+POP = Paper(
+    "pop",
+    "Narayanan et al., Solving Large-Scale Granular Resource Allocation Problems Efficiently with "
+    "POP (2021)",
+    "Narayanan et al. (SOSP 2021)",
+    "accelerators",
+    guide="Guide: [accelerators](../accelerators.md).",
+)
+GAVEL = Paper(
+    "gavel",
+    "Narayanan et al., Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads "
+    "(Gavel, 2020)",
+    "Narayanan et al. (OSDI 2020)",
+    "accelerators",
+    guide=POP.guide,
+)
 
 THROUGHPUTS = ("throughputs", "gpu/pop/simulation_throughputs.json.gz")
 JOBS = ("jobs", "gpu/pop/jobs_2048.json")

@@ -6,13 +6,21 @@ from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 
-from ...instances.packing import Placement
-from ...instances.packing.mig import card_named, layout, mig
-from ...instances.problem.tables import CsvRow, CsvTable
-from ...solvers.outcome import Outcome
-from ...solvers.packing.minimum import min_servers
-from ..experiment import Parts, addition, compare
-from . import PAPER
+from ..instances.packing import Placement
+from ..instances.packing.mig import card_named, layout, mig
+from ..instances.problem.tables import CsvRow, CsvTable
+from ..solvers.outcome import Outcome
+from ..solvers.packing.minimum import min_servers
+from .experiment import Paper, Parts, addition, compare
+
+PAPER = Paper(
+    "parvagpu",
+    "ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud Environments "
+    "(2024)",
+    "ParvaGPU",
+    "packing",
+    guide="Guide: [GPUs](../howto/cards.md#mig-slices).",
+)
 
 CARD, LOADS = "a100-80gb", 6
 

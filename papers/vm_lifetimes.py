@@ -6,17 +6,18 @@ from typing import Annotated
 
 import numpy as np
 
-from ...analysis.lifetimes.metrics import metrics
-from ...catalog import methods
-from ...instances.lifetimes import Hosts, Lifetimes
-from ...instances.lifetimes.formats import azure_2017
-from ...instances.problem.base import Solution
-from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import AtLeast
-from ...solvers.lifetimes import hindsight
-from ..charts import chart
-from ..experiment import Parts, addition
-from . import PAPER
+from ..analysis.lifetimes.metrics import metrics
+from ..catalog import methods
+from ..instances.lifetimes import Hosts, Lifetimes
+from ..instances.lifetimes.formats import azure_2017
+from ..instances.problem.base import Solution
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import AtLeast
+from ..solvers.lifetimes import hindsight
+from .charts import chart
+from .experiment import Paper, Parts, addition
+
+PAPER = Paper("beyond", "Beyond the papers", "not in a paper", "lifetimes")
 
 VMS = "packing/azure_v1_vm_requests_dev_20k.csv"
 

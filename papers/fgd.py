@@ -6,23 +6,38 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ...analysis.packing.metrics import metrics
-from ...baselines.packing import (
+from ..analysis.packing.metrics import metrics
+from ..baselines.packing import (
     best_fit_cards,
     card_packing,
     dot_product_cards,
     fragmentation_gradient,
     random_card,
 )
-from ...instances.packing.formats import alibaba_openb
-from ...instances.packing.instance import Packing, Placement
-from ...instances.problem.errors import InvalidOption
-from ...instances.problem.option_types import Above, AtLeast
-from ...instances.problem.tables import CsvTable
-from ...solvers.packing.cards import max_gpus
-from ..charts import chart
-from ..experiment import Parts, addition, compare
-from . import PAPER
+from ..instances.packing.formats import alibaba_openb
+from ..instances.packing.instance import Packing, Placement
+from ..instances.problem.errors import InvalidOption
+from ..instances.problem.option_types import Above, AtLeast
+from ..instances.problem.tables import CsvTable
+from ..solvers.packing.cards import max_gpus
+from .charts import chart
+from .experiment import Paper, Parts, addition, compare
+
+PAPER = Paper(
+    "fgd",
+    "Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation "
+    "Gradient Descent (2023)",
+    "Weng et al. (ATC 2023)",
+    "packing",
+    guide="Guide: [packing](../packing.md#vms-that-arrive-on-servers-with-cards).",
+    not_determined=(
+        ("Weng et al. (ATC 2023) fig. 7",
+         "fragments by cause while pods arrive; packing-fgd-allocation has the allocation at the "
+         "end"),
+        ("Weng et al. (ATC 2023), the clustering policy",
+         "it needs the affinity of pods, which the lists do not have"),
+    ),
+)  # fmt: skip
 
 _OPENB = "gpu/fgd/openb_{}.csv.gz"
 _LISTS = "default cpu050 cpu200 gpushare40 gpushare100 gpuspec10 gpuspec33 multigpu20 multigpu50"

@@ -561,9 +561,9 @@ BUDGET = {
     "baselines": (4_246, 2_253),
     "ask": (851, 407),
     "cluster": (12_931, 9_038),
-    "papers": (6_206, 4_524),
+    "papers": (6_177, 4_511),
     "cli": (3_739, 2_534),
-    "tests": (59_256, 47_062),
+    "tests": (59_257, 47_063),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -7,6 +7,7 @@ Penalties are taken as they are written; those that a reader works out are round
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,32 +17,59 @@ from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, spelled
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
+from ..problem.settings import with_settings
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
 from .generators import Machines
 from .instance import Colocation, Floats
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, look_like_slowdowns
 
-Copies = Annotated[int, AtLeast(1, "the number of agents of each type")]
+
+@validate_options
+@dataclass(frozen=True)
+class Population:
+    """Who shares by a table of measured pairs.
+
+    Attributes
+    ----------
+    copies : agents of each type.
+    machines : processors, see Colocation ("inf" for as many as needed).
+    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
+    missing : what to do with pairs that were not measured, such as empty cells, see
+        `missing.Missing`.
+    """
+
+    copies: Annotated[int, AtLeast(1, "the number of agents of each type")] = 1
+    machines: Machines | None = None
+    bandwidth: str | None = None
+    missing: Missing = None
+
+    def of(self, path: PathLike, names: tuple[str, ...], penalty: Floats, what: str) -> Colocation:
+        """The instance of a matrix; `what` it was made of goes into its source."""
+        count = np.full(len(names), self.copies)
+        penalty, filled = completed(os.fspath(path), names, penalty, count, self.missing)
+        return Colocation(
+            penalty=penalty,
+            count=count,
+            bandwidth=None if self.bandwidth is None else _bandwidths(self.bandwidth, names),
+            names=names,
+            machines=self.machines,
+            name=name_of(path) + (f"-x{self.copies}" if self.copies > 1 else ""),
+            source=f"{what} of {Path(path).name}" + (f"; {filled}" if filled else ""),
+        )
+
+
+ONE_OF_EACH = Population()
 
 
 @validate_options
-def penalty_csv(
-    path: PathLike,
-    *,
-    copies: Copies = 1,
-    machines: Machines | None = None,
-    bandwidth: str | None = None,
-    missing: Missing = None,
-) -> Colocation:
+@with_settings()
+def penalty_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
     """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside
     y, at most 1.
 
     Parameters
     ----------
-    copies : agents of each type.
-    machines : processors, see Colocation ("inf" for as many as needed).
-    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
-    missing : what to do with empty cells, see `missing.Missing`.
+    given : see `Population`.
 
     Notes
     -----
@@ -56,27 +84,18 @@ def penalty_csv(
             "shares of throughput lost, at most 1. Slowdowns are read by "
             f"{spelled('--from slowdown-csv', 'slowdown_csv')}; divide percent by 100"
         )
-    return _typed(path, names, matrix, copies, machines, bandwidth, "penalty matrix", missing)
+    return given.of(path, names, matrix, "penalty matrix")
 
 
 @validate_options
-def slowdown_csv(
-    path: PathLike,
-    *,
-    copies: Copies = 1,
-    machines: Machines | None = None,
-    bandwidth: str | None = None,
-    missing: Missing = None,
-) -> Colocation:
+@with_settings()
+def slowdown_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
     """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1
     - 1/slowdown.
 
     Parameters
     ----------
-    copies : agents of each type.
-    machines : processors, see Colocation ("inf" for as many as needed).
-    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
-    missing : what to do with empty cells, see `missing.Missing`.
+    given : see `Population`.
     """
     names, matrix, _ = _square(path)
     cure = f". Penalties are read by {spelled('--from penalty-csv', 'penalty_csv')}"
@@ -88,18 +107,12 @@ def slowdown_csv(
             f"slowdowns, run times beside another over those alone{cure}"
         )
     loss = _loss(1.0, matrix)
-    return _typed(path, names, loss, copies, machines, bandwidth, "slowdown matrix", missing)
+    return given.of(path, names, loss, "slowdown matrix")
 
 
 @validate_options
-def fair_co2(
-    path: PathLike,
-    *,
-    copies: Copies = 1,
-    machines: Machines | None = None,
-    bandwidth: str | None = None,
-    missing: Missing = None,
-) -> Colocation:
+@with_settings()
+def fair_co2(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
     """The run-time matrix of Fair-CO2 (ISCA 2025): co-run seconds, the last column being the run
     alone.
 
@@ -107,10 +120,7 @@ def fair_co2(
 
     Parameters
     ----------
-    copies : agents of each type.
-    machines : processors, see Colocation ("inf" for as many as needed).
-    bandwidth : path of a CSV file with two columns, name and bandwidth [GB/s], header first.
-    missing : what to do with empty cells, see `missing.Missing`.
+    given : see `Population`.
     """
     names, matrix, alone = _square(path, extra_columns=1)
     if not np.isfinite(alone).all():
@@ -120,17 +130,16 @@ def fair_co2(
         )
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
     loss = _loss(alone, matrix)
-    return _typed(path, names, loss, copies, machines, bandwidth, "Fair-CO2 run times", missing)
+    return given.of(path, names, loss, "Fair-CO2 run times")
 
 
 @validate_options
+@with_settings(hide=["bandwidth"])
 def gavel(
     path: PathLike,
     *,
     gpu: Literal["k80", "p100", "v100"] = "v100",
-    copies: Copies = 1,
-    machines: Machines | None = None,
-    missing: Missing = None,
+    given: Population = ONE_OF_EACH,
 ) -> Colocation:
     """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing
     one GPU.
@@ -142,9 +151,7 @@ def gavel(
     Parameters
     ----------
     gpu : whose throughputs.
-    copies : agents of each type.
-    machines : processors, see Colocation ("inf" for as many as needed).
-    missing : what to do with pairs that were not measured, see `missing.Missing`.
+    given : see `Population`.
     """
     table = gavel_table(path, read_gavel(path), gpu)
     single = [place for place, (_, scale) in enumerate(table.jobs) if scale == 1]
@@ -155,8 +162,7 @@ def gavel(
         raise InvalidFile(f"{os.fspath(path)}: job {job!r} has no throughput alone on {gpu}")
     with np.errstate(all="ignore"):  # what comes of it is no penalty: refused
         penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
-    what = f"Gavel pair table, {gpu}"
-    return _typed(path, jobs, penalty, copies, machines, None, what, missing)
+    return given.of(path, jobs, penalty, f"Gavel pair table, {gpu}")
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
@@ -189,29 +195,6 @@ def _all_positive(
             f"{os.fspath(path)}, row of {names[place]!r}: a {what} is "
             f"{matrix[matrix <= 0][0]:g}; expected numbers above 0{cure}"
         )
-
-
-def _typed(
-    path: PathLike,
-    names: tuple[str, ...],
-    penalty: Floats,
-    copies: int,
-    machines: float | None,
-    bandwidth: str | None,
-    what: str,
-    missing: Missing = None,
-) -> Colocation:
-    count = np.full(len(names), copies)
-    penalty, filled = completed(os.fspath(path), names, penalty, count, missing)
-    return Colocation(
-        penalty=penalty,
-        count=count,
-        bandwidth=None if bandwidth is None else _bandwidths(bandwidth, names),
-        names=names,
-        machines=machines,
-        name=name_of(path) + (f"-x{copies}" if copies > 1 else ""),
-        source=f"{what} of {Path(path).name}" + (f"; {filled}" if filled else ""),
-    )
 
 
 def _bandwidths(path: str, names: tuple[str, ...]) -> Floats:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +13,8 @@ import pytest
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.colocation.instance import Booleans
 from cotenant.instances.colocation.objective import mean_penalty
-from cotenant.models.program import LinearProgram
 from cotenant.solvers.blossom import MATCHED_FROM
-from cotenant.solvers.colocation import fair, optimal
+from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
@@ -25,7 +22,6 @@ from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.colocation.stable_routes import StableSearch, decided, zero_over_types
-from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
@@ -175,24 +171,3 @@ def test_only_a_no_proves_that_zero_is_impossible(
     engines(call_in_subprocess=lambda *_, **__: Outcome(None, None, answer, Stop.FINISHED))
     zero_over_types(search)
     assert search.bound == bound
-
-
-@pytest.mark.slow
-def test_the_second_level_of_fair_rests_on_the_engines_bound_per_agent(
-    engines: Callable[..., None],
-) -> None:
-    rng = np.random.default_rng(83)
-    instance = Colocation(rng.uniform(0.1, 0.9, (6, 6)), np.full(6, 2), bandwidth=np.arange(6.0))
-    truth = fair(instance).certificate["levels"][1]
-    assert truth["status"] == "optimal"
-
-    def cut(program: LinearProgram, **asked: Any) -> EngineAnswer:
-        answer = solve_program(program, **asked)
-        if answer.bound is None or np.count_nonzero(program.cost) == 1:  # the slack: first level
-            return answer
-        return replace(answer, bound=0.9 * answer.bound, status=Status.FEASIBLE)
-
-    engines(solve_program=cut)
-    level = fair(instance).certificate["levels"][1]
-    assert level["bound"] == pytest.approx(0.9 * truth["value"])
-    assert level["status"] == "feasible"

@@ -26,7 +26,7 @@ from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
 from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
-from cotenant.solvers.engines import EngineAnswer, WarmStartedProgram, solve_program
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
@@ -103,27 +103,6 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program() -> No
     assert second["bound"] is None or second["bound"] <= second["value"]
 
 
-@pytest.mark.slow
-def test_where_not_even_the_relaxation_is_solved_in_time_parts_get_the_time(
-    engines: Callable[..., None],
-) -> None:
-    asked: list[float] = []
-
-    class Slow(WarmStartedProgram):
-        def solve(self, time_limit: float | None = None, **how: Any) -> EngineAnswer:
-            asked.append(time_limit or np.inf)
-            return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-
-    instance = crowd(16, 5)
-    engines(WarmStartedProgram=Slow, call_in_subprocess=None)
-    found = fair(instance, time_limit=1.0, limits=LARGE)
-    assert max(asked) <= 0.5
-    assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
-    assert attribution_slack(instance, found.solution) < attribution_slack(
-        instance, feasible_pairing(instance)
-    )
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [None, 600.0])
 def test_the_long_way_gives_what_enumeration_gives(
@@ -173,18 +152,6 @@ def test_a_part_fits_what_stays_as_it_is() -> None:
     assert attribution_slack(instance, cheaper) <= slack + 1e-12
     assert told == sorted(told, reverse=True)
     assert mean_penalty(instance, cheaper) <= mean_penalty(instance, fairest)
-
-
-def test_an_interrupted_search_keeps_its_best() -> None:
-    instance = crowd(10, 4)
-
-    def impatient(seconds: float, value: float | None, bound: float | None, text: str) -> None:
-        raise KeyboardInterrupt
-
-    begin = feasible_pairing(instance)
-    search = improve(instance, begin, Clock(report=impatient), 60.0, np.random.default_rng(0))
-    assert search.stop is Stop.INTERRUPTED
-    assert attribution_slack(instance, search.best) < attribution_slack(instance, begin)
 
 
 def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None:
@@ -239,20 +206,6 @@ def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
         assert least - 1e-9 <= mean_penalty(instance, best) <= mean_penalty(instance, begin)
         better += mean_penalty(instance, best) < mean_penalty(instance, begin)
     assert better
-
-
-def test_near_the_relaxation_a_poor_pairing_becomes_better_and_keeps_its_slack() -> None:
-    instance = crowd(8, 12)
-    begin = feasible_pairing(instance)
-    slack = attribution_slack(instance, begin)
-    found = relaxed(fair_program(instance, slack).program, Clock())
-    best = search_near(
-        instance, begin, found, Clock(), 60.0, np.random.default_rng(0), slack=slack,
-        bound=mean_penalty(instance, begin) * (1 - 1e-6),
-    ).best  # fmt: skip
-    check(instance, best)
-    assert mean_penalty(instance, best) < mean_penalty(instance, begin)
-    assert within_slack(instance, best, slack)
 
 
 @pytest.mark.slow

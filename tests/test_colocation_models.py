@@ -13,7 +13,7 @@ from support.messages import refused
 from support.seeds import numbers
 from support.small_cases import colocations
 
-from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.colocation import (
     blocking_program,
@@ -241,21 +241,6 @@ def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
         answer = solve_program(made.program)
         assert answer.status is Status.OPTIMAL, seed
         assert blocking_pairs(instance, made.pairing(answer.point)).count == 0
-
-
-@pytest.mark.parametrize("number", numbers(25, 8))
-def test_zero_at_alpha_stays_zero_at_every_larger_alpha(number: int) -> None:
-    for instance in colocations(range(7000, 7000 + number)):
-        reached: Pairing | None = None
-        for alpha in (0.0, 0.03, 0.1, 0.25, 0.6):
-            made = stable_program(instance, alpha)
-            answer = solve_program(made.program)
-            if reached is not None:
-                assert answer.point is not None, (instance.name, alpha)
-                assert made.program.holds(made.point(reached))
-            if answer.point is not None:
-                reached = made.pairing(answer.point)
-                check(instance, reached)
 
 
 def test_splitting_a_type_into_equal_agents_changes_nothing() -> None:

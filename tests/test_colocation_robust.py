@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import t
-from support import interval_cases, terminal
+from support import interval_cases
 from support.fakes import interrupted
 from support.messages import approved, refused
 
@@ -21,8 +21,6 @@ from cotenant.analysis.colocation.metrics import expected_blocking_pairs
 from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.analysis.frontier import PriceFrontier
-from cotenant.analysis.report.overview import overview_tables
-from cotenant.analysis.report.page import write_report
 from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
@@ -133,17 +131,6 @@ def test_a_million_agents_have_a_proved_least_penalty(
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(least, abs=1e-11)
     assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_each_engine_proves_the_same_least_penalty(engine: str) -> None:
-    """With restarts HiGHS 1.12 calls .02740221 optimal, from the same start and seed."""
-    jobs = cotenant.read("colocation/error-100")
-    found = cotenant.solve(jobs, "stable", uncertainty="possible", alpha=0.03, engine=engine)
-    (_, penalty) = found.certificate["levels"]
-    assert penalty["bound"] == pytest.approx(0.02734823, abs=1e-12)
-    assert penalty["status"] == "optimal"
 
 
 def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
@@ -432,53 +419,3 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     assert (last.efficiency, last.fairness) == ("penalty", "robust_alpha")
     assert [name for name, _ in last.beside] == ["measured", "certain"]
     assert PriceFrontier.from_document(json.loads(json.dumps(last.document()))) == last
-
-
-def test_an_interrupted_search_for_robust_alpha_leaves_the_cheapest_pairing(
-    engines: Callable[..., None],
-) -> None:
-    def deciding(program: LinearProgram, **how: Any) -> EngineAnswer:
-        return solve_program(program, **how) if program.cost.any() else interrupted()
-
-    instance = measured(types=4)
-    engines(solve_program=deciding)
-    *_, last = price_frontiers(instance, points=2, time_limit=20)
-    assert last.stop is Stop.INTERRUPTED
-    assert {point.value for point in last.points} == {cotenant.solve(instance, "optimal").objective}
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_the_command_line_from_generating_to_checking(tmp_path: Path) -> None:
-    given, answer = str(tmp_path / "jobs.json"), str(tmp_path / "answer.json")
-    made = terminal.run(
-        "generate", "colocation", "-o", "error=0.01", "-o", "agents=40", "--out", given
-    )
-    assert made.returncode == 0, made.stderr
-    assert "100 % together" in terminal.run("show", given).stdout
-    reading = ("-o", "uncertainty=possible", "-o", "alpha=0.05")
-    solved = terminal.run("solve", given, "-m", "stable", *reading, "--out", answer)
-    assert solved.returncode == 0, solved.stderr
-    assert "intervals 0" in " ".join(solved.stdout.split())
-    checked = terminal.run("check", given, answer)
-    assert (checked.returncode, "claimed, not proved: bound" in checked.stdout) == (3, True)
-    refused = terminal.run("solve", "colocation/tiny", "-m", "stable", *reading)
-    assert refused.returncode == 2
-    approved(refused.stderr)
-
-
-@pytest.mark.slow
-def test_a_comparison_and_its_page_show_the_three_counts_and_the_three_frontiers(
-    tmp_path: Path,
-) -> None:
-    options = {"uncertainty": "possible", "alpha": 0.05, "points": 2}
-    found = cotenant.compare(
-        [measured()], ["stable", "GR"], options=options, frontier=True, time_limit=10
-    )
-    line = next(line for line in found.summary() if line["method"] == "stable")
-    assert line["objective_name"] == "possible_blocking_pairs"
-    (table,) = overview_tables(found)
-    titles = [column.name for column in table.columns]
-    for title in ("certainly blocking", "possibly blocking", "worst-case mean penalty"):
-        assert any(title in each for each in titles), titles
-    write_report(found.rows, tmp_path / "page.html")
-    assert "certain: found" in (tmp_path / "page.html").read_text()

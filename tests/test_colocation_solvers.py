@@ -179,19 +179,6 @@ def test_the_size_of_penalties_decides_nothing(
         assert attribution_slack(instance, limited.solution) <= first["value"] + 2 * near
 
 
-def test_six_jobs_of_penalties_below_every_tolerance() -> None:
-    penalty = [
-        [4, 0, 4, 2, 4, 1], [3, 4, 3, 2, 3, 4], [4, 4, 4, 4, 4, 2],
-        [2, 2, 2, 2, 0, 0], [1, 4, 1, 0, 3, 2], [2, 3, 3, 3, 2, 2],
-    ]  # fmt: skip
-    instance = Colocation(np.array(penalty) * 1e-10, [1] * 6, bandwidth=[1, 1, 0, 1, 1, 1])
-    for engine in ENGINES:
-        cheapest, fairest = optimal(instance, engine=engine), fair(instance, engine=engine)
-        assert (cheapest.status, fairest.status) == (Status.OPTIMAL, Status.OPTIMAL)
-        assert cheapest.bound == pytest.approx(4e-10 / 3)
-        assert fairest.bound == 0.0
-
-
 @pytest.mark.slow
 def test_a_least_penalty_near_zero_is_proved_beside_far_larger_ones(reference: ModuleType) -> None:
     """Values of 1e-10 beside penalties up to 1: whole or nothing for the tolerances of engines."""
@@ -283,12 +270,6 @@ def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
         frontier(instance)
 
 
-def test_machines_to_spare_make_the_same_instance_feasible() -> None:
-    found = optimal(triangles().replace(machines=4.0))
-    assert found.solution.single.sum() == 2
-    assert found.bound == pytest.approx(4 * 0.5 / 6)
-
-
 def test_fair_can_need_slack_and_says_how_much() -> None:
     """Two types that cannot mix: the quiet one loses .5 beside its like, the loud one nothing."""
     instance = Colocation([[0.5, np.inf], [np.inf, 0.0]], [2, 2], bandwidth=[1.0, 9.0])
@@ -314,13 +295,7 @@ def test_fair_needs_bandwidths_and_names_the_cure() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda i: optimal(i, start="GR"),
-        lambda i: find_stable(i, -0.1),
-        lambda i: find_stable(i, 0.1, "percent"),
-        lambda i: at_most_blocking(i, -1),
         lambda i: stable(i, alpha=1.0, alpha_mode="relative-penalty"),
-        lambda i: frontier(i, "machines"),
-        lambda i: frontier(i, points=1),
         lambda i: frontier(i, values=[-1]),
         lambda i: frontier(i, values=[0.5]),
     ],
@@ -342,13 +317,6 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
     left, right = find_stable(instance), find_stable(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
-
-
-def test_a_million_agents_are_no_larger_than_their_types() -> None:
-    instance = contention(20, 1_000_000, 0)
-    for found in (optimal(instance), find_stable(instance)):
-        assert found.status is Status.OPTIMAL
-        check(instance, found.solution)
 
 
 @pytest.mark.sampled(4)
@@ -394,16 +362,6 @@ def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(cuts: bool
         found = optimal(instance, limits=limits)
         assert found.status is Status.OPTIMAL
         assert found.bound == pytest.approx(by_blossoms(instance), abs=1e-9), seed
-
-
-@pytest.mark.parametrize("number", [200, pytest.param(1000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
-def test_hundreds_of_different_agents_are_proved(family: str, number: int) -> None:
-    penalty = different(family, number, np.random.default_rng(1)).clip(-0.1, 1)
-    instance = Colocation(penalty, np.ones(number, dtype=int))
-    found = optimal(instance, time_limit=600)
-    assert found.status is Status.OPTIMAL
-    sound(instance, found, mean_penalty(instance, found.solution))
 
 
 def different(family: str, number: int, rng: np.random.Generator) -> np.ndarray:
@@ -581,13 +539,6 @@ def test_points_of_a_frontier_keep_their_slack_to_the_last_decimal() -> None:
     instance = contention(5, 20, 3)
     for point in frontier(instance, "slack", points=4).points:
         assert keeps_slack(instance, point.answer, point.limit)
-
-
-def test_chosen_limits_are_kept() -> None:
-    instance = contention(5, 30, 2)
-    found = frontier(instance, "blocking", values=[0, 3, 10_000], time_limit=600)
-    assert [point.limit for point in found.points] == [0.0, 3.0, 10_000.0]
-    assert found.points[-1].answer == optimal(instance).solution
 
 
 class JustOver(Clock):

@@ -18,7 +18,6 @@ import cotenant
 from cotenant.instances.colocation import ALPHA_MODES, Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import (
     population,
-    random_preferences,
     score_preferences,
 )
 from cotenant.instances.problem import InvalidInstance
@@ -318,17 +317,6 @@ def test_zero_can_be_impossible_for_a_population_with_odd_counts_and_both_engine
     found = stable(instance, engine="cp-sat", time_limit=600)  # HiGHS: docs/errata.md, run as it is
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
     assert "impossible" in found.certificate["proof"]
-
-
-@pytest.mark.slow
-def test_two_hundred_different_agents_are_proved() -> None:
-    for instance in (
-        random_preferences(agents=200, rng=np.random.default_rng(2)),
-        unsolvable(200, 7),
-    ):
-        found = stable(instance, time_limit=60)
-        assert found.status is Status.OPTIMAL
-        assert blocking_pairs(instance, found.solution).count == found.bound
 
 
 @pytest.mark.sampled(3)

@@ -17,24 +17,19 @@ from support.messages import approved, refused
 from support.oracles.divisions import nucleolus_by_programs, runway, sums, talmud
 from support.proved import REFUSALS, Document, judged, put
 from support.seeds import numbers, seeds
-from support.small_cases import scheduling
 from support.terminal import run as terminal
 
 from cotenant.analysis.scheduling.core import core
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.files import read, write
 from cotenant.solvers.cooperative import (
-    DIVISIONS,
     in_core,
     least_epsilon,
     nucleolus,
     prenucleolus,
 )
 from cotenant.solvers.proofs import Claimed
-from cotenant.solvers.scheduling import reference
 from cotenant.verify.reading import Refused
-
-BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subset-sum")
 
 
 def by_size(*values: float) -> list[float]:
@@ -243,32 +238,6 @@ def test_nucleoli_of_games_are_certified(seed: int, tmp_path: Path) -> None:
     values = [value / 4 if seed % 2 else value for value in drawn(rng, 9)]
     _, proof = proof_of(game_file(tmp_path, values))
     assert proof["method"] == ("nucleolus" if alone(values) <= values[-1] else "prenucleolus")
-
-
-@pytest.mark.parametrize("reading", ["figure", "definition"])
-@pytest.mark.parametrize(
-    "name", [*BUNDLED[:1], *(pytest.param(n, marks=pytest.mark.slow) for n in BUNDLED[1:])]
-)
-def test_nucleoli_of_bundled_schedules_are_certified(
-    name: str, reading: Any, tmp_path: Path
-) -> None:
-    found = core(f"scheduling/{name}", reading=reading)
-    found.prove(tmp_path / "proof.json")
-    game = reference(read(f"scheduling/{name}", "scheduling"), reading)
-    shares = {each: d["shares"] for each, d in found.document["divisions"].items()}
-    assert shares["REF"] == [str(psi) for psi in game.psi]
-    assert shares["Shapley"] == list(map(str, game.phi()))
-    kind = [*shares][-1]  # of figure 7, organizations do better apart
-    division = DIVISIONS[kind](game.values).division
-    assert shares[kind] == list(map(str, division))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_nucleoli_of_small_schedules_are_certified(seed: int, tmp_path: Path) -> None:
-    instance = scheduling(seed)
-    if instance.organizations > 1:
-        proof_of(write(instance, tmp_path / "small.json"))
 
 
 @cache
@@ -486,15 +455,6 @@ def test_costs_outside_of_the_core_name_who_pays_less_alone(tmp_path: Path) -> N
     approved("\n".join([found.table.title, found.table.caption, *found.table.notes]))
 
 
-def test_prenucleolus_by_name_may_give_less_than_alone(tmp_path: Path) -> None:
-    path = game_file(tmp_path, PUBLISHED["no zero-monotonic game"][0])
-    whole, free = core(path), core(path, division="prenucleolus")
-    assert whole.document["divisions"]["nucleolus"]["shares"] == ["1", "1", "0"]
-    assert free.document["divisions"]["prenucleolus"]["shares"] == ["3", "3", "-4"]
-    free.prove(tmp_path / "proof.json")
-    assert "bit masks" in free.table.notes[-1]
-
-
 def test_commands_given_a_game_name_what_divides_it(tmp_path: Path) -> None:
     table = costs_file(TVA, tmp_path / "tva.csv")
     game = game_file(tmp_path, [0, 1, 2, 4])
@@ -506,11 +466,6 @@ def test_commands_given_a_game_name_what_divides_it(tmp_path: Path) -> None:
         done = terminal(*words)
         assert done.returncode == 2
         approved(done.stderr)
-
-
-def test_another_problem_is_refused() -> None:
-    with refused(InvalidFile):
-        core("packing/tiny")
 
 
 def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -> None:

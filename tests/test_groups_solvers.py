@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.group_cases import Counted, machines_of, wrongs
+from support.group_cases import Counted, wrongs
 from support.messages import approved, refused
 from support.seeds import numbers, ranges
 from support.small_groups import every_cost
@@ -17,9 +17,9 @@ from cotenant.baselines.groups import hierarchical
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.objective import mean_penalty as mean_of_pairs
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, groups_from
-from cotenant.instances.groups.generators import additive, pressure
+from cotenant.instances.groups.generators import additive
 from cotenant.instances.groups.instance import UNIT
-from cotenant.instances.groups.stability import least_alpha_of, mean_penalty, total_units
+from cotenant.instances.groups.stability import mean_penalty, total_units
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program
@@ -142,15 +142,6 @@ def test_a_core_that_is_empty_is_proved_so_by_both_engines() -> None:
     assert core(EMPTY, alpha=float(least - Fraction(1, UNIT))).bound == 1
 
 
-def test_the_least_alpha_is_proved_on_both_sides() -> None:
-    outcome = least_alpha(EMPTY)
-    enough = least_alpha_of(EMPTY, outcome.solution)
-    assert outcome.status == "optimal"
-    assert outcome.bound == enough / UNIT
-    assert outcome.certificate["empty_at"] < outcome.bound
-    assert outcome.certificate["confirmed"]
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_whole_prices_of_any_kind_prove_a_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -178,21 +169,6 @@ def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> N
             np.add.at(number, columns.find(EMPTY, grouping), grouping.number)
             stays = counted.blocking(machines, alpha) == 0
             assert made.program.holds(made.point(number)) == stays
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("seed", range(4))
-def test_the_search_for_the_core_agrees_with_the_program(seed: int) -> None:
-    instance = drawn(5, 22, 3, seed)
-    columns = columns_of(instance)
-    for least in (0, UNIT // 200, UNIT // 50):
-        tree = Tree(instance, columns, columns, least, Clock())
-        tree.run()
-        program = core_program(instance, columns, columns, least, costs=False).program
-        there = solve_program(program).point is not None
-        assert (tree.found is not None, tree.empty) == (there, not there)
-        if tree.found is not None:
-            assert least_alpha_of(instance, tree.found) <= least
 
 
 @pytest.mark.parametrize("seed", [2, 5])
@@ -225,14 +201,6 @@ def test_twenty_types_have_a_core_that_engines_do_not_find() -> None:
     tree.run()
     check(instance, tree.found)
     assert blocking_groups(instance, tree.found, 0.01).count == 0
-
-
-def test_no_time_for_the_search_proves_nothing() -> None:
-    instance = drawn(20, 999, 3, 2)
-    columns = columns_of(instance)
-    tree = Tree(instance, columns, columns, 0, Clock(1e-6))
-    tree.run()
-    assert (tree.found, tree.empty) == (None, False)
 
 
 def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
@@ -286,16 +254,6 @@ def test_machines_of_alike_classes_count_together() -> None:
         assert blocking_groups(two, found).count == blocking_groups(one, merged).count
     assert optimal(one).bound == optimal(two).bound
     assert least_alpha(one).bound == least_alpha(two).bound
-
-
-def test_the_pressure_model_has_a_core_at_alpha_zero() -> None:
-    for seed in range(3):
-        instance = pressure(types=5, jobs=24, seats=3, rng=np.random.default_rng(seed))
-        outcome = core(instance)
-        assert (outcome.status, outcome.bound) == ("optimal", 0)
-        assert outcome.certificate["levels"][1]["status"] == "optimal"
-        assert machines_of(outcome.solution)
-        assert least_alpha(instance).bound == 0
 
 
 def test_a_million_jobs_take_the_program_of_a_thousand() -> None:

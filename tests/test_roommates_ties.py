@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import test_roommates_search as plain
 from support.messages import refused
 from support.oracles.matchings import every_matching
 from support.seeds import numbers
@@ -24,7 +23,6 @@ from cotenant.solvers.roommates import (
 )
 from cotenant.solvers.roommates.first_phase import possible_pairs
 from cotenant.solvers.roommates.tie_breaking import TieSearch
-from cotenant.solvers.roommates.ties_search import _luby
 
 
 def lists_with(cost, least=0.0):
@@ -210,16 +208,6 @@ def test_few_ties_and_many_are_both_decided(agents, levels):
         assert found.value <= fewest_blocking_pairs(lists.place).value
 
 
-def test_without_ties_it_is_the_plain_search():
-    rng = np.random.default_rng(4)
-    for _ in range(10):
-        lists = lists_with(rng.permuted(np.tile(np.arange(20.0), (20, 1)), axis=1))
-        assert lists.strict
-        plain, tied = fewest_blocking_pairs(lists.place), fewest_with_ties(lists)
-        assert (plain.value, plain.bound) == (tied.value, tied.bound)
-        assert tied.unsettled == ()
-
-
 def test_a_partition_that_ties_could_unsettle_is_no_certificate_without_the_agents_that_could():
     """0, 1 and 2 go round; but 0 likes 1 and 2 alike, and with 2 before 1 the pairs 0-2 and 1-3
     block nobody.
@@ -242,38 +230,6 @@ def hard():
     )
 
 
-SEARCHES = [
-    (partial(fewest_with_ties, hard()), partial(assert_sound, hard())),
-    (partial(fewest_blocking_pairs, plain.hard()), partial(plain.assert_sound, plain.hard())),
-]
-"""Either search on what is hard for it, and what its result says about itself checked."""
-
-
-@pytest.mark.parametrize("limit", [1e-9, 0.05, 0.3])
-@pytest.mark.parametrize(("search", "sound"), SEARCHES, ids=["ties", "strict"])
-def test_a_short_time_limit_gives_a_matching_and_an_honest_bound(search, sound, limit):
-    found = search(time_limit=limit)
-    sound("perfect", found)
-    assert found.stop == ("finished" if found.proved else "time_limit")
-
-
-@pytest.mark.parametrize("calls", [1, 2, 3, 5])
-@pytest.mark.parametrize(("search", "sound"), SEARCHES, ids=["ties", "strict"])
-def test_an_interrupt_keeps_the_best_so_far(search, sound, calls):
-    seen = []
-
-    def report(seconds, value, bound, text):
-        seen.append((value, bound))
-        if len(seen) == calls:
-            raise KeyboardInterrupt
-
-    found = search(report=report)
-    sound("perfect", found)
-    assert len(seen) == calls
-    assert found.stop == "interrupted"
-    assert (found.value, found.bound) == seen[-1] == found.trace[-1][1:]
-
-
 def test_a_start_is_used_and_checked():
     lists = hard()
     best = fewest_with_ties(lists, time_limit=0.2)
@@ -289,19 +245,6 @@ def test_a_bound_that_is_known_is_not_proved_again():
     assert found.value == 1 == len(found.finished), "the partition alone does not tell"
     again = fewest_with_ties(lists, known=1)
     assert (again.value, again.bound, again.finished) == (1, 1, ())
-
-
-def test_runs_are_short_and_now_and_then_longer():
-    first = [1, 1, 2, 1, 1, 2, 4]
-    assert [_luby(number) for number in range(1, 16)] == [*first, *first, 8]
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 3])
-def test_almost_nobody(size):
-    lists = lists_with(np.ones((size, size)))
-    found = fewest_with_ties(lists, "any")
-    assert (found.value, found.bound, found.proved) == (0, 0, True)
-    assert fewest_with_ties(lists, "perfect").feasible == (size % 2 == 0)
 
 
 @pytest.mark.parametrize(

@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_931, 9_038),
     "papers": (6_177, 4_511),
     "cli": (3_739, 2_534),
-    "tests": (59_228, 47_039),
+    "tests": (58_670, 46_595),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -17,7 +17,7 @@ from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
 from .conversion import groups_from, residual_words, residuals
 from .generators import Machines, Seats
-from .instance import Groups
+from .instance import Groups, Runs, table_fields, unmeasured
 from .penalties import rising
 
 Copies = Annotated[int, AtLeast(1, "the number of jobs of each name")]
@@ -96,7 +96,7 @@ def groups_csv(
     names = given.names
     remark = f"{_MEASURES[what]} of {main.name}{f'; {written}' if written else ''}"
     common = given.fields(width) | {"name": name_of(path)}
-    whole = Groups(**common, **_table(runs, width), source=remark)
+    whole = Groups(**common, **table_fields(runs), source=remark)
     if model == "table":
         listed = len({group for _, group in runs if len(group) > 1})
         every = sum(comb(len(names) + size - 1, size) for size in range(2, width + 1))
@@ -190,14 +190,9 @@ def curves_csv(
     if "groups" not in others:
         return found
     runs, _, _ = _runs(others["groups"], given)
-    width = max(len(group) for _, group in runs)
-    whole = Groups(**common, **_table(runs, width))
+    whole = Groups(**common, **table_fields(runs))
     least = residual_words(residuals(found, whole, least=2), "curves over pressure", 2)
     return found.replace(source=f"{remark}; {least}")
-
-
-Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
-"""Penalties of each member of each measured group, by class and types."""
 
 
 @dataclass
@@ -287,24 +282,10 @@ def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
             raise row.wrong("job", f"one of {', '.join(dict.fromkeys(words))}")
         members = runs.setdefault((given.place(row), group), {})
         members.setdefault(given.known[job], []).append(_lost(row, what))
-    for (_, group), measured in runs.items():
-        if missing := sorted(set(group) - set(measured)):
-            group_names = " + ".join(given.names[kind] for kind in group)
-            raise InvalidFile(f"{path}: no row for {given.names[missing[0]]!r} in {group_names}")
+    if lacking := unmeasured(runs):
+        group_names = " + ".join(given.names[kind] for kind in lacking[1])
+        raise InvalidFile(f"{path}: no row for {given.names[lacking[0]]!r} in {group_names}")
     return runs, what, table.written
-
-
-def _table(runs: Runs, width: int) -> dict[str, Any]:
-    """The fields of the table model."""
-    rest = {group: width - len(group) for _, group in runs}
-    return {
-        "members": [[*group, *[-1] * rest[group]] for _, group in runs],
-        "losses": [
-            [*(float(np.mean(measured[kind])) for kind in group), *[0.0] * rest[group]]
-            for (_, group), measured in runs.items()
-        ],
-        "where": [place for place, _ in runs],
-    }
 
 
 def _measure(table: CsvTable) -> str:

@@ -469,7 +469,7 @@ def _measured(
     where = frame["class"].tolist() if "class" in frame.columns else [None] * len(groups)
     words = [[word.strip() for word in str(group).split("+")] for group in groups]
     types = listed or list(dict.fromkeys(word for group in words for word in group))
-    runs: dict[tuple[int, tuple[int, ...]], dict[int, list[float]]] = {}
+    runs: Runs = {}
     for row, group, job, place, value in zip(frame.index, words, jobs, where, lost, strict=True):
         owner = f"frame.loc[{row!r}]"
         known = tuple(sorted(places(group, types, f"{owner}.group")))
@@ -480,18 +480,37 @@ def _measured(
         every = place is None or place != place
         at = -1 if every else places([str(place)], classes, f"{owner}.class")[0]
         runs.setdefault((at, known), {}).setdefault(kind, []).append(value)
+    if lacking := unmeasured(runs):
+        group_names = " + ".join(str(types[kind]) for kind in lacking[1])
+        raise InvalidInstance(
+            "frame", f"without {types[lacking[0]]!r} in {group_names}", "a row for every member"
+        )
+    return types, table_fields(runs)
+
+
+Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
+"""Penalties of each member of each measured group, by class (-1: all) and types."""
+
+
+def unmeasured(runs: Runs) -> tuple[int, tuple[int, ...]] | None:
+    """The first member without a run, and its group."""
+    groups = ((kind, group) for (_, group), found in runs.items() for kind in group
+              if kind not in found)  # fmt: skip
+    return next(groups, None)
+
+
+def table_fields(runs: Runs) -> dict[str, Any]:
+    """The fields of the table model, each run's mean."""
     width = max((len(group) for _, group in runs), default=0)
-    members, losses = [], []
-    for (_, kinds), measured in runs.items():
-        if missing := [kind for kind in kinds if kind not in measured]:
-            group_names = " + ".join(str(types[kind]) for kind in kinds)
-            raise InvalidInstance(
-                "frame", f"without {types[missing[0]]!r} in {group_names}", "a row for every member"
-            )
-        members.append([*kinds, *[-1] * (width - len(kinds))])
-        means = [sum(measured[kind]) / len(measured[kind]) for kind in kinds]
-        losses.append([*means, *[0.0] * (width - len(kinds))])
-    return types, {"members": members, "losses": losses, "where": [at for at, _ in runs]}
+    rest = [width - len(group) for _, group in runs]
+    return {
+        "members": [[*group, *[-1] * n] for (_, group), n in zip(runs, rest, strict=True)],
+        "losses": [
+            [*(float(np.mean(measured[kind])) for kind in group), *[0.0] * n]
+            for ((_, group), measured), n in zip(runs.items(), rest, strict=True)
+        ],
+        "where": [place for place, _ in runs],
+    }
 
 
 def _rounded(value: Floats) -> Floats:

@@ -19,25 +19,9 @@ LEVELS = (0.50, 0.95, 0.99)
 """The quantiles of the response time that a simulation reports."""
 
 CURVE = (
-    0.0,
-    0.01,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-    0.95,
-    0.98,
-    0.99,
-    0.995,
+    0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995,
     0.999,
-)
+)  # fmt: skip
 """The quantiles of the response time that a simulation's curve is made of."""
 
 POLICIES: tuple[str, ...] = ("Local", "IP-1", "IP-2", "IB")

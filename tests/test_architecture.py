@@ -555,7 +555,7 @@ def test_names_are_words_of_the_field() -> None:
 BUDGET = {
     "solvers": (41_805, 27_597),
     "analysis": (20_843, 14_278),
-    "instances": (21_592, 14_472),
+    "instances": (21_576, 14_453),
     "models": (5_301, 3_412),
     "verify": (4_798, 3_514),
     "baselines": (4_246, 2_253),

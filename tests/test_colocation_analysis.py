@@ -5,7 +5,6 @@ batches of a queue.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,11 +20,6 @@ from cotenant.analysis.colocation.metrics import could_block, metrics
 from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.analysis.colocation.satisfaction import satisfaction
-from cotenant.analysis.colocation.shapley import (
-    interference_game,
-    shapley,
-    shapley_sampled,
-)
 from cotenant.baselines.colocation import (
     complementary,
     greedy,
@@ -139,58 +133,6 @@ def test_advice_names_with_whom_and_what_is_gained() -> None:
     assert found[0].alternatives[0].gain == pytest.approx(0.07)
     with refused(InvalidOption):
         recommend(instance, pairing, alpha=-1)
-
-
-# --- Shapley --------------------------------------------------------------------------------------
-
-
-def test_figure_14_of_cooper() -> None:
-    for game in (interference_game([1, 2, 3]), [0, 0, 0, 3, 0, 4, 5, 6]):  # {A, B} is 1 + 2 = 3
-        assert shapley(game, 3).share.tolist() == [1.5, 2.0, 2.5]
-    rows = shapley(interference_game([1, 2, 3]), 3, names="ABC").rows()
-    assert rows[1] == {"player": "B", "share": 2.0, "standard_error": None}
-
-
-def test_exact_shares_equal_the_mean_over_all_orderings() -> None:
-    for seed in range(10):
-        table = np.random.default_rng(seed).random(2**4)
-        table[8:] = table[:8] if seed == 0 else table[8:]  # whose last player adds nothing
-        mean = np.zeros(4)
-        for ordering in itertools.permutations(range(4)):
-            mask = 0
-            for player in ordering:
-                mean[player] += (table[mask | 1 << player] - table[mask]) / math.factorial(4)
-                mask |= 1 << player
-        assert shapley(table).share == pytest.approx(mean)
-
-
-def test_twenty_players_are_exact() -> None:
-    interference = np.arange(20.0)
-    table = np.zeros(1)
-    for own in interference:
-        table = np.concatenate([table, table + own])
-    assert shapley(table).share == pytest.approx(interference)
-
-
-def test_sampled_shares_lie_within_their_errors_and_add_up_exactly() -> None:
-    game = interference_game([1, 2, 3, 4, 5, 6])
-    exact = shapley(game, 6).share
-    sampled = shapley_sampled(game, 6, orderings=2000, rng=np.random.default_rng(1))
-    assert sampled.standard_error is not None
-    assert (np.abs(sampled.share - exact) < 4 * sampled.standard_error).all()
-    assert sampled.share.sum() == pytest.approx(21)
-    again = shapley_sampled(game, 6, orderings=2000, rng=np.random.default_rng(1))
-    assert (again.share == sampled.share).all()
-    assert sampled.rows()[0]["standard_error"] == sampled.standard_error[0]
-
-
-def test_games_that_are_too_large_or_malformed_are_refused() -> None:
-    with refused(InvalidOption):
-        shapley(interference_game([1.0] * 21), 21)
-    with refused(InvalidOption):
-        shapley([0, 1, 2])
-    with refused(InvalidOption):
-        shapley_sampled(interference_game([1, 2]), 2, orderings=1)
 
 
 # --- preference satisfaction ----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from support.oracles.fluid import least_power, most_throughput
 from support.oracles.rational_program import least
 
 import cotenant
-from cotenant.analysis.numa.sustained import burst, sustained_pair
+from cotenant.analysis.numa.sustained import sustained_pair
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.catalog import functions
 from cotenant.instances.numa import Flow, Numa, Simulation
@@ -345,16 +345,6 @@ def test_ib_is_metastable_between_3962_and_about_4600_on_k_means() -> None:
     )  # left by chance: it depends on the draws, see analysis.numa.sustained
     assert saturated.rate == pytest.approx(3962, rel=0.02)
     assert empty.failed - empty.rate <= 0.005 * 6400
-
-
-def test_a_burst_in_the_metastable_band_never_drains_under_ib_and_does_under_local() -> None:
-    server = blade_server(rate=4300.0)
-    stuck = burst(server, "IB", tasks=200_000, before=20_000)
-    assert stuck.drained_after is None
-    assert stuck.waiting_before < 10
-    drained = burst(server, "Local", tasks=200_000, before=20_000).drained_after
-    assert drained is not None
-    assert 0.5 < drained < 5
 
 
 def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:

@@ -14,7 +14,7 @@ from support.messages import refused
 import cotenant
 from cotenant.analysis.report.tables import proved
 from cotenant.analysis.run import proving
-from cotenant.analysis.run.proving import covers, prove_file
+from cotenant.analysis.run.proving import covered_levels, prove_file
 from cotenant.analysis.run.result import Result
 from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.problem.files import locate
@@ -75,7 +75,7 @@ def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered:
         for name, (value, bound) in zip(("slack", "penalty"), levels, strict=False)
     )
     claims = Result.from_document(content)
-    assert covers(Proof("colocation", "fair", proof), claims) == covered
+    assert all(covered_levels(Proof("colocation", "fair", proof), claims)) == covered
 
 
 def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
@@ -83,17 +83,17 @@ def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
     content = cotenant.solve(instance, "min-servers").document()
     least = Fraction(content["result"]["objective"])
     proof = Proof("packing", "min-servers", (Level("servers", "min", least, least),))
-    assert covers(proof, Result.from_document(content))
+    assert all(covered_levels(proof, Result.from_document(content)))
     bound = float(least) + 1
     content["result"].update(status="feasible", bound=bound, gap=gap(float(least), bound))
-    assert not covers(proof, Result.from_document(content))
+    assert not all(covered_levels(proof, Result.from_document(content)))
     content["result"].update(status="infeasible", objective=None, bound=None, gap=None, metrics={})
     content.update(answer=None, solution=None)
     nobody = Result.from_document(content)
     partial = Proof("packing", "min-servers", (Level("servers", "min", None, least),))
-    assert not covers(partial, nobody)
+    assert not all(covered_levels(partial, nobody))
     none = Proof("packing", "min-servers", (Level("servers", "min", None, None, infeasible=True),))
-    assert covers(none, nobody)
+    assert all(covered_levels(none, nobody))
 
 
 def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(

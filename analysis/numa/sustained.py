@@ -1,4 +1,4 @@
-"""How much a policy sustains: from an empty system, from a backlog, and after a burst.
+"""How much a policy sustains: from an empty system, and from a backlog.
 
 A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find
 idle cores near their data, and a bad one, in which a long queue hands every core a task from
@@ -45,17 +45,6 @@ class Sustained:
     start: str
     rate: float
     failed: float
-
-
-@dataclass(frozen=True)
-class Burst:
-    """What became of a burst: seconds until the queue was short again, or None; its peak."""
-
-    policy: str
-    rate: float
-    waiting_before: int
-    drained_after: float | None
-    tasks: int
 
 
 @validate_options
@@ -114,40 +103,6 @@ def sustained(
         else:
             high = rate
     return Sustained(policy, start, low, high)
-
-
-@validate_options
-def burst(
-    instance: Numa,
-    policy: str,
-    *,
-    size: Count = 3000,
-    before: Count = 100_000,
-    tasks: Count = 1_000_000,
-    drained: int = 300,
-    seed: Annotated[int, AtLeast(0)] = 0,
-) -> Burst:
-    """Let a system run from empty for `before` tasks at its rate, then let `size` tasks arrive at
-    once, and wait.
-
-    Parameters
-    ----------
-    size : tasks of the burst; their data is drawn like everybody's.
-    tasks : arrivals after the burst within which the queue must fall below `drained`.
-    """
-    _validate(policy, drained, size)
-    draws = draw(
-        instance, before + size + tasks, _reaches(instance, policy), np.random.default_rng(seed)
-    )
-    together = draws.arrival.copy()
-    together[before : before + size] = together[before]
-    together[before + size :] -= draws.arrival[before + size - 1] - draws.arrival[before]
-    draws = replace(draws, arrival=together)
-    run = simulate(instance, draws, stop_below=drained, watch_from=before + size)
-    moment = float(together[before])
-    earlier = int((run.start[:before] > moment).sum() + (run.start[:before] < 0).sum())
-    after = float(together[run.arrived - 1]) - moment if run.reached else None
-    return Burst(policy, instance.rate, earlier, after, run.arrived - before - size)
 
 
 @validate_options

@@ -221,14 +221,6 @@ def prove_beside(
     return prove_file(instance, path, result, file, time_limit, patience=patience)
 
 
-def covers(proof: Proof, result: Result) -> bool:
-    """Whether a proof leaves nothing of what a result claims to be taken on trust: the bound it
-    proves is no weaker than the one claimed and, of what is said to be optimal, no better than the
-    answer.
-    """
-    return all(covered_levels(proof, result))
-
-
 def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
     """For each level of a result, whether a proof leaves nothing of its claims on trust."""
     first = {"status": result.status.value, "bound": result.bound}

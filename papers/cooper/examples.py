@@ -31,8 +31,7 @@ def figure_5() -> Parts:
 def figure_14() -> Parts:
     """Shapley shares of three users' interference."""
     interference = (1.0, 2.0, 3.0)
-    penalty = [0, 0, 0, 3, 0, 4, 5, 6]  # of the coalitions by mask: one alone has none
-    shares = tuple(map(float, shapley(penalty, 3)))
+    shares = tuple(map(float, shapley([0, 0, 0, 3, 0, 4, 5, 6], 3)))  # of penalties by mask
     for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True):
         yield equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
     yield chart("colocation-figure-14", "Shapley shares of three users' interference", "user",

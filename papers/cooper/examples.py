@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 
 from ...solvers.deferred_acceptance import deferred_acceptance
-from ...solvers.scheduling.shapley import shares as shapley
 from ..charts import chart
 from ..experiment import Parts, equal
 from . import PAPER
@@ -31,7 +32,12 @@ def figure_5() -> Parts:
 def figure_14() -> Parts:
     """Shapley shares of three users' interference."""
     interference = (1.0, 2.0, 3.0)
-    shares = tuple(map(float, shapley([0, 0, 0, 3, 0, 4, 5, 6], 3)))  # of penalties by mask
+    added: dict[float, list[float]] = {one: [] for one in interference}  # in each ordering
+    for order in permutations(interference):
+        total = [0.0, 0.0, sum(order[:2]), sum(order)]  # one alone has no penalty
+        for one, before, after in zip(order, total[:-1], total[1:], strict=True):
+            added[one].append(after - before)
+    shares = tuple(sum(each) / len(each) for each in added.values())
     for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True):
         yield equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
     yield chart("colocation-figure-14", "Shapley shares of three users' interference", "user",

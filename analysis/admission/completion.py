@@ -39,11 +39,11 @@ def least_computation(instance: Admission) -> float:
         """The least of jobs j and later, with these cores left."""
         best = 0.0 if j == instance.jobs else inf
         for v in range(instance.machines) if j < instance.jobs else ():
-            for held in product(*(range(n + 1) for n in free[v].tolist())):
-                if 1 <= sum(held) <= instance.threads[j]:
+            for used in product(*(range(n + 1) for n in free[v].tolist())):
+                if 1 <= sum(used) <= instance.threads[j]:
                     left = free.copy()
-                    left[v] -= np.array(held)
-                    own = float(length[j] / (instance.speed[j] @ held))
+                    left[v] -= np.array(used)
+                    own = float(length[j] / (instance.speed[j] @ used))
                     best = min(best, own + least(j + 1, left))
         return best
 

@@ -554,7 +554,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_805, 27_597),
-    "analysis": (20_843, 14_278),
+    "analysis": (20_467, 14_047),
     "instances": (21_576, 14_453),
     "models": (5_301, 3_412),
     "verify": (4_798, 3_514),
@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_931, 9_038),
     "papers": (6_183, 4_516),
     "cli": (3_739, 2_534),
-    "tests": (58_670, 46_595),
+    "tests": (58_507, 46_457),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -44,8 +44,8 @@ def require_linux() -> Any:
         raise InvalidOption(f"measuring needs psutil ({error}); {install('measure')}") from None
 
 
-_MOST_SWEEPS, _BETWEEN_SWEEPS = 100, 0.05
-"""Passes over the list of processes, as one may refuse to die, and seconds between two of them."""
+_MOST_SWEEPS = 1000
+"""Looks at the list of processes, on a machine on which others start all the time."""
 
 
 def kill_leftovers(token: str) -> int:
@@ -53,21 +53,20 @@ def kill_leftovers(token: str) -> int:
     dot and a number); returns how many there were.
     """
     psutil = require_linux()
-    killed, empty = set[int](), 0
+    known, killed = set[Any](), 0
     for _ in range(_MOST_SWEEPS):
-        before = len(killed)
-        for process in psutil.process_iter():
+        # A process may have started another and ended while the list before was gone through.
+        started = set(psutil.process_iter()) - known
+        if not started:
+            break
+        known |= started
+        for process in started:
             with suppress(psutil.Error, OSError):
                 carried = process.environ().get(TOKEN, "")
                 if process.pid != os.getpid() and f"{carried}.".startswith(f"{token}."):
                     process.kill()
-                    killed.add(process.pid)
-        # A process may have started another and ended while the list before it was gone through.
-        empty = 0 if len(killed) > before else empty + 1
-        if empty == 2:
-            break
-        time.sleep(_BETWEEN_SWEEPS)
-    return len(killed)
+                    killed += 1
+    return killed
 
 
 class Computer:

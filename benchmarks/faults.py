@@ -117,10 +117,10 @@ FAULTS = r"""
 - unsure=node.unsure | {CARD}
 + unsure=node.unsure
 
-@ cluster/plan/optimum.py: a pod of a gang may wait
+@ cluster/plan/search.py: a pod of a gang may wait
 ? advice_gpus::test_a_gang_is_admitted_whole_or_not_at_all
-- return with_waiting(plan, 0)
-+ return with_waiting(plan, 1)
+- return with_waiting(plan, number)
++ return with_waiting(plan, number + 1)
 
 @ instances/accelerators/feasible.py: a pair is one job of its type
 ? accelerators::test_what_does_not_fit_is_refused

@@ -249,7 +249,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
         raise KeyboardInterrupt
 
     checked = []
-    module = "plan" if part == "left_pending" else "nodes"
+    module = "plan" if part == "left_pending" else "search"
     monkeypatch.setattr(f"cotenant.cluster.plan.{module}.{part}", interrupted)
     monkeypatch.setattr(
         "cotenant.cluster.plan.plan.check_waves", lambda *given, **_: checked.append(given)

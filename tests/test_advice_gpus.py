@@ -19,7 +19,7 @@ from support.terminal import run
 from cotenant.cluster.plan.answer import Answer, Question
 from cotenant.cluster.plan.gpus import MOST_GANGS, gpus
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.plan.optimum import all_placed
+from cotenant.cluster.plan.search import at_most_waiting
 from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.emit import emit
@@ -319,7 +319,7 @@ def crowded(rng: np.random.Generator) -> ClusterState:
 def test_the_bound_of_arrivals_by_another_model(some: range) -> None:
     for seed in some:
         given = crowded(np.random.default_rng(seed))
-        placed = all_placed(translate(Question(given, pending=True), for_bound=True))
+        placed = at_most_waiting(translate(Question(given, pending=True), for_bound=True), 0)
         if placed is None:
             continue
         instance = placed.instance

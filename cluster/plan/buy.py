@@ -24,12 +24,12 @@ from .optimum import (
     SolveBudget,
     cost_needed,
     least_cost,
-    nowhere,
     targets_of,
     with_waiting,
 )
 from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched, why_refused
 from .plan import SECONDS
+from .search import cost_beside, nowhere
 from .to_packing import translate
 
 
@@ -192,14 +192,13 @@ def _bounds(relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int,
     """How few pods wait at least, and what nodes cost at least where no more than some wait."""
     least, instance = 0, relaxed.instance
     if waiting:  # by number alone: sums of money beside what waiting costs lose digits
-        cost = np.ones(instance.classes, dtype=np.int64)
-        cost[-1] += len(relaxed.nodes)
-        flat = replace(relaxed, instance=replace(instance, cost=cost))
+        flat_cost = np.ones(instance.classes, dtype=np.int64)
+        flat_cost[-1] += len(relaxed.nodes)
+        flat = replace(relaxed, instance=replace(instance, cost=flat_cost))
         number = work.find("a bound on the pods that wait", 2, cost_needed, flat).bound
-        least = number // int(cost[-1])
-    free = with_waiting(relaxed, waiting, waiting + 1)
-    total = work.find("a bound on the cost", 1, cost_needed, free).bound
-    return least, relaxed.costs.money(max(0, -((waiting - total) // (waiting + 1))))
+        least = number // int(flat_cost[-1])
+    cost = cost_beside(relaxed, waiting, work, 1, "a bound on the cost")
+    return least, relaxed.costs.money(cost)
 
 
 def as_resources(instance: Packing) -> Packing | None:

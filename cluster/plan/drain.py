@@ -11,9 +11,10 @@ from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState, Pod, Role, change_pods, cordoned
 from .answer import Answer, Question
 from .nodes import unmoved
-from .optimum import Say, Search, SolveBudget, fewest_moves
+from .optimum import Say, SolveBudget, fewest_moves
 from .pending import refused_by
 from .plan import SECONDS, plan_answer
+from .search import Search
 from .to_packing import translate
 
 
@@ -53,7 +54,7 @@ def drain(
     # 2. the fewest moves; of those that leave most pods on the nodes the last
     search = Search(question, work)
     try:
-        search.search(3)
+        search.move(3)
     except InvalidInstance:
         if not movable:
             raise

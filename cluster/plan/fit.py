@@ -11,19 +11,10 @@ from ..state.node_types import NodeType
 from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question
 from .buy import buy
-from .optimum import (
-    Say,
-    Search,
-    SolveBudget,
-    as_it_is,
-    cost_needed,
-    least_cost,
-    moves_needed,
-    with_waiting,
-)
+from .optimum import Say, SolveBudget
 from .pending import most_that_fit, vouched, why_refused
 from .plan import SECONDS, plan_answer
-from .to_packing import translate
+from .search import Search
 
 
 def fit(
@@ -97,23 +88,17 @@ def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answ
     """The fewest moves after which as many as can be of so many pods have a node, and the most that
     any moves make room for.
     """
-    relaxed = translate(question, for_bound=True)
-    lower = work.find("a bound on what fits after moves", 6, cost_needed, relaxed).bound
-    wait = least = relaxed.costs.split(lower)[0]
     search = Search(question, work)
-    for attempt in range(2):
-        if attempt:  # not so many: how many then?
-            words = "the most that fit after moves"
-            most = [work.find(words, 3, least_cost, one, as_it_is(one)) for one in search.plans]
-            numbers = [one.plan.costs.split(one.value)[0] for one in most if one.value is not None]
-            wait = min(numbers, default=pods)
-        search.search(3 if attempt else 1.3, wait)  # the first settles most
-        if (best := search.best) is not None:
-            break
-    else:
+    split = search.relaxed.costs.split
+    least = split(search.needed(6, words="what fits after moves"))[0]
+    search.move(1.3, least)  # most often so many do: this settles most
+    if search.best is None:
+        answers = search.cheapest(3, "the most that fit after moves")
+        numbers = [split(one.value)[0] for one in answers if one.value is not None]
+        search.move(3, min(numbers, default=pods))
+    if search.best is None:
         return None, pods - least
-    free = with_waiting(relaxed, best.plan.waiting_servers)
-    bound = work.find("a bound on the moves", 1, moves_needed, free, None).bound
-    plan = plan_answer(question, best, work, moves_bound=bound)
+    search.relax(1, search.best.plan.waiting_servers)
+    plan = plan_answer(question, search.best, work, moves_bound=search.bound or 0)
     # nodes that the moves happen to empty are no aim of it
     return (None if plan.order.stuck else replace(plan, freed=())), pods - least

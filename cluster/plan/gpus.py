@@ -14,9 +14,10 @@ from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, change_pods
 from .answer import Answer, Question, require_kinds
 from .cards import MIG, card_use, cards_together, chosen_gangs
 from .costs import unpriced
-from .optimum import Say, Search, SolveBudget
+from .optimum import Say, SolveBudget
 from .pending import vouched
 from .plan import SECONDS, plan_answer
+from .search import Search
 
 MOST_GANGS = 20
 """Gangs that are asked about, those with most cards."""
@@ -135,7 +136,7 @@ def admit(
     for one in sorted(tries, key=lambda one: (one.bound is None, one.bound or 0)):
         if one.bound is None or (best and (best.moves or 0) <= one.bound):
             continue
-        one.search(3 if len(tries) == 1 else 6)
+        one.move(3 if len(tries) == 1 else 6)
         if one.moves is not None and (best is None or one.moves < (best.moves or 0)):
             best = one
     whys = {n: why for one in tries for n, why in one.unplaced.items()}
@@ -151,13 +152,13 @@ def admit(
             impossible = "whatever else moves"
         elif not whys and all(one.pinned is None for one in tries):
             impossible = f"while the pinned {state.workload_noun}s stay"
-        stay = {n: why for one in tries for n, why in one.pinned_pods.items()}
+        stay = {n: why for one in tries for n, why in one.stays.items()}
         return replace(known, impossible=impossible, pinned=stay)
     # 4. the plan, in an order, checked
     least = min(one.bound for one in tries if one.bound is not None)
     pinned = min(one.pinned for one in tries if one.pinned is not None)
     found = replace(best.best, bound=pinned)
-    plan = plan_answer(best.question, found, work, moves_bound=least, dropped=best.dropped)
+    plan = plan_answer(best.question, found, work, moves_bound=least, dropped=best.relaxed.dropped)
     fits = not plan.order.stuck and not plan.waiting
     return replace(known, state=best.question.state, domain=best.name, plan=plan, status=fits)
 

@@ -9,32 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.packing.instance import Integers, Packing
+from ...instances.packing.instance import Packing
 from ...instances.problem.option_types import validate_options
 from ..state.state import ClusterState, Role, StateWarning
 from .answer import Answer, Proved, Question
 from .assembly import Translation
 from .costs import price_of
-from .optimum import (
-    Found,
-    Say,
-    SolveBudget,
-    as_it_is,
-    cost_needed,
-    cost_of,
-    fewest,
-    fewest_moves,
-    idle_nodes,
-    least_cost,
-    moves_needed,
-    moves_of,
-    plans_of,
-    settled,
-    with_waiting,
-    workers_in_use,
-)
+from .optimum import Say, SolveBudget, idle_nodes, with_waiting, workers_in_use
 from .plan import SECONDS, plan_answer
-from .to_packing import translate
+from .search import Search, cost_beside
 
 
 @validate_options
@@ -70,36 +53,33 @@ def advise(
     InfeasibleSolution
         The plan does not pass its own check; nothing of it should be used then.
     """
-    # 1. the question, as plans and as the relaxation that bounds any plan
+    # 1. the question
     question = Question(state, released=released, pending=pending)
     if not any(pod.role in (Role.MOVABLE, Role.FIXED) or pod.schedulable for pod in state.pods):
         return unmoved(state)
     work = SolveBudget(time_limit, say)
-    plans = plans_of(question)
-    relaxed = translate(question, for_bound=True)
+    search = Search(question, work)
+    plans, relaxed, costs = search.plans, search.relaxed, search.relaxed.costs
     # 2. the cheapest nodes, and bounds on them
-    lower = work.find("a bound on the nodes", 5, cost_needed, relaxed).bound
-    answers = _cheapest(plans, work, f"the {'cheapest' if state.priced else 'fewest'} nodes")
+    lower = search.needed(5)
+    answers = search.cheapest(3, f"the {'cheapest' if state.priced else 'fewest'} nodes")
     best = min(one.value for one in answers if one.value is not None)
-    costs, (waiting, cost) = relaxed.costs, relaxed.costs.split(best)
+    waiting, cost = costs.split(best)
     searched = max(lower, min(one.bound for one in answers if not one.infeasible))
-    tightened = any(plan.tightened for plan in plans)
-    proved = _bounds(state, relaxed, waiting, (lower, lower if tightened else searched), work)
-    # 3. the fewest moves to nodes that cost no more
-    chosen = fewest(
-        _fewest_within(with_waiting(one.plan, waiting), costs.limit(cost),
-                       settled(one.plan, one.count), work)
-        for one in answers if one.value == best and one.count is not None
-    )  # fmt: skip
-    assert chosen is not None
-    # 4. with every rule dropped, as many nodes cannot be reached with fewer moves
-    free, limit = with_waiting(relaxed, waiting), costs.limit(cost) + waiting
-    moves_bound = work.find("a bound on the moves", 1, moves_needed, free, limit).bound
+    proved = _bounds(search, waiting, (lower, lower if search.tightened else searched))
+    # 3. the fewest moves to nodes that cost no more; as many cannot be reached with fewer moves,
+    # whatever rules are dropped
+    limit = costs.limit(cost)
+    cheapest = [one for one in answers if one.value == best and one.count is not None]
+    search.move(2, waiting, limit, cheapest)
+    search.relax(1, waiting, limit)
+    assert search.best is not None
+    # 4. what was cut short, and why no fewer nodes do
     if best > waiting * costs.waiting + costs.limit(searched - waiting * costs.waiting):
         better = "cheaper" if state.priced else "fewer"
         work.cut.append(f"the search for {better} {state.host_noun}s")
     if not state.priced:
-        proved["reason"] = _reason(free, waiting, proved["nodes"].bound)
+        proved["reason"] = _reason(with_waiting(relaxed, waiting), waiting, proved["nodes"].bound)
     if pending:
         # what the scheduler looks no node for waits whatever the plan
         outside = sum(pod.role is Role.PENDING for pod in state.pods) - plans[0].waiting_servers
@@ -107,7 +87,12 @@ def advise(
         proved["waits"] = Proved(0, waits.bound + outside, waits.pinned + outside)
     # 5. the plan, in an order, checked
     answer = plan_answer(
-        question, chosen, work, moves_bound=moves_bound, dropped=relaxed.dropped, **proved
+        question,
+        search.best,
+        work,
+        moves_bound=search.bound or 0,
+        dropped=relaxed.dropped,
+        **proved,
     )
     if not (answer.order.stuck and pending and plans[0].waiting_servers) or work.interrupted:
         return answer
@@ -135,51 +120,22 @@ def unmoved(state: ClusterState) -> Answer:
     )  # fmt: skip
 
 
-def _cheapest(plans: list[Translation], work: SolveBudget, aim: str) -> list[Found]:
-    """The cheapest answer of each plan; what runs now is one of the first, whatever is found."""
-    present = as_it_is(plans[0])
-    answers = [
-        work.find(aim, 3, least_cost, plan, start)
-        for plan, start in zip(plans, (present, None), strict=False)
-    ]
-    now, first = cost_of(plans[0], present), answers[0]
-    if first.value is None or now < first.value:
-        answers[0] = replace(first, value=now, count=present)
-    return answers
-
-
-def _bounds(
-    state: ClusterState,
-    relaxed: Translation,
-    waiting: int,
-    totals: tuple[int, int],
-    work: SolveBudget,
-) -> dict[str, Any]:
+def _bounds(search: Search, waiting: int, totals: tuple[int, int]) -> dict[str, Any]:
     """What is proved of nodes and pods that wait, as fields of an answer: from bounds on the total
     of any plan, and of one in which the pinned pods stay.
     """
-    costs, (lower, _) = relaxed.costs, totals
+    costs, priced = search.relaxed.costs, search.question.state.priced
     # a bound on the cost is one of the plans that leave as many waiting
     needed, pinned = (cost if number == waiting else 0 for number, cost in map(costs.split, totals))
-    if costs.split(lower)[0] < waiting:  # with so many that wait, what nodes are needed at least?
-        scale = waiting + 1
-        free = with_waiting(relaxed, waiting, scale)
-        total = work.find("a bound on the nodes", 4, cost_needed, free).bound
-        needed = max(needed, -((waiting - total) // scale))
-    pinned = max(needed, pinned)
-    name, amount = ("cost", costs.money) if state.priced else ("nodes", int)
+    if costs.split(totals[0])[0] < waiting:
+        words = "a bound on the nodes"
+        needed = max(needed, cost_beside(search.relaxed, waiting, search.work, 4, words))
+    name, amount = ("cost", costs.money) if priced else ("nodes", int)
     return {
         "nodes": Proved(),
         "waits": Proved(0, *(costs.split(total)[0] for total in totals)),
-        name: Proved(0, amount(needed), amount(pinned)),
+        name: Proved(0, amount(needed), amount(max(needed, pinned))),
     }
-
-
-def _fewest_within(plan: Translation, limit: int, start: Integers, work: SolveBudget) -> Found:
-    """The fewest moves while nodes cost at most so much, no more than in a placement that does."""
-    total = limit + plan.waiting_servers
-    one = work.find("the fewest moves", 2, fewest_moves, plan, total, start)
-    return replace(one, value=moves_of(plan, start), count=start) if one.count is None else one
 
 
 def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:

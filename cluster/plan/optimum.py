@@ -1,12 +1,11 @@
-"""The searches of all questions, how cheap the nodes and how few moves, by the packing methods, and
-the time that they have together; from a placement to the nodes of pods, and back.
+"""How cheap the nodes can be and how few the moves, by the packing methods, and the time that all
+searches of a question have together; from a placement to the nodes of pods, and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,15 +13,12 @@ import numpy as np
 from ...catalog import find
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placement_constraints import present_counts, stays
-from ...instances.problem.errors import InvalidInstance
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.moves import moves_bound
 from ..state.state import ClusterState, Role
-from .answer import Question, Reason
 from .assembly import Translation
-from .to_packing import translate
 
 
 @dataclass(frozen=True)
@@ -226,130 +222,6 @@ def _found(
     count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     count[on] = placement.count
     return replace(found, value=left if within else cost_of(plan, count), count=count)
-
-
-def plans_of(question: Question) -> list[Translation]:
-    """The translations a plan may answer: what is broken now is left alone, or repaired."""
-    left = translate(question)
-    if not left.violated_rules or question.repair:
-        return [left]
-    try:
-        return [left, translate(replace(question, repair=True))]
-    except InvalidInstance:  # some of it can be nowhere without breaking a rule
-        return [left]
-
-
-def fewest(answers: Iterable[Found]) -> Found | None:
-    """The answer with the fewest moves, of those that are some; its bound is one of them all."""
-    possible = [one for one in answers if not one.infeasible]
-    some = [one for one in possible if one.count is not None]
-    if not some:
-        return None
-    best = min(some, key=lambda one: one.value or 0)
-    return replace(best, bound=min(one.bound for one in possible))
-
-
-def nowhere(plan: Translation) -> int:
-    """The pods of a plan that no node may take."""
-    instance, last = plan.instance, plan.instance.classes - 1
-    large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
-    taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
-    return sum(len(pods) for pods, some in zip(plan.pods, taken, strict=False) if not some)
-
-
-def all_placed(plan: Translation) -> Translation | None:
-    """A translation in which no pending pod may wait; None where one then has nowhere to be."""
-    try:
-        return with_waiting(plan, 0)
-    except InvalidInstance:
-        return None
-
-
-class Search:
-    """The fewest moves after which no pod waits, or no more than can be, and what is proved of
-    them.
-
-    Parameters
-    ----------
-    question : whose `least` is "moves", or "waiting".
-    name : of the case, where there are several.
-
-    Attributes
-    ----------
-    bound, pinned : proved on the moves, in any case and while the pinned pods stay; None where no
-        moves do.
-    tries, best : what was found of each translation for plans, and the answer with fewest moves.
-    tightened : whether one of these keeps more than is asked for.
-    unplaced, pinned_pods : why a plan puts pods nowhere, and leaves others.
-    dropped : rules that the bound does not know.
-    """
-
-    def __init__(self, question: Question, work: SolveBudget, name: str = "") -> None:
-        self.question, self.work, self.name = question, work, name
-        self.bound: int | None = 0
-        self.pinned: int | None = 0
-        self.tries: list[Found] = []
-        self.best: Found | None = None
-        self.tightened, self.dropped = False, tuple[str, ...]()
-        self.unplaced: Mapping[int, tuple[Reason, ...]] = {}
-        self.pinned_pods: Mapping[int, tuple[Reason, ...]] = {}
-
-    @property
-    def moves(self) -> int | None:
-        """So many pods move in the best answer; None without one."""
-        return None if self.best is None else self.best.value
-
-    def relax(self, parts: float, quick: bool = False) -> None:
-        """The bound in any case. Raises InvalidInstance where a pod that runs can be nowhere."""
-        plan = translate(self.question, for_bound=True)
-        self.dropped = plan.dropped
-        words = f"a bound on the moves{f' in {self.name}' * bool(self.name)}"
-        if (placed := all_placed(plan)) is None:
-            self.bound = self.pinned = None
-            return
-        low = self.work.find(words, parts, moves_needed, placed, None, quick)
-        self.bound = self.pinned = None if low.infeasible else low.bound
-
-    @cached_property
-    def plans(self) -> list[Translation]:
-        """The translations for plans. Raises InvalidInstance as `relax` does."""
-        return plans_of(self.question)
-
-    def search(self, parts: float, waiting: int = 0) -> None:
-        """The fewest moves while the pinned pods stay, and so many pods wait, with "waiting" also
-        those that no node may take. Raises InvalidInstance as `relax` does.
-        """
-        plans = self.plans
-        self.pinned_pods, self.unplaced = plans[0].pinned, plans[0].unplaced
-        self.tightened = any(plan.tightened for plan in plans)
-        if self.question.least == "waiting":
-            placed = [with_waiting(plan, max(waiting, nowhere(plan))) for plan in plans]
-        else:
-            placed = [one for one in map(all_placed, plans) if one is not None]
-        words = f"the fewest moves{f' in {self.name}' * bool(self.name)}"
-        self.tries = [self.work.find(words, parts, fewest_moves, one, None) for one in placed]
-        self.best = fewest(self.tries)
-        if self.tightened:
-            return  # the plans keep more than is asked for
-        if all(one.infeasible for one in self.tries):
-            self.pinned = None
-        elif self.best is not None:
-            self.pinned = max(self.pinned or 0, self.best.bound)
-
-    def impossible(self) -> str:
-        """How surely no moves do what `search` found none for; "" where that is not known."""
-
-        def proof() -> str:
-            try:
-                self.relax(1)
-            except InvalidInstance:
-                self.bound = None
-            if self.bound is None:
-                return "whatever else moves (proved)"
-            return "" if self.tightened else "while the pinned pods stay (proved)"
-
-        known = all(one.infeasible for one in self.tries)
-        return self.work.part("a proof", proof, "") if known else ""
 
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:

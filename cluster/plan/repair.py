@@ -10,8 +10,9 @@ from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..state.state import ClusterState
 from .answer import Answer, Question
-from .optimum import Say, Search, SolveBudget
+from .optimum import Say, SolveBudget
 from .plan import SECONDS, plan_answer
+from .search import Search
 
 
 @validate_options
@@ -41,13 +42,13 @@ def repair(
     try:
         search.relax(3)
         if search.bound is not None:
-            search.search(2)
+            search.move(2)
     except InvalidInstance:
         pass
     if search.best is None:
         return replace(known, impossible=search.impossible())
     answer = plan_answer(
-        question, search.best, work, moves_bound=search.bound or 0, dropped=search.dropped
+        question, search.best, work, moves_bound=search.bound or 0, dropped=search.relaxed.dropped
     )
     after = Scheduler(state, state.where | dict(answer.targets)).broken()
     left = tuple(what for what in broken if what in after)

@@ -113,7 +113,7 @@ class PlanOptions(ShowOptions):
     Attributes
     ----------
     plan : write the plan and its certificate here
-    emit : print what to run, and run nothing: kubectl, patches, csv
+    emit : print what to run, and run nothing: kubectl, csv
     """
 
     plan: Annotated[Path | None, "PLAN.json"] = None

@@ -70,23 +70,3 @@ def test_what_is_emitted_is_taken_by_kubectl(tmp_path: Path) -> None:
         name = json.loads(shlex.split(body)[0])["metadata"]["name"]
         assert path_of.endswith(f"/pods/{name}/eviction")
         assert ("Pod", name) in by_name
-    for line in run("advise", "nodes", "state/shop", "--emit", "patches").stdout.splitlines():
-        if not line.startswith("kubectl patch"):
-            continue
-        words = shlex.split(line)
-        kind = {"deployment": "Deployment", "statefulset": "StatefulSet"}[words[2]]
-        template = {
-            "metadata": {"labels": {"a": "b"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        }
-        owner = {
-            "apiVersion": "apps/v1", "kind": kind,
-            "metadata": {"name": words[3], "namespace": words[5]},
-            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-        }  # fmt: skip
-        path = tmp_path / "owner.json"
-        path.write_text(json.dumps(owner))
-        out = kubectl("patch", "--local", "-f", str(path), *words[6:], "-o", "json", home=tmp_path)
-        affinity = json.loads(out)["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-        terms = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
-        assert terms[0]["preference"]["matchExpressions"][0]["values"]

@@ -131,21 +131,19 @@ def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> 
 
 def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
     advice = advise(read_state([one_namespace]))
-    for form in ("kubectl", "patches"):
-        lines = emit(advice, form).splitlines()
-        assert all(line.startswith("# warning: ") for line in lines[:3]), form
-        assert not lines[3].startswith("# warning")
+    lines = emit(advice, "kubectl").splitlines()
+    assert all(line.startswith("# warning: ") for line in lines[:3])
+    assert not lines[3].startswith("# warning")
     assert emit(advice, "csv").startswith("wave,")
     done = run("advise", "nodes", one_namespace, "--emit", "csv")
     assert done.stdout.startswith("wave,")
     assert "[one-namespace]" in done.stderr
 
 
-@pytest.mark.parametrize("form", ["kubectl", "patches"])
-def test_emitted_plan_begins_with_what_the_default_scheduler_leaves_pending(form: str) -> None:
+def test_emitted_plan_begins_with_what_the_default_scheduler_leaves_pending() -> None:
     advice = advise(read_state(["state/shop"]))
     left = {scoring: (1,) for scoring in advice.left_pending}
-    first = emit(replace(advice, left_pending=left), form).splitlines()[0]
+    first = emit(replace(advice, left_pending=left), "kubectl").splitlines()[0]
     approved(first)
 
 

@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import re
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,9 @@ from support.messages import approved, refused
 from support.terminal import run
 
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import Pod
-from cotenant.instances.problem.errors import InvalidFile, InvalidOption, UnknownName
+from cotenant.instances.problem.errors import InvalidFile, UnknownName
 from cotenant.instances.problem.quantities import amount, quantity
 
 
@@ -216,14 +214,6 @@ def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None
     done = run("solve", str(path), "-m", "FFD")
     assert done.returncode == 2
     approved(done.stderr)
-
-
-def test_no_owner_of_pods_is_an_option_of_a_command() -> None:
-    """Owners are objects of any kind, with names of their own rules."""
-    shop = read_state(["state/shop"])
-    pods = tuple(replace(each, owner=("StatefulSet", "--all")) for each in shop.pods)
-    with refused(InvalidOption):
-        emit(advise(replace(shop, pods=pods)), "patches")
 
 
 def test_no_cell_of_a_plan_is_a_formula(tmp_path: Path) -> None:

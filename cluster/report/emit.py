@@ -9,7 +9,7 @@ from ...instances.problem.emitted import comment, csv_text, named_word, quoted
 from ...instances.problem.errors import InvalidOption
 from ..judge.scheduler_filters import Move
 from ..plan.answer import Answer
-from ..state.state import Pod, workload
+from ..state.state import Pod
 from .text_report import left_to_default, not_by_default
 
 FREED = "cotenant.plan/freed"
@@ -91,29 +91,6 @@ def _eviction(pod: Pod, move: Move) -> list[str]:
     return [comment(words), request]
 
 
-def _patches(advice: Answer) -> str:
-    """A preference for the new nodes on each owner of pods that move."""
-    state = advice.state
-    wanted: dict[tuple[str, str, str], list[str]] = {}
-    for number, node in advice.targets.items():
-        pod = state.pods[number]
-        kind, name = workload(pod)
-        if kind in ("Deployment", "StatefulSet"):
-            nodes = wanted.setdefault((pod.namespace, kind.lower(), name), [])
-            nodes += [node] * (node not in nodes)
-    lines = ["# A changed template makes its owner replace all of its pods, in its own order."]
-    for (namespace, kind, name), nodes in wanted.items():
-        rule = {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
-        term = {"weight": 100, "preference": {"matchExpressions": [rule]}}
-        affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
-        patch = json.dumps({"spec": {"template": {"spec": {"affinity": affinity}}}})
-        lines.append(
-            f"kubectl patch {kind} {named_word(name)} -n {quoted(namespace)} --type strategic "
-            f"-p {quoted(patch)}"
-        )
-    return "\n".join(lines) + "\n"
-
-
 def _csv(advice: Answer) -> str:
     rows: list[list[object]] = [["wave", "namespace", "name", "from", "to", "temporary"]]
     where: dict[int, str] = {}
@@ -128,7 +105,6 @@ def _csv(advice: Answer) -> str:
 
 FORMS: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "kubectl": ("kubernetes", _kubectl),
-    "patches": ("kubernetes", _patches),
     "csv": ("", _csv),
 }
 """Form -> the platform it is for ("" for all), and what makes it."""

@@ -154,15 +154,6 @@ class Pod(Constraints):
         return self.role is Role.PENDING and not closed
 
 
-def workload(pod: Pod) -> tuple[str, str]:
-    """Kind and name of what a pod belongs to: of a ReplicaSet its Deployment."""
-    kind, name = pod.owner
-    stem = pod.labels.get("pod-template-hash", "")
-    if kind == "ReplicaSet" and stem and name.endswith(f"-{stem}"):
-        return "Deployment", name.removesuffix(f"-{stem}")
-    return kind, name
-
-
 NOT_COMPARED = {
     "requests": "those that are counted are compared",
     "labels": "those that some selector asks for are compared",

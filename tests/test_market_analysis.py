@@ -11,8 +11,6 @@ import cotenant
 from cotenant.analysis.market.profiles import fit, prediction_errors
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidOption
-from cotenant.papers.experiment import Finding
-from cotenant.papers.thesis_market import mechanisms as experiments
 
 DATA = MEASURED / "speedup"
 
@@ -64,36 +62,6 @@ def test_predictions_of_the_measured_profile_are_worst_for_canneal() -> None:
     )
     assert errors.median() < 0.10
     assert errors.idxmax() == "canneal"  # as the thesis says of memory-bound applications
-
-
-@pytest.mark.slow
-def test_what_holds_of_the_thesis_s_figures_at_their_size() -> None:
-    work = {
-        part.what: part.verdict
-        for part in experiments.figure_3_11(largest=100)
-        if isinstance(part, Finding)
-    }
-    assert work["FM against G-II"] == "reproduced"
-    assert work["FM outperforms all others, every population"] == "reproduced"
-    envy = {
-        part.what: part.verdict for part in experiments.figure_3_12() if isinstance(part, Finding)
-    }
-    assert envy["FM is envy-free (in fractions)"] == "reproduced"
-    assert envy["G-I and G-II have the most envy"] == "reproduced"
-    sharing = {
-        part.what: part.verdict
-        for part in experiments.figure_3_13(largest=100)
-        if isinstance(part, Finding)
-    }
-    assert sharing["FM above 1, against endowment"] == "reproduced"
-    assert sharing["FM above 1, against jobs"] == "differs"
-
-
-def test_an_experiment_s_options_are_checked() -> None:
-    with refused(InvalidOption):
-        experiments.figure_3_11(largest=5)
-    with refused(InvalidOption):
-        experiments.figure_3_12(groups=0)
 
 
 def test_comparing_policies_measures_gaps_to_proved_bounds_only() -> None:

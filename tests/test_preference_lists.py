@@ -380,19 +380,12 @@ def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count
     assert np.array_equal(read.penalty, expected.penalty)
 
 
-def test_rows_without_their_agent_after_a_count_are_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("3\n2 3\n3 1\n1 2\n")
-    with refused(InvalidFile):
-        preference_lists(tmp_path / "a.txt")
-
-
-def test_number_of_agents_that_is_not_the_number_of_rows_is_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n")
-    with refused(InvalidFile):
-        preference_lists(tmp_path / "a.txt")
-
-
-def test_file_in_which_every_list_is_empty_is_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("ann\nbob\n")
+@pytest.mark.parametrize(
+    "text",
+    ["3\n2 3\n3 1\n1 2\n", "5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n", "ann\nbob\n"],
+    ids=["rows without their agent", "another number of agents", "empty lists"],
+)
+def test_text_that_is_no_lists_is_refused(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text)
     with refused(InvalidFile):
         preference_lists(tmp_path / "a.txt")

@@ -29,8 +29,10 @@ from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, sp
 from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.constrained_search import Filling
 from cotenant.solvers.packing.fitting import large, recolored
+from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.moves import MovesLimits, MovesSearch, fewest_moves, moves_bound
 from cotenant.solvers.packing.presolve import presolve
+from cotenant.solvers.packing.rules_as_resources import rules_as_resources
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
 
@@ -427,3 +429,44 @@ def test_two_servers_get_cheaper_ones_of_other_classes() -> None:
     placement = problem.placement(*recolored(problem, problem.counts(given)))
     check(instance, placement)
     assert sorted(instance.server_cost[placement.server_class].tolist()) == [1, 4, 5]
+
+
+@pytest.mark.parametrize("block", seeds(40, 1))
+def test_rules_as_resources_have_the_optimum_of_the_rules(block: int) -> None:
+    for seed in range(5 * block, 5 * block + 5):
+        rng = np.random.default_rng(seed)
+        ruled = Packing(
+            capacity=rng.integers(4, 9, (2, 2)), demand=rng.integers(1, 4, (3, 2)),
+            request=rng.integers(1, 4, 3).astype(float), servers=[np.inf, rng.choice([3, np.inf])],
+            cost=[2, 1], allowed=[[True, True], [True, seed % 2 > 0], [True, True]],
+            most_per_server=[2.0, np.inf, np.inf], limits=(Limit((1, 2), 2),),
+            apart=[[0, 2]] if seed % 3 else None,
+        )  # fmt: skip
+        plain = rules_as_resources(ruled)
+        if plain is None:  # servers of limited number on which types are apart
+            assert seed % 3
+            continue
+        for method in (min_servers, min_cost):
+            one, other = method(ruled), method(plain.instance)
+            assert (one.status, one.bound) == (other.status, other.bound)
+            if other.solution is not None:
+                origin = plain.origin[other.solution.server_class]
+                check(ruled, other.solution.replace(server_class=origin))
+
+
+@pytest.mark.parametrize(("apart", "servers"), [(None, 7500), ([[0, 1]], 10_000)])
+def test_many_vms_with_rules_on_servers_are_packed_by_columns(apart: Any, servers: int) -> None:
+    """Two of a and one of b fill a server; where they are apart, two of either."""
+    many = Packing(
+        capacity=[[4]], demand=[[1], [2]], request=[10_000, 10_000], most_per_server=[2, np.inf],
+        apart=apart,
+    )  # fmt: skip
+    found = cotenant.solve(many, "min-servers")
+    assert (found.status, found.objective, found.bound) == (Status.OPTIMAL, servers, servers)
+
+
+def test_rules_on_zones_are_no_resources() -> None:
+    zoned = Packing([[4], [4]], [[1]], [3.0], zone=("a", "b"), skew=[1.0])
+    assert rules_as_resources(zoned) is None
+    assert rules_as_resources(zoned.replace(skew=None, limits=(Limit((0,), 2, "zone"),))) is None
+    assert rules_as_resources(zoned.replace(skew=None, most_per_server=[2.0])) is not None

@@ -22,8 +22,9 @@ from ...instances.accelerators.measures import (
 from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
+from ..prices import ROUNDING
 from .mixes import Terms
-from .prices import ROUNDING, covering, most_worth
+from .prices import covering, most_worth
 from .programs import (
     SAME,
     Optimum,

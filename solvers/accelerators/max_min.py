@@ -21,7 +21,8 @@ from ...instances.accelerators.measures import (
 from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree
-from .prices import ROUNDING, most_worth
+from ..prices import ROUNDING
+from .prices import most_worth
 from .programs import most_least
 
 CUTS = 100

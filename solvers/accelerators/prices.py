@@ -14,11 +14,7 @@ import numpy as np
 
 from ...instances.accelerators.instance import Accelerators, Floats
 from ...models.accelerators import Prices
-
-ROUNDING = 4e-15
-"""More than a few products of floats, and their sum rounded once, are off by, as a fraction: bounds
-are moved by it to the side where they claim less.
-"""
+from ..prices import ROUNDING
 
 
 def covering(instance: Accelerators, prices: Prices, rent: Floats | float = 0.0) -> Prices:

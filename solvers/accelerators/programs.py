@@ -17,8 +17,9 @@ from ...instances.problem.errors import EngineError
 from ...models.accelerators import Prices, share_program
 from ..engines import EngineAnswer, solve_refined
 from ..outcome import Clock, Status, Stop
+from ..prices import ROUNDING
 from .mixes import FixedMixes, Terms
-from .prices import ROUNDING, covering, most_worth
+from .prices import covering, most_worth
 
 LEAST_RATE = 2e-9
 """HiGHS takes coefficients below 1e-9 for 0: a job that is due less is given this much."""

@@ -19,8 +19,9 @@ from ...instances.accelerators.measures import (
 )
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Status, agree
+from ..prices import ROUNDING
 from .mixes import Terms
-from .prices import ROUNDING, most_worth
+from .prices import most_worth
 from .programs import equal_parts, most_ratio, solved
 
 Least = Annotated[float, AtLeast(0, "a normalized throughput")]

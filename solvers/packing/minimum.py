@@ -23,6 +23,7 @@ from .gap_closing import by_enumeration
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
 from .presolve import UNLIMITED, Counts
+from .rules_as_resources import rules_as_resources
 
 MANY, FEW_TYPES, DEEP = 100, 256, 100
 """Where VMs fill so many servers a type in the mean, of so many types at most, and are no more on a
@@ -54,7 +55,8 @@ def min_servers(
     into its solution; all patterns that an answer at the bound could use, listed by their reduced
     cost, and the program over them (which proves the bound, or raises it). Where VMs of few types
     fill very many servers, columns come first, then the whole parts of their weights, and this
-    portfolio for the VMs that are left: no part goes VM by VM.
+    portfolio for the VMs that are left: no part goes VM by VM. Rules that concern one server at a
+    time become resources then (`rules_as_resources`).
 
     With rules on where VMs may run: greedy packings that keep them; the bound of the aggregate
     program (VMs by class of server, servers whole), closed by branch and bound whose multipliers
@@ -148,6 +150,14 @@ def _minimum(
         check(instance, start)
     if instance.services:
         return services.serve(instance, clock, start, limits, costs=costs)
+    if start is None and instance.has_constraints and many_vms(instance):
+        plain = rules_as_resources(instance)
+        assert plain is not None
+        found = _minimum(plain.instance, rng, time_limit, None, report, limits, costs=costs)
+        facts = {name: found.certificate.get(name, "") for name in ("found_by", "bound_by")}
+        if isinstance(answer := found.solution, Placement):
+            answer = answer.replace(server_class=plain.origin[answer.server_class])
+        return replace(found, solution=answer, certificate=facts)
     problem = presolved(instance, costs=costs)
     search = PortfolioState(problem, clock, rng or np.random.default_rng(0), limits)
     routes = _MANY if many_vms(instance) else _PLAIN
@@ -160,8 +170,12 @@ def _minimum(
 
 def many_vms(instance: Packing) -> bool:
     """Whether VMs are so many that time should not grow with their number."""
-    if instance.has_constraints or instance.services or instance.unbounded.any():
+    if instance.services or instance.unbounded.any():
         return False
+    if instance.has_constraints:
+        if (plain := rules_as_resources(instance)) is None:
+            return False
+        instance = plain.instance
     share = instance.demand / np.maximum(instance.capacity.max(axis=0), 1)
     servers = float((instance.requested @ share).max())
     few = instance.types <= FEW_TYPES and instance.requested.sum() <= DEEP * servers

@@ -244,7 +244,7 @@ METHODS: tuple[Method, ...] = (
     _whole("cp-sat", "packing", "solvers.packing.assignment:cp_sat", "exact", "servers",
            "declarative model", proof_producer="solvers.proofs.prices:cheapest"),
     Method("fewest-moves", "packing", "solvers.packing.moves:fewest_moves", "exact", "moves",
-           "this package", asks="solvers.packing.moves:within",
+           "this package", asks="solvers.packing.moves_routes:within",
            proof_producer="solvers.proofs.constrained_packing:fewest_moves",
            precondition="instances.packing.instance:placed_now", unproved=_TOLD_APART,
            precondition_text="requests to be served whole, and what runs now (placed)"),
@@ -265,8 +265,7 @@ METHODS: tuple[Method, ...] = (
     _shared("joint-optimum", "packing", "solvers.packing.game.joint:joint_optimum", "exact",
             "disutility", f"{_FUGA} eq. 14, summed", no_starts=_PLAYS,
             proof_producer="solvers.proofs.recompute:joint_optimum", replayed=_GAME,
-            unproved="over=all, which takes all that fits and not the plays of the game; the same "
-            "cases as FUGA"),
+            unproved="the same cases as FUGA"),
     _shared("max-min-share", "packing", "solvers.packing.dominant_shares:max_min_share", "exact",
             "dominant_share_min", "leximin", asks="solvers.packing.dominant_shares:least_first",
             proof_producer="solvers.proofs.prices:max_min_share"),

@@ -43,7 +43,7 @@ from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
 from cotenant.solvers.packing.game.play import PlayLimits
-from cotenant.solvers.packing.moves import MovesLimits
+from cotenant.solvers.packing.moves_routes import MovesLimits
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
 
 LOSING, SCREEN, NOISE = 2.0, 1.5, 0.02

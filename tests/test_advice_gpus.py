@@ -27,7 +27,7 @@ from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import CARD, SHARES, ClusterState, Role
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
 from cotenant.solvers.outcome import Clock
-from cotenant.solvers.packing.moves import MovesSearch
+from cotenant.solvers.packing.moves_routes import MovesSearch
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 

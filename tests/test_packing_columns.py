@@ -22,7 +22,7 @@ from cotenant.solvers.interior_kernels import cholesky
 from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.diving import dive
-from cotenant.solvers.packing.gap_closing import answer_at, pattern_solver
+from cotenant.solvers.packing.gap_closing import answer_at
 from cotenant.solvers.packing.generation import Relaxation, generate
 from cotenant.solvers.packing.patterns import Pool, penalty_of, price_patterns
 from cotenant.solvers.packing.presolve import Reduced, presolve
@@ -272,10 +272,9 @@ def test_all_patterns_give_an_answer_at_the_optimum_and_none_below(seed: int) ->
     if truth is None:
         return
     prices = generate(problem, Pool(problem.types), Clock(), upper=None).prices
-    solve = pattern_solver(Clock(), 10.0)
-    limits = {"most": 1000, "nodes": 10**6, "solve": solve, "clock": Clock()}
-    counts, _ = answer_at(problem, prices, truth, **limits)
+    limits = {"most": 1000, "nodes": 10**6}
+    counts, _ = answer_at(problem, prices, truth, 10.0, **limits)
     assert counts is not None
     assert len(counts[1]) <= truth
     assert (counts[0].sum(axis=0) == problem.request).all()
-    assert answer_at(problem, prices, truth - 1, **limits) == (None, True)
+    assert answer_at(problem, prices, truth - 1, 10.0, **limits) == (None, True)

@@ -30,7 +30,8 @@ from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.constrained_search import Filling
 from cotenant.solvers.packing.fitting import large, recolored
 from cotenant.solvers.packing.minimum import min_cost, min_servers
-from cotenant.solvers.packing.moves import MovesLimits, MovesSearch, fewest_moves, moves_bound
+from cotenant.solvers.packing.moves import fewest_moves, moves_bound
+from cotenant.solvers.packing.moves_routes import MovesLimits, MovesSearch, anew
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.rules_as_resources import rules_as_resources
 
@@ -285,7 +286,7 @@ def test_vms_placed_anew_within_a_zone_move_less() -> None:
     made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
     search, start = _started(made)
     before = search.value
-    search._anew(0.1)
+    anew(search, 0.1)
     assert search.value < before
     assert search.best is not None
     check(made, search.best)

@@ -253,8 +253,6 @@ def test_the_joint_optimum_of_a_capped_game_is_the_least_of_the_games_own_plays(
     outcome = joint_optimum(CAPPED, eta=3, alpha=3.0)
     assert outcome.bound == pytest.approx(float(least), rel=1e-6)
     assert game_of(CAPPED, eta=3, alpha=3.0).is_play(outcome.solution)
-    freely = joint_optimum(CAPPED, eta=3, alpha=3.0, over="all")
-    assert freely.bound < float(least) - 0.3
     play = cotenant.solve(CAPPED, "FUGA", eta=3, alpha=3.0, anarchy=True)
     assert play.metrics["price_of_anarchy"] == pytest.approx(
         play.metrics["disutility"] / float(least), rel=1e-6

@@ -372,7 +372,7 @@ def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> N
     game = read("packing/paper-example")
     proved = prove(game, solve(game, "FUGA", eta=3), tmp_path)
     assert proved.proof_status == "certified"
-    other = prove(game, solve(game, "joint-optimum", over="all"), tmp_path)
+    other = prove(game, solve(game, "FUGA", alpha=2.37), tmp_path)
     assert (other.proof_status, other.basis) == ("claimed", proved.basis)
     approved(proved.basis)
     jobs = read("scheduling/tiny")
@@ -382,7 +382,7 @@ def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> N
 
 def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:
     out = str(tmp_path / "proof.json")
-    chosen = ("-m", "joint-optimum", "-o", "over=all")
+    chosen = ("-m", "FUGA", "-o", "alpha=2.37")
     claimed = terminal("prove", "packing/paper-example", *chosen, "--out", out)
     assert claimed.returncode == 1
     assert claimed.stdout.startswith("proof: claimed")

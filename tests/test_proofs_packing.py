@@ -239,8 +239,6 @@ def test_what_is_no_play_of_the_game_has_no_disutility() -> None:
     proved(instance, "joint-optimum").refuses(
         lambda p: p["witness"]["count"].__setitem__(0, nothing), approved=True
     )
-    with refused(Claimed):
-        proved(read("packing/paper-example"), "joint-optimum", over="all")
 
 
 def test_another_placement_is_no_equilibrium() -> None:

@@ -34,7 +34,7 @@ from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
 from cotenant.solvers.packing.game.play import PlayLimits
-from cotenant.solvers.packing.moves import MovesLimits
+from cotenant.solvers.packing.moves_routes import MovesLimits
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
 from cotenant.solvers.routes import Routed
 
@@ -96,7 +96,13 @@ def test_route_of_another_portfolio_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    [("colocation", "stable"), ("colocation", "fair"), ("groups", "core"), ("packing", "min-cost")],
+    [
+        ("colocation", "stable"),
+        ("colocation", "fair"),
+        ("groups", "core"),
+        ("packing", "min-cost"),
+        ("packing", "fewest-moves"),
+    ],  # fmt: skip
 )
 def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
     problem: str, name: str

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...instances.packing.instance import Integers
 from ..outcome import Clock
-from .gap_closing import answer_at, pattern_solver
+from .gap_closing import answer_at
 from .generation import ROUNDING, Relaxation, generate
 from .patterns import Pool, penalty_of
 from .portfolio_state import LIMITS
@@ -126,8 +126,7 @@ def _listed(
     left = replace(rest, demand=rest.demand[here], request=rest.request[here])
     counts, impossible = answer_at(
         left, replace(solved.prices, profit=solved.prices.profit[here]), aim,
-        most=LISTED, nodes=LISTING_NODES, solve=pattern_solver(clock, LISTED_SECONDS),
-        clock=Clock(clock.time_slice(most=LISTED_SECONDS)),
+        clock.time_slice(most=LISTED_SECONDS), most=LISTED, nodes=LISTING_NODES,
     )  # fmt: skip
     if counts is None:
         return None, impossible

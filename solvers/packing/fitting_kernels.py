@@ -177,7 +177,6 @@ def place_runs(
     fits nowhere. A server that is fullest stays so while it takes more of the same run, so a whole
     run may be placed at once.
     """
-    # Unpacked once: each array taken out of a tuple costs two atomic counts.
     used = 0
     # unpacked once: each array taken out of a tuple costs two atomic counts
     demand, capacity, left = rules.demand, rules.capacity, room.left

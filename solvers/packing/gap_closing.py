@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...instances.packing.instance import Integers
 from ...models.packing.columns import pattern_program
-from ...models.program import LinearProgram
 from ..engines import solve_in_subprocess, solve_program
-from ..engines.answer import EngineAnswer
 from ..outcome import Clock, Status, raise_if_interrupted
 from ..proofs.filling_tree import Fillings, refuted
 from .fitting import trimmed
 from .generation import Prices
 from .patterns import all_patterns
-from .portfolio_state import LIMITS, PortfolioState
+from .portfolio_state import PortfolioState
 from .presolve import UNLIMITED, Counts, Reduced
 
-Solve = Callable[[LinearProgram], EngineAnswer]
-"""An engine with its limits."""
+KEEPS_TIME = 2_000
+"""Patterns up to which HiGHS keeps its time limit; beyond, it runs in a process of its own."""
 
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
@@ -31,14 +27,9 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
     prices, limits = search.relaxation.prices, search.limits
     while search.open and prices.value > 0:
         counts, impossible = answer_at(
-            search.problem,
-            prices,
-            search.bound,
-            most=int(limits.listed_patterns * effort),
-            nodes=int(limits.listing_nodes * effort),
-            solve=pattern_solver(search.clock, 5.0 * effort, limits.master_columns),
-            clock=Clock(search.clock.time_slice(most=5.0 * effort)),
-        )
+            search.problem, prices, search.bound, search.clock.time_slice(most=5.0 * effort),
+            most=int(limits.listed_patterns * effort), nodes=int(limits.listing_nodes * effort),
+        )  # fmt: skip
         search.offer(counts, "program over all patterns")
         if not impossible:
             return
@@ -46,24 +37,18 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
 
 
 def answer_at(
-    problem: Reduced,
-    prices: Prices,
-    target: int,
-    *,
-    most: int,
-    nodes: int,
-    solve: Solve,
-    clock: Clock,
+    problem: Reduced, prices: Prices, target: int, seconds: float | None, *, most: int, nodes: int
 ) -> tuple[Counts | None, bool]:
     """An answer that costs at most `target` by the program over all patterns that it could use, and
     whether there is none, by a tree of cases whose leaves are closed in integers; neither is known
     where there are more than `most` of a class, `nodes` do not list them, or the program is not
-    solved, or no tree is found in the time of the clock.
+    solved, or no tree is found, in so many seconds.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
     most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
     that is further below is in none.
     """
+    clock = Clock(seconds)
     income = sum(
         int(price) * int(number)
         for price, number in zip(prices.profit, problem.request, strict=True)
@@ -85,7 +70,7 @@ def answer_at(
     kind = np.repeat(np.arange(len(listed)), [len(rows) for rows in listed])
     if not (table > 0).any(axis=0).all():
         return None, True
-    counts, infeasible = _made_of(problem, table, kind, target, solve)
+    counts, infeasible = _made_of(problem, table, kind, target, seconds)
     if infeasible:  # to the engine, in floats
         servers = np.where(problem.servers >= UNLIMITED, np.inf, problem.servers)
         given = Fillings(
@@ -97,33 +82,19 @@ def answer_at(
 
 
 def _made_of(
-    problem: Reduced, table: Integers, kind: Integers, most: int, solve: Solve
+    problem: Reduced, table: Integers, kind: Integers, most: int, seconds: float | None
 ) -> tuple[Counts | None, bool]:
     """An answer made of these patterns that costs at most `most`, and whether the engine says that
     there is none.
     """
-    answer = solve(
-        pattern_program(
-            table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
-        )
+    program = pattern_program(
+        table, kind, problem.request, problem.servers, problem.price, integer=True, most=most
     )
+    solve = solve_in_subprocess if len(program.cost) > KEEPS_TIME else solve_program
+    answer = solve(program, time_limit=seconds)
     raise_if_interrupted(answer.stop)
     if answer.point is None:
         return None, answer.status is Status.INFEASIBLE
     number = np.round(answer.point[: len(table)]).astype(np.int64)
     chosen = np.repeat(np.arange(len(table)), number)
     return trimmed(table[chosen], kind[chosen], problem.request), False
-
-
-def pattern_solver(clock: Clock, seconds: float, columns: int = LIMITS.master_columns) -> Solve:
-    """HiGHS for programs over patterns, in a process of its own where they are more than so many
-    columns, since it overruns its time limit on some.
-    """
-    limit = clock.time_slice(most=seconds)
-
-    def solve(program: LinearProgram) -> EngineAnswer:
-        if len(program.cost) > columns:
-            return solve_in_subprocess(program, time_limit=limit)
-        return solve_program(program, time_limit=limit)
-
-    return solve

@@ -35,8 +35,6 @@ class PortfolioLimits(Routed):
     listed_patterns, listing_nodes : patterns that are listed for one program at effort 1, and nodes
         of the search for them.
     listed_mixes : of VMs that give services their rates, in one program.
-    master_columns : programs over more patterns run in a process of their own: HiGHS overruns its
-        time limit on some, ten-fold and more.
     few_types : VM types up to which columns are generated before any annealing.
     first_counts, constrained_counts : with rules on where VMs may run, servers x types up to which
         CP-SAT comes before fillings, and up to which it comes at all, at effort 1.
@@ -53,7 +51,6 @@ class PortfolioLimits(Routed):
     listed_patterns: int = 6_000
     listing_nodes: int = 3_000_000
     listed_mixes: int = 2_000
-    master_columns: int = 2_000
     few_types: int = 24
     first_counts: int = 400
     constrained_counts: int = 30_000

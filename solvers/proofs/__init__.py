@@ -21,6 +21,7 @@ and follows these rules.
   its steps prove, at worst none. A level says "optimal" only where value and bound are equal, and
   "gap" else, of itself.
 - Where the verifier may be asked for more work than it has patience for, `patience` counts.
+- Numbers are tried from coarse to fine: `strongest_proof` keeps what proves most.
 - A case that it cannot prove at all raises `Claimed`, with the reason.
 - A kind of step is a theorem: its checker stands beneath it in the problem's file of `verify`, and
   METHODS there names the method, the options that change what is claimed, and its levels.
@@ -28,9 +29,11 @@ and follows these rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import EllipsisType
 from typing import Any
 
@@ -42,7 +45,7 @@ from ...verify.frame import ProofCase
 from ...verify.reading import MOST_WORK, Refused, WorkLimit, parse
 from ..outcome import Clock, Outcome
 
-__all__ = ["Claimed", "Task", "checked_proof", "claimed_if_refused", "patience"]
+__all__ = ["Claimed", "Task", "checked_proof", "claimed_if_refused", "patience", "strongest_proof"]
 
 
 class Claimed(CotenantError):
@@ -162,3 +165,44 @@ def checked_proof(
         levels.append(replace(level, epsilon=checked.epsilon))
     shown: Any = case.witness
     return Proof(task.instance.problem, method, tuple(levels), dict(options or {}), shown)
+
+
+def strongest_proof(
+    task: Task, tries: Iterable[Sequence[Mapping[str, Any]]], *,
+    before: Sequence[Sequence[Mapping[str, Any]]] = (), **shown: Any,
+) -> Proof:  # fmt: skip
+    """The proof of the first steps, of one level, that prove the value itself, or else of those
+    with the strongest bound; steps that the verifier refuses are passed over.
+
+    Parameters
+    ----------
+    tries : the steps, best from coarse to fine.
+    before : the steps of each level before it.
+    shown : `method`, `options` and `witness` of `checked_proof`.
+
+    Raises
+    ------
+    Claimed
+        The verifier refuses all of them.
+    """
+
+    def strength(proof: Proof) -> float | Fraction:
+        level = proof.levels[-1]
+        if level.infeasible or level.bound is None:
+            return math.inf if level.infeasible else -math.inf
+        return level.bound if level.sense == "min" else -level.bound
+
+    best, why = None, "there was no time for a step of a proof"
+    for steps in tries:
+        try:
+            with patience(task.patience):
+                proof = checked_proof(task, *before, steps, **shown)
+        except Refused as refusal:
+            why = str(refusal)
+            continue
+        best = proof if best is None or strength(proof) > strength(best) else best
+        if best.complete:
+            break
+    if best is None:
+        raise Claimed(why)
+    return best

@@ -11,9 +11,8 @@ from typing import Any
 
 from ...instances.problem.proof import Proof, multipliers
 from ...verify.elastic import Jobs
-from ...verify.reading import Refused
 from ..outcome import Status
-from . import Task, checked_proof, claimed_if_refused, patience
+from . import Task, checked_proof, claimed_if_refused, patience, strongest_proof
 from .rounding import as_written, option, over_common
 from .tree import propagation_steps
 
@@ -30,22 +29,13 @@ MOST_NODES = 4_000
 def elastic_prices(task: Task) -> Proof:
     """Of `optimal` and `max-min`."""
     certificate = task.outcome.certificate
-    with claimed_if_refused():
-        best = checked_proof(task, [])
     if "prices" not in certificate:
-        return best
-    fields = {}
+        return strongest_proof(task, [()])
+    step: dict[str, Any] = {"kind": "prices"}
     if task.method == "max-min":
-        fields = {"least": option(as_written(certificate["ruled_out"]))}
-    for numbers in _grids(certificate["prices"]):
-        try:
-            with patience():
-                proof = checked_proof(task, [{"kind": "prices", "prices": numbers, **fields}])
-        except Refused:  # rounded prices may rule out nothing
-            continue
-        bound, before = proof.levels[0].bound, best.levels[0].bound
-        if before is None or (bound is not None and bound < before):
-            best = proof
+        step["least"] = option(as_written(certificate["ruled_out"]))
+    grids = _grids(certificate["prices"])
+    best = strongest_proof(task, [(), *([{**step, "prices": numbers}] for numbers in grids)])
     level = best.levels[0]
     if task.outcome.status is Status.OPTIMAL and level.bound != level.value:
         with claimed_if_refused(), patience():

@@ -20,7 +20,7 @@ from ..admission.columns import ColumnGeneration
 from ..admission.prices import good_prices
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
-from . import Task, checked_proof
+from . import Task, checked_proof, strongest_proof
 from .rounding import on_grid
 
 MOST_NODES = 20_000
@@ -36,19 +36,20 @@ COARSE = (1, 2, 6, 60)
 
 def optimal(task: Task) -> Proof:
     """Of `optimal`, its total speed."""
-    return checked_proof(task, _steps(task))
+    return _strongest(task)
 
 
 def most_jobs(task: Task) -> Proof:
     """Of `most-jobs`: the share served, which needs no prices, and the total speed among as
     many.
     """
-    then = [_steps(task)] if task.options.get("then", "speed") == "speed" else []
+    speed = task.options.get("then", "speed") == "speed"
+    then = [_strongest(task).levels[0].steps] if speed else []
     return checked_proof(task, [{"kind": "witness"}], *then)
 
 
-def _steps(task: Task) -> list[dict[str, Any]]:
-    """One step: the coarsest prices that prove the value itself, or fine ones."""
+def _strongest(task: Task) -> Proof:
+    """The proof of the coarsest prices that prove the total speed, or of fine ones."""
     given = task.instance
     value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
     prices, core_prices = _prices(task, value)
@@ -61,16 +62,12 @@ def _steps(task: Task) -> list[dict[str, Any]]:
     ]
     spread = given.jobs + int(given.cores.sum())
     fine = 10 ** max(0, math.ceil(math.log10(spread / max(value * NEAR / 10, 1e-300))))
-    for over in (*COARSE, fine):
-        step = {
-            "kind": "prices",
-            "jobs": on_grid(prices, over),
-            "over": over,
-            "kinds": [_on_grid(tree, over) for tree in trees],
-        }
-        if checked_proof(task, [step], method="optimal").complete:
-            break
-    return [step]
+
+    def step(over: int) -> dict[str, Any]:
+        numbers = [_on_grid(tree, over) for tree in trees]
+        return {"kind": "prices", "jobs": on_grid(prices, over), "over": over, "kinds": numbers}
+
+    return strongest_proof(task, ([step(over)] for over in (*COARSE, fine)), method="optimal")
 
 
 def _prices(task: Task, value: float) -> tuple[Floats, Floats]:

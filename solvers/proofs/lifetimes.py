@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ...instances.problem.proof import Proof
-from . import Task, checked_proof, claimed_if_refused
+from . import Task, strongest_proof
 
 
 def stored_steps(task: Task) -> Proof:
     """Of `min-peak` and `hindsight`."""
     certificate = task.outcome.certificate
     steps = certificate.get("search", certificate).get("steps", ())
-    with claimed_if_refused(task.patience):
-        return checked_proof(task, steps)
+    return strongest_proof(task, [steps])

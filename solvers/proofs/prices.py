@@ -33,7 +33,7 @@ from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
 from ..packing.presolve import UNLIMITED, Reduced, presolve
 from ..packing.services import ServiceCover
-from . import Claimed, Task, checked_proof, claimed_if_refused, patience
+from . import Claimed, Task, checked_proof, claimed_if_refused, patience, strongest_proof
 from .constrained_packing import MOST_NODES, servers_steps
 from .filling_tree import Fillings, hints_of, refuted, sums_of
 from .rounding import on_grid, option, over_common
@@ -154,16 +154,16 @@ def max_utilization(task: Task) -> Proof:
         raise Claimed("that every user has a least share is not part of the proof")
     if not isinstance(solution, Placement):
         raise Claimed("no placement was found")
-    return checked_proof(task, _utilization_steps(task))
+    return strongest_proof(task, [(), *_utilization_steps(task)])
 
 
-def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
-    """The coarsest prices that prove the value itself, or fine ones."""
+def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
+    """Prices from coarse to fine; none where there is no time for them."""
     given: Packing = task.instance
     servers = given.server_count.astype(np.int64)
     tables = combinations(given, fixed_cluster(given), task.clock)
     if isinstance(tables, Stop):
-        return ()
+        return []
     space = (given.initial_capacity * servers[:, None]).sum(axis=0)
     there = np.flatnonzero(space).tolist()
     exact = [
@@ -177,9 +177,9 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
     relaxed = replace(program, integer=np.zeros_like(program.integer))
     answer = WarmStartedProgram(relaxed).solve(task.clock.left)
     if answer.row_dual is None:
-        return ()
+        return []
     dual = np.maximum(answer.row_dual[given.classes :][: given.types], 0.0) * max(weight)
-    step: dict[str, Any] = {}
+    steps = []
     for over in (1, 2, 6, 60, 10**6):
         prices = on_grid(dual, over)
         free = zip(prices, weight, given.unbounded, strict=True)
@@ -195,9 +195,8 @@ def _utilization_steps(task: Task) -> tuple[dict[str, Any], ...]:
                 for row in given.capacity.tolist()
             ],
         }
-        if checked_proof(task, [step]).complete:
-            break
-    return (step,)
+        steps.append([step])
+    return steps
 
 
 def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ The theorem stands above `Flows.priced` in the verifier.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,12 +15,12 @@ import numpy as np
 from ...instances.numa.answer import Flow
 from ...instances.numa.instance import Floats
 from ...instances.problem.proof import Proof, multipliers
-from ...verify.frame import CheckedLevel, ProofCase
+from ...verify.frame import ProofCase
 from ...verify.numa import Flows, numa_fluid, numa_power
 from ...verify.reading import Refused
 from ..numa.fluid import fluid as most_flow
 from ..outcome import Outcome, Status
-from . import Claimed, Task, checked_proof
+from . import Claimed, Task, checked_proof, strongest_proof
 from .rounding import on_grid, option, over_common
 
 PARTS = 10**12
@@ -62,42 +63,26 @@ def fluid(task: Task) -> Proof:
     if len(grids) > 1:
         splits.append(_balanced(task.case(options), splits[0], ratios))
     witness = max(({"split": split} for split in splits), key=rate)
-    case.witness = witness
-    steps: list[tuple[dict[str, Any], ...]] = [(), ()]
-    for level, prices in enumerate((ratios, second)):
-        best: Fraction | None = None
-        for grid in grids if prices is not None else []:
-            step = _step(prices, grid)
-            case.steps[level] = [step]
-            bound = numa_fluid(case)[level].bound
-            assert bound is not None
-            if best is None or (bound < best if level == 0 else bound > best):
-                best, steps[level] = bound, (step,)
-        case.steps[level] = list(steps[level])
-    steps = steps if second is not None else steps[:1]
-    return checked_proof(task, *steps, options=options, witness=witness)
+    steps: list[Sequence[Mapping[str, Any]]] = []
+    for prices in (ratios, second) if second is not None else (ratios,):
+        tries = ([_step(prices, grid)] for grid in grids)
+        proof = strongest_proof(task, tries, before=steps, options=options, witness=witness)
+        steps.append(proof.levels[-1].steps)
+    return proof
 
 
 def fluid_power(task: Task) -> Proof:
     """Of `fluid-power`: the least link power at a throughput, or that none sustains it."""
     options, prices = _options(task, "throughput", *ENERGIES), task.outcome.certificate["prices"]
-    case = task.case(options, [])
-    case.witness = None
-    steps: list[dict[str, Any]] = []
-    best = CheckedLevel()
-    for grid in _grids(task):
-        step = _step(prices, grid)
-        case.steps = [[step]]
-        [level] = numa_power(case)
-        if best.bound is None or level.infeasible or (level.bound or 0) > best.bound:
-            best, steps = level, [step]
-    infeasible, witness = task.outcome.status is Status.INFEASIBLE, None
-    if infeasible and not best.infeasible:
+    tries = ([_step(prices, grid)] for grid in _grids(task))
+    proof = strongest_proof(task, tries, options=options, witness=None)
+    [level] = proof.levels
+    if task.outcome.status is Status.INFEASIBLE and not level.infeasible:
         raise Claimed("the throughput is so near to the most that prices do not rule it out")
-    if not infeasible and task.outcome.solution is not None:
-        case.steps = [[*steps]]
-        witness = _sustained(task, case)
-    return checked_proof(task, steps, options=options, witness=witness)
+    if level.infeasible or task.outcome.solution is None:
+        return proof
+    witness = _sustained(task, task.case(options, level.steps))
+    return checked_proof(task, level.steps, options=options, witness=witness)
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:

@@ -4,12 +4,12 @@ FUGA.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ...instances.problem.proof import Proof
 from ...instances.scheduling.instance import Schedule
-from . import Claimed, Task, checked_proof, claimed_if_refused
+from . import Claimed, Task, strongest_proof
 from .rounding import option
 from .schedule_prices import machine_time_steps
 
@@ -21,7 +21,8 @@ def ref(task: Task) -> Proof:
     if task.options.get("utility", "throughput") != "throughput":
         raise Claimed("only the utility of the paper, throughput, is recomputed")
     reading = task.options.get("reading", "figure")
-    proof = _of_schedule(task, STEP, {} if reading == "figure" else {"reading": reading})
+    options = {} if reading == "figure" else {"reading": reading}
+    proof = strongest_proof(task, [[STEP]], options=options, witness=_schedule(task))
     if proof.levels[0].bound is None:
         raise Claimed("no work is done before the horizon, so that unfairness has no unit")
     return proof
@@ -31,25 +32,23 @@ def most(task: Task) -> Proof:
     """Of scheduling's `max-utilization` and `max-utility`: the fluid bound, or prices of machines'
     time.
     """
-    best, solution = _of_schedule(task, STEP), task.outcome.solution
-    if best.complete or not isinstance(solution, Schedule):
-        return best
-    utility = task.method == "max-utility"
-    for step in machine_time_steps(task.instance, solution.start, task.clock, utility=utility):
-        proof = _of_schedule(task, step)
-        if (proof.levels[0].bound or 0) < (best.levels[0].bound or 0):
-            best = proof
-    return best
+    solution, utility = task.outcome.solution, task.method == "max-utility"
+
+    def tries() -> Iterator[list[dict[str, Any]]]:
+        yield [STEP]
+        if isinstance(solution, Schedule):
+            for step in machine_time_steps(
+                task.instance, solution.start, task.clock, utility=utility
+            ):
+                yield [step]
+
+    return strongest_proof(task, tries(), witness=_schedule(task))
 
 
-def _of_schedule(
-    task: Task, step: dict[str, Any], options: Mapping[str, Any] | None = None
-) -> Proof:
-    solution = task.outcome.solution
-    shown = None if solution is None else solution.document()
-    witness = None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
-    with claimed_if_refused(task.patience):
-        return checked_proof(task, [step], options=options, witness=witness)
+def _schedule(task: Task) -> dict[str, Any] | None:
+    """The answer as the verifier reads it; None when there is none."""
+    shown = task.witness
+    return None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
 
 
 def play(task: Task) -> Proof:
@@ -61,9 +60,7 @@ def play(task: Task) -> Proof:
 
 
 def joint_optimum(task: Task) -> Proof:
-    """Of `joint-optimum` over the game's own plays: the least."""
-    if task.options.get("over", "top") != "top":
-        raise Claimed("only plays of the game are looked at again, not all combinations that fit")
+    """Of `joint-optimum`: the least of all plays."""
     return _of_game(task)
 
 
@@ -74,5 +71,4 @@ def _of_game(task: Task) -> Proof:
         for name, value in given.items()
         if value is not None and value != float("inf")
     }
-    with claimed_if_refused(task.patience):
-        return checked_proof(task, [STEP], options=options)
+    return strongest_proof(task, [[STEP]], options=options)

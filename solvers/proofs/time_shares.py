@@ -20,7 +20,7 @@ from ...verify.frame import CheckedLevel
 from ...verify.reading import Refused
 from ..accelerators.programs import SMALL
 from ..outcome import Status
-from . import Claimed, Task, checked_proof
+from . import Claimed, Task, checked_proof, strongest_proof
 from .rounding import option, over_common
 
 PARTS = 10**13
@@ -52,17 +52,14 @@ def time_shares(task: Task) -> Proof:
     options = {name: option(value) for name, value in given.items()}
     infeasible = task.outcome.status is Status.INFEASIBLE
     witness = None if infeasible else _best_witness(task, options)
-    kind, best = "infeasible" if infeasible else "prices", CheckedLevel()
-    steps: list[Step] = []
-    for step in _steps(task, kind, task.outcome.certificate["prices"]):
-        found = _checked(task, options, witness if _alone(task) else None, [step])
-        if found and (found[0].infeasible or _better(task, found[0].bound, best.bound)):
-            best, steps = found[0], [step]
-            if infeasible:
-                break
-    if infeasible and not steps:
+    kind = "infeasible" if infeasible else "prices"
+    made = _steps(task, kind, task.outcome.certificate["prices"])
+    tries = [(), *([step] for step in made)]
+    shown = witness if _alone(task) else None
+    [level] = strongest_proof(task, tries, options=options, witness=shown).levels
+    if infeasible and not level.infeasible:
         raise Claimed("what is asked is so near to what can be had that prices do not rule it out")
-    return checked_proof(task, steps, options=options, witness=witness)
+    return checked_proof(task, level.steps, options=options, witness=witness)
 
 
 def levels(task: Task) -> Proof:

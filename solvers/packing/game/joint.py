@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from ....instances.packing.game import Alpha, scale
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
-from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import validate_options
 from ....models.packing.joint import JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
-from ..fixed_servers import fixed_cluster
 from .algorithm_1 import algorithm_1_choice, reply
 from .states import Space
-from .strategies import Eta, Game, Overload, Strategies, game_of, pre_combination, rejected
-
-Over = Literal["top", "all"]
+from .strategies import Eta, Game, Overload, game_of
 
 DEVIATION_SCALE = 2**40
 """Parts of eq. 5 are rounded down to multiples of its inverse where they are not small integers."""
-
-MOST_LISTED = 20_000
-"""Strategies of one class, when all combinations are allowed."""
 
 
 @validate_options
@@ -40,7 +31,6 @@ def joint_optimum(
     alpha: Alpha = 2.0,
     eta: Eta = 5,
     overload: Overload | None = None,
-    over: Over = "top",
 ) -> Outcome:
     """The least total disutility of all servers together over the plays of the game, with a bound.
 
@@ -55,8 +45,6 @@ def joint_optimum(
     alpha : weight of fairness (eq. 14), above 1.
     eta : combinations each server may choose among, or "shrinking" with the number of servers.
     overload : combinations that use more than this share of some resource are rejected.
-    over : "top", the strategy sets of the game; "all", every combination that fits and the empty
-        one: another game, against which no price of anarchy is measured.
     start : not used: an answer outside the strategy sets would not count.
 
     Raises
@@ -64,7 +52,7 @@ def joint_optimum(
     InvalidInstance
         Servers are not of fixed number, or a finite request must be served whole.
     InvalidOption
-        An option out of range, or too many strategies.
+        An option out of range.
 
     Examples
     --------
@@ -76,8 +64,6 @@ def joint_optimum(
     """
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
-    if over == "all":
-        game = _unrestricted(game, overload)
     # v tabulated coarsely, then finer where the answers lie, until the bound meets the value
     best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
@@ -243,25 +229,3 @@ def _placement(game: Game, number: list[Integers]) -> Placement:
     )
     kind = np.repeat(np.arange(len(tables)), [int(row.sum()) for row in number])
     return Placement(rows, kind)
-
-
-def _unrestricted(game: Game, overload: float | None) -> Game:
-    """The same game where every server may choose any combination, or stay empty."""
-    instance = game.instance
-    cap = fixed_cluster(instance).cap
-    result = []
-    for c in range(instance.classes):
-        free, start = instance.capacity[c], instance.initial_capacity[c]
-        table = pre_combination(instance.demand, free, cap)
-        if len(table) > MOST_LISTED:
-            raise InvalidOption(
-                f"a server of class {c} has {len(table)} combinations, more than "
-                f"{MOST_LISTED}; use over='top'"
-            )
-        kept = table[~rejected(free, start, table @ instance.demand, overload)]
-        result.append(
-            Strategies.of(
-                instance, c, np.concatenate([kept, np.zeros((1, instance.types), dtype=np.int64)])
-            )
-        )
-    return replace(game, strategies=tuple(result))

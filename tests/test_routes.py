@@ -97,13 +97,10 @@ def test_route_of_another_portfolio_is_refused() -> None:
 @pytest.mark.parametrize(
     ("problem", "name"),
     [
-        ("colocation", "stable"),
-        ("colocation", "fair"),
-        ("groups", "core"),
-        ("packing", "min-cost"),
-        ("packing", "fewest-moves"),
-    ],  # fmt: skip
-)
+        ("colocation", "stable"), ("colocation", "fair"), ("groups", "core"),
+        ("packing", "min-cost"), ("packing", "fewest-moves"),
+    ],
+)  # fmt: skip
 def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
     problem: str, name: str
 ) -> None:

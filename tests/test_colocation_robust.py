@@ -16,7 +16,7 @@ from support.fakes import interrupted
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.colocation.frontier import alpha_frontiers, frontier, price_frontiers
+from cotenant.analysis.colocation.frontier import price_frontiers
 from cotenant.analysis.colocation.metrics import expected_blocking_pairs
 from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
@@ -326,8 +326,6 @@ def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
         lambda: cotenant.solve(plain, "stable", uncertainty="possible"),
         lambda: cotenant.solve(plain, "optimal", worst=True),
         lambda: robust_alpha(plain),
-        lambda: alpha_frontiers(plain),
-        lambda: frontier(plain, "alpha", uncertainty="certain"),
         lambda: recommend(plain, greedy(plain), uncertainty="certain"),
         lambda: fewest_blocking(plain, uncertainty="possible"),
     ]
@@ -335,8 +333,6 @@ def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
         with refused(InvalidOption) as caught:
             call()
         assert "\n" not in str(caught.value)
-    with refused(InvalidOption):
-        frontier(measured(), "blocking", uncertainty="possible")
 
 
 def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
@@ -404,7 +400,7 @@ def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: P
 
 def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
     instance = measured(types=4)
-    line = alpha_frontiers(instance, points=3, time_limit=20)
+    *_, line = price_frontiers(instance, points=3, time_limit=40)
     assert line.stop is Stop.FINISHED
     first, second, *_ = line.points
     least = robust_alpha(instance)
@@ -415,7 +411,6 @@ def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
         for kind in ("certain", "none", "possible")
     ]
     assert costs == sorted(costs)
-    *_, last = price_frontiers(instance, points=2, time_limit=20)
-    assert (last.efficiency, last.fairness) == ("penalty", "robust_alpha")
-    assert [name for name, _ in last.beside] == ["measured", "certain"]
-    assert PriceFrontier.from_document(json.loads(json.dumps(last.document()))) == last
+    assert (line.efficiency, line.fairness) == ("penalty", "robust_alpha")
+    assert [name for name, _ in line.beside] == ["measured", "certain"]
+    assert PriceFrontier.from_document(json.loads(json.dumps(line.document()))) == line

@@ -24,18 +24,11 @@ from ...instances.colocation.stability import (
     AlphaMode,
     Uncertainty,
     blocking_pairs,
-    compared,
     validate_alpha,
 )
-from ...instances.problem.errors import InvalidOption, NoSolution
+from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
-from ...solvers.colocation import (
-    at_most_blocking,
-    fair,
-    find_stable,
-    optimal,
-    require_bandwidth,
-)
+from ...solvers.colocation import at_most_blocking, fair, find_stable, optimal
 from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
 from ...solvers.outcome import Clock, Outcome, Status, Stop, agree
@@ -64,67 +57,69 @@ _FAIRNESS: dict[Against, tuple[str, str]] = {
 
 
 @validate_options
-def frontier(
+def price_frontiers(
     instance: Colocation,
-    against: Against = "blocking",
     *,
-    values: Iterable[float] | None = None,
-    points: Points = 8,
-    alpha: float = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
-    uncertainty: Uncertainty = "none",
     time_limit: float | None = None,
-    known: Sequence[Pairing] = (),
-    free: Outcome | None = None,
-) -> PriceFrontier:
-    """Least mean penalty against blocking pairs, against alpha, or against slack.
+    points: Points = 8,
+    alpha: Alpha = 0.0,
+    alpha_mode: AlphaMode = "penalty-points",
+) -> tuple[PriceFrontier, ...]:
+    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on
+    attribution slack.
 
-    One exact program for each limit (epsilon-constraint). A pairing within a limit is within every
-    looser one, so each point starts from the best one known, and the bound of a looser limit is a
-    bound of every tighter one.
+    The stability-performance and the fairness-performance frontier of Cooper's desiderata (section
+    II), by one exact program for each limit. Policies give the programs their starts. With
+    intervals of the penalties also on alpha, in points of penalty, where no pair possibly blocks;
+    and beside it, where none blocks by the measured penalties, and none certainly.
 
     Parameters
     ----------
-    instance : what is given.
-    against : "blocking": at most so many blocking pairs at `alpha`; "alpha": no blocking pair at
-        that alpha, in points of penalty; "slack": at most so much attribution slack (needs
-        bandwidths).
-    values : the limits; spread over the range that matters when not given.
-    points : how many limits to spread, at least 2.
-    alpha, alpha_mode : as in `gains`, only for "blocking".
-    uncertainty : which gains count against alpha, as in `blocking_pairs`.
-    time_limit : seconds in all, shared equally among the points to come.
-    known : pairings to start from where they keep a limit, such as those of policies.
-    free : what `optimal` says of the instance, when it has been asked already.
-
-    Returns
-    -------
-    PriceFrontier
-        Reached are the blocking pairs at `alpha`, the least alpha without a blocking pair, or the
-        slack, of the pairing found, a point's `answer`.
+    time_limit : seconds in all, in equal parts for each frontier.
+    points : limits to spread over the range that matters.
+    alpha, alpha_mode : least gain for which an agent breaks away, as in
+        `instances.colocation.gains`.
 
     Raises
     ------
     InvalidOption
-        An option is out of range, a limit is negative, or an uncertainty is given against another
-        limit than alpha or where there are no intervals.
+        An option is out of range.
     NoSolution
         The instance has no feasible pairing.
     """
-    # 1. What is asked.
     validate_alpha(alpha, alpha_mode)
-    compared(instance, uncertainty)
-    if uncertainty != "none" and against != "alpha":
-        raise InvalidOption(
-            f"uncertainty is {uncertainty!r} against {against}; expected it against alpha only"
-        )
-    if against == "slack":
-        require_bandwidth(instance)
-    limits = None if values is None else sorted({float(value) for value in values})
-    if limits is not None and (not limits or not limits[0] >= 0):
-        raise InvalidOption(f"values is {limits}; expected limits of 0 or more")
-    if limits is not None and against == "blocking" and any(value % 1 for value in limits):
-        raise InvalidOption(f"values is {limits}; expected whole numbers of blocking pairs")
+    clock, found = Clock(time_limit), list[PriceFrontier]()
+    kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
+    free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
+    if free.status is Status.INFEASIBLE:
+        proof = free.certificate.get("proof")
+        raise NoSolution(f"the instance has no feasible pairing ({proof})")
+    if free.solution is None:
+        return ()
+    known, robust = _known(instance), instance.low is not None and instance.types <= MOST_TYPES
+    for place, against in enumerate(kinds):
+        part = Clock(clock.time_slice(len(kinds) - place + robust))
+        more: Any = {"alpha": alpha, "alpha_mode": alpha_mode}
+        found.append(_frontier(instance, against, part, points, known, free, **more))
+        if found[-1].stop is Stop.INTERRUPTED:
+            return tuple(found)
+    if robust:
+        part = Clock(clock.time_slice())
+        found.append(_alpha_frontiers(instance, part, points, known, free))
+    return tuple(found)
+
+
+def _frontier(
+    instance: Colocation, against: Against, clock: Clock, points: int, known: Sequence[Pairing],
+    free: Outcome, *, values: Iterable[float] | None = None, alpha: float = 0.0,
+    alpha_mode: AlphaMode = "penalty-points", uncertainty: Uncertainty = "none",
+) -> PriceFrontier:  # fmt: skip
+    """The least mean penalty against one kind of limit: a program for each.
+
+    `values` are the limits; spread over the range that matters when not given. `free` is what
+    `optimal` says of the instance. Reached are the blocking pairs at `alpha`, the least alpha
+    without a blocking pair, or the slack.
+    """
 
     def measured(pairing: Pairing) -> tuple[float, float]:
         if against == "alpha":
@@ -145,11 +140,9 @@ def frontier(
             return fair(instance, slack=limit, **given)
         return at_most_blocking(instance, int(limit), alpha, alpha_mode, **given)
 
-    # 2. The cheapest pairing, one as fair or as stable as can be, and how fair any can be at most.
-    clock, unit = Clock(time_limit), scale(instance, _FAIRNESS[against][0])
-    if free is None:
-        free = optimal(instance, time_limit=clock.time_slice(points + 1))
-    cheapest = _cheapest(free)
+    # 1. The cheapest pairing, one as fair or as stable as can be, and how fair any can be at most.
+    limits = None if values is None else sorted(set(values))
+    unit, cheapest = scale(instance, _FAIRNESS[against][0]), free.solution
     sweep = Sweep(clock, measured, "min", "min", [*known, cheapest])
     sweep.free, sweep.stops, fewest = free, [free.stop], 0.0
     name, note = _FAIRNESS[against]
@@ -171,7 +164,7 @@ def frontier(
         sweep.stops += [tight.stop] * (tight.stop is Stop.INTERRUPTED)
         fewest = tight.bound or 0.0
 
-    # 3. A program for each limit.
+    # 2. A program for each limit.
     if limits is None:
         limits = _spread(against, sweep.fairest, loosest, points)
     marks = sweep.points(limits, least)
@@ -192,36 +185,16 @@ def _spread(against: Against, low: float, high: float, number: int) -> list[floa
     return sorted({0.0, low, *factors.round().tolist(), *steps.round().tolist()})
 
 
-@validate_options
-def alpha_frontiers(
-    instance: Colocation,
-    *,
-    points: Points = 8,
-    time_limit: float | None = None,
-    known: Sequence[Pairing] = (),
-    free: Outcome | None = None,
+def _alpha_frontiers(
+    instance: Colocation, clock: Clock, points: int, known: Sequence[Pairing], free: Outcome
 ) -> PriceFrontier:
-    """Least mean penalty against alpha, in points of penalty, where no pair possibly blocks; and
-    beside it, where none blocks by the measured penalties, and none certainly.
+    """The least mean penalty against alpha where no pair possibly blocks, and beside it where none
+    blocks by the measured penalties, and none certainly.
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
     there is one.
-
-    Parameters
-    ----------
-    instance : with intervals.
-    points, time_limit, known, free : as in `frontier`; the time is shared.
-
-    Raises
-    ------
-    InvalidOption
-        An option is out of range, or there are no intervals.
-    NoSolution
-        The instance has no feasible pairing.
     """
-    clock = Clock(time_limit)
-    free = optimal(instance, time_limit=clock.time_slice(4)) if free is None else free
     robust = robust_alpha(instance, time_limit=clock.time_slice(4))
     values, starts = None, list(known)
     if robust.pairing is not None and robust.alpha is not None:
@@ -236,10 +209,10 @@ def alpha_frontiers(
 
     def line(left: int, kind: Uncertainty, values: Sequence[float] | None) -> PriceFrontier:
         ended = Stop.INTERRUPTED if Stop.INTERRUPTED in stops else free.stop  # no program follows
-        found = frontier(
-            instance, "alpha", values=values, points=points, uncertainty=kind,
-            time_limit=clock.time_slice(left), known=starts, free=replace(free, stop=ended),
-        )  # fmt: skip
+        part, begin = Clock(clock.time_slice(left)), replace(free, stop=ended)
+        found = _frontier(
+            instance, "alpha", part, points, starts, begin, values=values, uncertainty=kind
+        )
         stops.append(found.stop)
         return found
 
@@ -254,62 +227,6 @@ def alpha_frontiers(
     stop = next((one for one in ended if one is not Stop.FINISHED), Stop.FINISHED)
     others = tuple((name, each.points) for name, each in beside.items())
     return replace(possible, note=note, stop=stop, beside=others)
-
-
-@validate_options
-def price_frontiers(
-    instance: Colocation,
-    *,
-    time_limit: float | None = None,
-    points: Points = 8,
-    alpha: Alpha = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
-) -> tuple[PriceFrontier, ...]:
-    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on
-    attribution slack.
-
-    The stability-performance and the fairness-performance frontier of Cooper's desiderata (section
-    II), by one exact program for each limit. Policies give the programs their starts. With
-    intervals also on alpha, see `alpha_frontiers`.
-
-    Parameters
-    ----------
-    time_limit : seconds in all, in equal parts for each frontier.
-    points : limits to spread over the range that matters.
-    alpha, alpha_mode : least gain for which an agent breaks away, as in
-        `instances.colocation.gains`.
-
-    Raises
-    ------
-    InvalidOption
-        An option is out of range.
-    NoSolution
-        The instance has no feasible pairing.
-    """
-    validate_alpha(alpha, alpha_mode)
-    clock, found = Clock(time_limit), list[PriceFrontier]()
-    kinds: list[Against] = ["blocking"] if instance.bandwidth is None else ["blocking", "slack"]
-    free = optimal(instance, time_limit=None if time_limit is None else time_limit / 4)
-    if free.solution is None and free.status is not Status.INFEASIBLE:
-        return ()
-    _cheapest(free)
-    given: Any = {"points": points, "known": _known(instance), "free": free}
-    robust = instance.low is not None and instance.types <= MOST_TYPES
-    for place, against in enumerate(kinds):
-        given["time_limit"] = clock.time_slice(len(kinds) - place + robust)
-        found.append(frontier(instance, against, alpha=alpha, alpha_mode=alpha_mode, **given))
-        if found[-1].stop is Stop.INTERRUPTED:
-            return tuple(found)
-    if robust:
-        found.append(alpha_frontiers(instance, **{**given, "time_limit": clock.time_slice()}))
-    return tuple(found)
-
-
-def _cheapest(free: Outcome) -> Pairing:
-    """The cheapest pairing; refuses an instance that has none."""
-    if isinstance(free.solution, Pairing):
-        return free.solution
-    raise NoSolution(f"the instance has no feasible pairing ({free.certificate.get('proof')})")
 
 
 def _known(instance: Colocation) -> list[Pairing]:

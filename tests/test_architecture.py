@@ -554,7 +554,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_875, 27_606),
-    "analysis": (20_467, 14_047),
+    "analysis": (20_384, 14_007),
     "instances": (21_576, 14_453),
     "models": (5_301, 3_412),
     "verify": (4_798, 3_514),
@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_911, 9_006),
     "papers": (6_183, 4_516),
     "cli": (3_739, 2_534),
-    "tests": (58_407, 46_373),
+    "tests": (58_395, 46_360),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -57,9 +57,8 @@ def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path
 
 
 WRONG = (
-    "timeut = 3", "timeout = 0", "timeout = true", "count = 0", "count = 1.5", "bandwidth = -1",
-    "bandwidth = nan", 'directory = "nowhere"', "environment = {LEVEL = 3}", "environment = 3",
-    GOOD, 'bandwidth = 1\n[[job]]\nname = "b"\ncommand = ["true"]',
+    "timeut = 3", "timeout = true", "count = 0", "bandwidth = nan", 'directory = "nowhere"',
+    "environment = {LEVEL = 3}", GOOD, 'bandwidth = 1\n[[job]]\nname = "b"\ncommand = ["true"]',
 )  # fmt: skip
 
 
@@ -70,11 +69,8 @@ WRONG = (
         "[[job]",
         "[other]\n",
         "job = 3",
-        GOOD.replace('name = "a"', ""),
-        GOOD.replace('"a"', '""'),
         GOOD.replace('"a"', '"a\\u001b"'),
         GOOD.replace('"a"', '"--help"'),
-        GOOD.replace('command = ["true"]', ""),
         GOOD.replace('["true"]', '"true"'),
         GOOD.replace('["true"]', "[]"),
         GOOD.replace('"true"', '"no-such-program"'),

@@ -67,9 +67,7 @@ def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: P
     [
         "",
         GOOD + GOOD,
-        GOOD.replace('rerun = "yes"', ""),
         GOOD.replace('"yes"', "true"),
-        GOOD.replace('type = "0"', ""),
         GOOD.replace('"true"', '"no-such-program"'),
         GOOD + "count = 3\n",
         GOOD + "output = 3\n",

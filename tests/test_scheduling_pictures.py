@@ -5,13 +5,14 @@ busy machines recounted.
 from __future__ import annotations
 
 import json
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 from support.messages import approved, refused
 from support.report_rows import recorded
+from support.scheduling_cases import every_outcome
 
 import cotenant
 from cotenant.analysis.report.picture import Chart, HeatMap
@@ -33,44 +34,6 @@ Engine = Literal["cp-sat", "highs"]
 Objective = Literal["utilization", "utility"]
 ENGINES: tuple[Engine, ...] = ("cp-sat", "highs")
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
-
-
-@cache
-def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]]:
-    """(work, psi of each organization) of every schedule that keeps each organization's order,
-    idling allowed.
-    """
-    k, horizon = instance.organizations, instance.horizon
-    queues = [
-        [job for job in instance.order.tolist() if instance.organization[job] == u]
-        for u in range(k)
-    ]
-
-    @cache
-    def outcomes(
-        t: int, heads: tuple[int, ...], ends: tuple[int, ...]
-    ) -> frozenset[tuple[int, tuple[int, ...]]]:
-        if t >= horizon:
-            return frozenset([(0, (0,) * k)])
-        running = tuple(end for end in ends if end > t)
-        found = set(outcomes(t + 1, heads, running))
-        if len(running) < instance.total_machines:
-            for u, queue in enumerate(queues):
-                if heads[u] < len(queue) and instance.release[queue[heads[u]]] <= t:
-                    length = int(instance.processing[queue[heads[u]]])
-                    done = min(length, horizon - t)
-                    worth = sum(horizon - i for i in range(t, t + done))
-                    after = tuple(head + (v == u) for v, head in enumerate(heads))
-                    for work, psi in outcomes(t, after, tuple(sorted((*running, t + length)))):
-                        found.add(
-                            (
-                                work + done,
-                                tuple(value + worth * (v == u) for v, value in enumerate(psi)),
-                            )
-                        )
-        return frozenset(found)
-
-    return outcomes(0, (0,) * k, ())
 
 
 def tiny_instances(seed: int, number: int) -> list[Scheduling]:

@@ -89,29 +89,31 @@ def wrongs(seed: int, rules: Sequence[str] = RULES) -> Iterator[str]:
                 yield f"{kind}, {rule}: {what} {ours}, by the clock {theirs}"
 
 
-def best_of_all(instance: Scheduling, objective: str) -> int:
-    """The most units of work, or utility, of every schedule that keeps each organization's order;
+@cache
+def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]]:
+    """(work, psi of each organization) of every schedule that keeps each organization's order;
     machines may idle.
     """
+    k, horizon, pace = instance.organizations, instance.horizon, instance.pace.tolist()
     queues = [
         [job for job in instance.order.tolist() if instance.organization[job] == u]
-        for u in range(instance.organizations)
+        for u in range(k)
     ]
-    horizon, pace = instance.horizon, instance.pace.tolist()
 
-    def worth(start: int, job: int, speed: int) -> int:
-        width, left, total = int(instance.width[job]), int(instance.processing[job]), 0
-        for moment in range(start, horizon):
-            done = min(left, speed) * width
-            left -= min(left, speed)
-            total += done if objective == "utilization" else done * (horizon - moment)
-        return total
+    def worth(start: int, job: int, speed: int) -> tuple[int, int]:
+        """Units of work before the horizon, and what they are worth, moment by moment."""
+        width, left = int(instance.width[job]), int(instance.processing[job])
+        done = [min(speed, max(0, left - speed * age)) * width for age in range(horizon - start)]
+        return sum(done), sum(units * (horizon - start - age) for age, units in enumerate(done))
 
     @cache
-    def best(t: int, heads: tuple[int, ...], free_at: tuple[tuple[int, int], ...]) -> int:
+    def outcomes(
+        t: int, heads: tuple[int, ...], free_at: tuple[tuple[int, int], ...]
+    ) -> frozenset[tuple[int, tuple[int, ...]]]:
         if t >= horizon:
-            return 0
-        most = best(t + 1, heads, free_at)
+            return frozenset([(0, (0,) * k)])
+        later = tuple(sorted((max(at, t + 1), speed) for at, speed in free_at))
+        found = set(outcomes(t + 1, heads, later))
         for u, queue in enumerate(queues):
             if heads[u] == len(queue) or instance.release[queue[heads[u]]] > t:
                 continue
@@ -125,8 +127,18 @@ def best_of_all(instance: Scheduling, objective: str) -> int:
                 for entry in idle[:width]:
                     rest.remove(entry)
                 end = t - (-int(instance.processing[job]) // speed)
-                now = tuple(sorted([*rest, *[(end, speed)] * width]))
-                most = max(most, worth(t, job, speed) + best(t, after, now))
-        return most
+                done, utility = worth(t, job, speed)
+                for work, psi in outcomes(
+                    t, after, tuple(sorted([*rest, *[(end, speed)] * width]))
+                ):
+                    more = tuple(value + utility * (v == u) for v, value in enumerate(psi))
+                    found.add((work + done, more))
+        return frozenset(found)
 
-    return best(0, (0,) * len(queues), tuple(sorted((0, speed) for speed in pace)))
+    return outcomes(0, (0,) * k, tuple(sorted((0, speed) for speed in pace)))
+
+
+def best_of_all(instance: Scheduling, objective: str) -> int:
+    """The most units of work, or utility, of `every_outcome`."""
+    found = every_outcome(instance)
+    return max(work if objective == "utilization" else sum(psi) for work, psi in found)

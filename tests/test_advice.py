@@ -16,7 +16,6 @@ import pytest
 from support.advice_cases import claims
 from support.advice_states import HOST, apart, budget, listed, node, pod, spread, state
 from support.advice_words import lines_of
-from support.measured import DATA
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -35,13 +34,6 @@ from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import NOT_COMPARED, ClusterState, Pod
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption, UnknownName
 
-SAMPLE = DATA / "clusters" / "k8s"
-needs_sample = pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
-
-
-def sample() -> ClusterState:
-    return read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
-
 
 def number(read: ClusterState, name: str) -> int:
     return next(n for n, each in enumerate(read.pods) if each.name == name)
@@ -51,35 +43,7 @@ def moves_of(advice: Answer) -> dict[str, str]:
     return {advice.state.pods[n].name: name for n, name in advice.targets.items()}
 
 
-# the sample of the notes
-
-
-@needs_sample
-def test_the_sample_in_words() -> None:
-    text = " ".join(" ".join(lines_of(advise(sample(), pending=False), details=True)).split())
-    for words in (
-        "4 worker nodes are in use; 3 are enough and no fewer can do (proved of the pods in this file: shop/pg needs 3, 1 on each).",
-        "free 1 node: w-4", "7 pods move (fewest while the pinned pods stay, proved of the pods in this file; at least 6 in any case)",
-        "no disruption budget broken", "counted: 20 movable pods; pinned: 4 (shop/pg-0, shop/pg-1, shop/pg-2: volumes not in the file, add pv,pvc; shop/search-0: its budget allows 0)",
-        "not counted: 1 finished", "1 pending pod: 0 fit now (no more do, proved", "ml/train-7-xx2pl waits: ",
-        "preferred affinity: kube-system/coredns-6f6b679f8f-0x7kq",
-    ):  # fmt: skip
-        assert words in text
-
-
 # what is enough
-
-
-def test_two_half_empty_nodes_become_one() -> None:
-    advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "3"), pod("b-1", "n2", "2")))
-    assert (advice.nodes.value, advice.nodes.bound, len(advice.targets), advice.moves.bound) == (
-        1,
-        1,
-        1,
-        1,
-    )
-    assert advice.proved
-    assert advice.waste == 0.5
 
 
 @pytest.mark.parametrize(
@@ -119,19 +83,6 @@ def test_host_ports_are_one_to_a_node() -> None:
         ).nodes.value
         == 1
     )
-
-
-def test_a_spread_is_kept_in_the_plan_and_its_zones_may_go_in_the_bound() -> None:
-    nodes = [node(f"n{n}", zone=zone) for n, zone in enumerate("abc")]
-    pods = [
-        pod(f"a-{n}", f"n{n}", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
-        for n in range(3)
-    ]
-    advice = advise(state(*nodes, *pods))
-    # as long as the three nodes stand, no zone may have two
-    assert (advice.nodes.value, advice.nodes.bound, advice.nodes.pinned) == (3, 1, 3)
-    approved(advice.dropped[0])
-    approved(" ".join(" ".join(lines_of(advice, details=True)).split()))
 
 
 def test_kind_of_constraint_that_cannot_be_released_is_refused() -> None:
@@ -216,29 +167,6 @@ def half_empty(number: int = 4) -> ClusterState:
     return state(
         *(node(f"n{n}", "4") for n in range(number)), *(pod(f"a{n}-1", f"n{n}") for n in range(number))
     )  # fmt: skip
-
-
-def test_an_order_that_is_cut_short_says_so_and_keeps_whole_waves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.cluster.judge import order
-
-    read = half_empty()
-    waves = iter([False, True])
-    direct = order._Ordering.direct
-    monkeypatch.setattr(order._Ordering, "aside", lambda self: False)
-
-    def once(self: Any) -> bool:
-        if next(waves):
-            raise KeyboardInterrupt
-        return direct(self)
-
-    monkeypatch.setattr(order._Ordering, "direct", once)
-    found = ordered(read, {0: "n1", 1: "n2", 2: "n2"})
-    assert (len(found.waves), found.cut, found.stuck) == (1, "", {})
-    waves = iter([True])
-    found = ordered(read, {0: "n1"})
-    assert (found.waves, found.cut, found.stuck) == ((), "interrupted", {0: ("interrupted",)})
 
 
 @pytest.mark.parametrize("part", ["cost_needed", "fewest_moves", "moves_needed", "left_pending"])
@@ -364,18 +292,6 @@ def test_draining_says_what_blocks_and_what_moves() -> None:
         drain(read, "n-9")
 
 
-def test_a_node_that_cannot_be_emptied_whatever_else_moves() -> None:
-    read = state(node("n1"), node("n2", "4"), pod("a-1", "n1", "6"), pod("b-1", "n2"))
-    found = drain(read, "n1")
-    assert (found.impossible, found.status) == ("whatever else moves (proved)", False)
-    approved(" ".join(map(str.strip, lines_of(found))))
-    free = {"owner": "", "cpu": "3"}
-    found = drain(
-        state(node("n1"), node("n2", "4"), pod("a-1", "n1", "2"), pod("b-1", "n2", **free)), "n1"
-    )
-    approved(found.impossible)
-
-
 def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
     names = tuple(f"ip-10-0-{n}-17.eu-central-1.compute.internal" for n in range(40))
     shop = advise(read_state(["state/shop"]), time_limit=20)
@@ -392,12 +308,6 @@ def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
     assert all(whole.count(name) == 2 for name in names), "once idle, once freed"
     aside = replace(shop.order, waves=((Move(0, names[0], temporary=True),), *shop.order.waves))
     assert names[0] not in still_idle(replace(many, order=aside)), "a step of the plan uses it"
-
-
-def test_a_pending_pod_may_need_one_more_node_than_is_in_use() -> None:
-    advice = advise(state(node("n1"), node("n2"), pod("a-1", "n1", "6"), pod("p-1", "", "6")))
-    approved(lines_of(advice))
-    assert still_idle(advice) == ()
 
 
 def test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence() -> None:
@@ -452,20 +362,6 @@ def test_nothing_in_a_file_becomes_a_command() -> None:
     order = Ordered(advice.order.waves, {12: ("taint a\nrm -rf /",)})
     lines = emit(replace(advice, order=order), "kubectl").splitlines()
     assert all(line.startswith(("#", "kubectl ", "echo ")) for line in lines)
-
-
-def test_pending_pods_are_said_to_fit_or_not() -> None:
-    read = state(
-        node("n1"),
-        node("n2"),
-        pod("a-1", "n1"),
-        pod("b-1", "n2"),
-        pod("now-1", cpu="1"),
-        pod("then-1", cpu="8"),
-        pod("never-1", cpu="9"),
-    )
-    text = " ".join(" ".join(lines_of(advise(read), details=True)).split())
-    approved(text)
 
 
 # the whole, at random

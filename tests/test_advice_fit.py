@@ -141,15 +141,6 @@ def test_a_gpu_is_what_the_nodes_call_it() -> None:
 # whether they fit
 
 
-def test_one_move_makes_room() -> None:
-    found = fit(two_nodes(pod("c-1", cpu=4)))
-    assert found.status
-    assert found.plan is not None
-    assert len(found.plan.targets) == 1 == found.plan.moves.bound
-    assert found.plan.freed == ()  # emptied for the new pod: not to be cordoned
-    approved(lines_of(found))
-
-
 def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> None:
     read = two_nodes(*(pod(f"c-{n}", cpu=2) for n in range(5)))
     found = fit(read, types=[type_like(read, "n1")])

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from support.advice_states import budget, listed, near, node, pod, state
+from support.advice_states import near, node, pod, state
 from support.advice_words import lines_of
 from support.gpu_cases import gpu_claims
 from support.messages import approved, refused
-from support.oracles.advice_program import fewest_moves as by_another_model
 from support.seeds import ranges
-from support.terminal import run
 
-from cotenant.cluster.plan.answer import Answer, Question
+from cotenant.cluster.plan.answer import Answer
 from cotenant.cluster.plan.gpus import MOST_GANGS, gpus
 from cotenant.cluster.plan.nodes import advise
-from cotenant.cluster.plan.search import at_most_waiting
-from cotenant.cluster.plan.to_packing import translate
 from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.reading import read_state
-from cotenant.cluster.state.state import CARD, SHARES, ClusterState, Role
+from cotenant.cluster.state.state import CARD, SHARES, Role
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
-from cotenant.solvers.outcome import Clock
-from cotenant.solvers.packing.moves_routes import MovesSearch
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 
@@ -60,11 +51,6 @@ def only(found: Answer) -> Any:
 def never(gang: Answer) -> bool:
     """Whether it is proved that no moves admit a gang."""
     return gang.impossible.startswith("whatever")
-
-
-def never_while_pinned(gang: Answer) -> bool:
-    """Whether that is proved for plans that leave the pinned pods alone."""
-    return gang.impossible.startswith("while")
 
 
 # what is known of a state
@@ -122,20 +108,6 @@ def test_cards_on_closed_nodes_are_no_room() -> None:
     assert (found.room[0].free, found.room[0].closed) == (1, 4)
     assert only(found).impossible
     approved(lines_of(found))
-
-
-def test_slices_and_other_vendors_are_cards_too() -> None:
-    slice_, amd = "nvidia.com/mig-1g.10gb", "amd.com/gpu"
-    given = state(
-        node("n0", **{slice_: "7", amd: "2"}),
-        pod("a-1", "n0", containers=[{"name": "m", "resources": {"requests": {slice_: "2"}}}]),
-        pod("b-1", containers=[{"name": "m", "resources": {"requests": {amd: "3"}}}]),
-    )
-    found = gpus(given)
-    assert [(one.resource, one.total, one.free) for one in found.room] == [
-        (slice_, 7, 5), (amd, 2, 2),
-    ]  # fmt: skip
-    assert only(found).impossible
 
 
 # groups
@@ -252,22 +224,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         gpus(given, topology="rak")
 
 
-def test_the_command_prints_writes_and_exits(tmp_path: Path) -> None:
-    assert run("advise", "gpus", "state/training").returncode == 0
-    printed = run("advise", "gpus", "state/training", "--topology", "rack", "--json",
-                "--plan", str(tmp_path / "plan.json"))  # fmt: skip
-    document = json.loads(printed.stdout)
-    assert document["steps"][0]["domains"]["r2"] == 4
-    assert document["room"][0]["pieces"] == {"0": 1, "2": 2, "6": 2}
-    assert json.loads((tmp_path / "plan.json").read_text())["moves"]["value"] == 4
-    given = listed(*nodes(2), runs("a-1", "n0", 2), waits("c-1", 1), budget("b", "a", 1))
-    (tmp_path / "full.json").write_text(json.dumps(given))
-    full = run("advise", "gpus", str(tmp_path / "full.json"))
-    assert full.returncode == 1
-    none = run("advise", "gpus", str(tmp_path / "full.json"), "--emit", "kubectl")
-    approved(none.stderr.strip().splitlines()[-1:])
-
-
 def test_several_gangs_are_told_one_by_one() -> None:
     given = state(
         *nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8, "x"),
@@ -297,33 +253,3 @@ def test_room_for_gangs_against_every_placement(some: range) -> None:
     for seed in some:
         for what, held, seen in gpu_claims(seed):
             assert held, (seed, what, seen)
-
-
-def crowded(rng: np.random.Generator) -> ClusterState:
-    """Some ten nodes of four to eight cards, nearly full, and a gang."""
-    items, rooms = [], []
-    for n in range(int(rng.integers(6, 12))):
-        rooms.append(int(rng.choice([4, 8])))
-        items.append(node(f"n{n}", 64, **{CARD: str(rooms[-1])}))
-    for n, room in enumerate(rooms):
-        for k in range(6):
-            size = int(rng.choice([1, 1, 2, 4]))
-            if size <= room and rng.random() < 0.85:
-                room -= size
-                items.append(runs(f"a{n}-{k}", f"n{n}", size))
-    items += [waits(f"c-{k}", int(rng.choice([4, 8]))) for k in range(int(rng.integers(1, 4)))]
-    return state(*items)
-
-
-@pytest.mark.parametrize("some", ranges(60, 4, 10))
-def test_the_bound_of_arrivals_by_another_model(some: range) -> None:
-    for seed in some:
-        given = crowded(np.random.default_rng(seed))
-        placed = at_most_waiting(translate(Question(given, pending=True), for_bound=True), 0)
-        if placed is None:
-            continue
-        instance = placed.instance
-        search = MovesSearch(instance, Clock(), np.random.default_rng(0))
-        assert search.arrivals() is not None
-        exact = by_another_model(instance, 10**6)
-        assert exact is None or search.bound <= exact[0], seed

@@ -339,7 +339,7 @@ def test_prices_of_types_that_no_node_has_are_noted(tmp_path: Path) -> None:
         json.dumps(listed({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}})),
         json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
         json.dumps(listed(node("n1"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})),
-        json.dumps(listed()),
+        json.dumps(listed()), json.dumps({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}),
     ],
 )  # fmt: skip
 def test_files_that_are_no_state_say_what_they_are(tmp_path: Path, text: str) -> None:

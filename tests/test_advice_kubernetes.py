@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.advice_further import claim, csi_node, uses, volume
 from support.advice_states import HOST, ZONE, listed, node, pod, state
-from support.advice_words import lines_of, most_after
+from support.advice_words import lines_of
 from support.messages import refused
 from support.terminal import run
 
@@ -25,7 +25,6 @@ from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
 from cotenant.cluster.state.node_types import daemon_pods, read_types
 from cotenant.cluster.state.reading import read_state
-from cotenant.cluster.state.state import Role
 from cotenant.instances.problem.errors import InvalidFile
 
 
@@ -63,16 +62,6 @@ def container(name: str = "c", **resources: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_a_missing_request_is_the_limit(spec: dict[str, Any], cpu: int | None) -> None:
     assert requests_of(Fields(spec, "x"), Fields({}, "x")).get("cpu") == cpu
-
-
-def test_a_manifest_with_limits_alone_is_placed_by_them(tmp_path: Path) -> None:
-    spec = {"containers": [container(limits={"cpu": "5", "memory": "1Gi"})]}
-    added = {"kind": "Deployment", "metadata": {"name": "x"}, "spec": {"template": {"spec": spec}}}
-    given = written(tmp_path, listed(node("n1", 4), pod("a-1", "n1")), "s.json")
-    read = read_state([given], added=written(tmp_path, added, "x.json"))
-    assert "no-requests" not in {each.code for each in read.warnings}
-    found = fit(read)
-    assert (found.status, most_after(found)) == (False, 0)
 
 
 # volumes
@@ -193,19 +182,6 @@ def test_pods_of_other_controllers_stay_unless_released(
     assert len(advise(read, released=["owner"]).targets) == 1
 
 
-@pytest.mark.parametrize(
-    ("note", "role"),
-    [({"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}, Role.RESIDENT),
-     ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion"}, Role.FIXED),
-     ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}, Role.MOVABLE)],
-)  # fmt: skip
-def test_marks_of_the_autoscaler_say_what_a_pod_is_to_a_plan(
-    note: dict[str, str], role: Role
-) -> None:
-    read = state(node("n1", 4), pod("a-1", "n1"), pod("x-1", "n1", annotations=note))
-    assert read.pods[1].role is role
-
-
 def test_what_the_autoscaler_would_not_evict_is_named_where_it_moves() -> None:
     """On the default screen and in what is emitted: files in emptyDir are lost."""
     items = [
@@ -255,12 +231,6 @@ def test_a_state_in_yaml_is_the_same_as_in_json(tmp_path: Path, one_list: bool) 
     text = yaml.dump(listed(*items)) if one_list else yaml.dump_all(items)
     read = read_state([written(tmp_path, text, "s.yaml")])
     assert (read.nodes, read.pods) == (state(*items).nodes, state(*items).pods)
-
-
-def test_a_table_is_named_as_one(tmp_path: Path) -> None:
-    table = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": [], "rows": []}
-    with refused(InvalidFile):
-        read_state([written(tmp_path, table, "t.json")])
 
 
 def daemon_set(**spec: Any) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from support.terminal import run
 from cotenant.cluster.judge.order import Ordered
 from cotenant.cluster.judge.scheduler_filters import Move
 from cotenant.cluster.plan.answer import Answer, Proved
-from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.answers import shown
 from cotenant.cluster.report.page import AnswerPage, answer_page, write_page
+from cotenant.cluster.report.text_report import LEAST_LINES, WIDTH
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import StateWarning
 
@@ -72,15 +72,6 @@ def test_waves_say_which_nodes_are_empty_then_and_where_each_pod_comes_from(shop
     )  # fmt: skip
     assert part.sentences[1:] == (f"Empty after wave 1: {home}.",)
     assert len(rows_of(answer_page(shown(shop)), "Moves, in waves")) == len(shop.targets)
-
-
-def test_without_an_order_no_node_is_said_to_be_empty(shop: Answer) -> None:
-    stuck = replace(shop, order=Ordered(shop.order.waves[:1], {3: ("no room",)}))
-    page = answer_page(shown(stuck))
-    (part,) = [part for part in page.parts if part.title == "Moves, in waves"]
-    assert len(part.sentences) == 1
-    assert list(page.lists) == ["Nodes that would go"]
-    assert "no order of moves was found" in page.numbers[0][1]
 
 
 def test_numbers_say_what_is_proved(shop: Answer) -> None:
@@ -151,56 +142,34 @@ def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Answer) -> N
     assert table.rows[0] == ("paid for nodes", "1.92", "0.6666", "1.92"), "a bound is rounded down"
 
 
-@pytest.mark.parametrize("node_name", ["n-2", "n-6"])
-def test_a_node_that_is_drained_has_a_page(node_name: str, tmp_path: Path) -> None:
-    read = read_state(["state/shop"])
-    found = drain(read, node_name, time_limit=20)
-    page = answer_page(shown(found))
-    text = Tags(write_page(page, tmp_path / "x.html")).text
-    rows = (f"{title}: {what}" for title, what in page.parts[0].tables[0].rows)
-    # moves are the fewest; of the nodes that are equally good for them any may be taken
-    approved([*page.decision, *(re.sub(r"to n-\d", "to a node", row) for row in rows)])
-    assert all(read.pods[n].title in text for n in found.pods)
-
-
-def test_the_command_writes_the_page_beside_its_answer(tmp_path: Path) -> None:
-    read = tmp_path / "state.json"
-    read.write_text(
-        json.dumps(listed(node("n-1"), node("n-2"), pod("a-1", "n-1"), pod("b-1", "n-2")))
-    )
-    done = run("advise", "nodes", str(read), "--report", str(tmp_path / "page.html"))
-    assert "free" in done.stdout
-    assert "page.html written" in done.stderr
-    assert "advise nodes" in (tmp_path / "page.html").read_text()
-    taken = run("advise", "nodes", str(read), "--report", str(read))
-    assert taken.returncode == 2
-    approved(taken.stderr.replace(str(tmp_path), "FOLDER"))
+PLANNED = {"nodes-before-and-after", "moves-in-waves"}
 
 
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("question", "parts"),
     [
-        (
-            ("fit", "--shape", "cpu=3", "--replicas", "2"),
-            {"where-they-go", "nodes-before-and-after", "moves-in-waves"},
-        ),
+        (("nodes",), PLANNED | {"pending-pods", "what-is-proved"}),
+        (("fit", "--shape", "cpu=3", "--replicas", "2"), PLANNED | {"where-they-go"}),
         (("buy", "--types", "types.csv"), {"where-they-go", "what-to-buy"}),
         (("safe",), {"what-is-not-safe-or-is-not-known", "every-case"}),
-        (("repair",), {"nodes-before-and-after", "moves-in-waves"}),
-        (("drain", "n-1"), {"nodes-before-and-after", "moves-in-waves", "on-n-1"}),
+        (("repair",), PLANNED),
+        (("drain", "n-1"), PLANNED | {"on-n-1"}),
+        (("gpus",), PLANNED | {"where-cards-are-free"}),
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_every_question_has_its_page(
+def test_every_question_has_its_page_and_ten_lines_of_80_columns(
     tmp_path: Path, question: tuple[str, ...], parts: set[str]
 ) -> None:
     (tmp_path / "types.csv").write_text("type,cpu,memory,price\nsmall,8,32Gi,0.1\n")
     together = {"labels": {"app": "a"}, "affinity": apart("a")}
-    items = [node(f"n-{n}", "4") for n in (1, 2)]
+    cards = {"nvidia.com/gpu": "1"} if question[0] == "gpus" else {}
+    items = [node(f"n-{n}", "4", **cards) for n in (1, 2)]
     items += [pod(f"a-{n}", "n-1", **together) for n in (1, 2)] + [pod("b-1", "n-2")]
     if question[0] != "repair":
-        items += [pod("c-1", cpu=3), pod("x-1", "n-2", "2", owner="")]
+        main = [{"name": "main", "resources": {"requests": {"cpu": "3"} | cards}}]
+        items += [pod("c-1", containers=main), pod("x-1", "n-2", "2", owner="")]
         items[2:4] = [pod(f"a-{n}", "n-1") for n in (1, 2)]
     if question[0] == "drain":
         items.append(node("n-3"))
@@ -208,10 +177,19 @@ def test_every_question_has_its_page(
     read.write_text(json.dumps(listed(*items)))
     name, *words = question
     others = [str(tmp_path / word) if word == "types.csv" else word for word in words]
-    run("advise", name, str(read), *others, "--report", str(path))
+    done = run("advise", name, str(read), *others, "--report", str(path))
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("warning: "), "before the number"
+    answer = next(line for line in lines if not line.startswith(("warning: ", "  ")))
+    assert len(lines) - lines.index(answer) <= LEAST_LINES
+    assert max(map(len, lines)) <= WIDTH
     page = Tags(path)
     assert parts <= {attributes.get("id") for tag, attributes in page.tags if tag == "section"}
     assert any("warnings" in str(attributes.get("class")) for _, attributes in page.tags)
+    if parts >= PLANNED:
+        plan = run("advise", name, str(read), *others, "--emit", "kubectl").stdout.splitlines()
+        head = [line for line in plan if not line.startswith("# warning: ")]
+        assert head[0].startswith("# left to the default scheduler")
 
 
 def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Answer) -> None:

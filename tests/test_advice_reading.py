@@ -60,10 +60,12 @@ def test_roles_of_pods() -> None:
         pod("done-1", "n", owner="Job", phase="Succeeded"), pod("bad-1", "n", phase="Failed"), pod("new-1"),
         pod("safe-1", "n", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}),
         pod("calm-1", "n", annotations={"karpenter.sh/do-not-disrupt": "true"}),
+        *(pod(f"{n}-1", "n", annotations={f"cluster-autoscaler.kubernetes.io/{key}": value}) for n, (key, value) in enumerate(
+            (("daemonset-pod", "true"), ("safe-to-evict", "on-completion"), ("safe-to-evict", "true")))),
     )  # fmt: skip
     assert [each.role.value for each in read.pods] == [
         "movable", "resident", "fixed", "resident", "resident", "finished", "finished", "pending",
-        "fixed", "fixed",
+        "fixed", "fixed", "resident", "fixed", "movable",
     ]  # fmt: skip
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.advice_cases import resilience
-from support.advice_states import HOST, apart, listed, node, pod, state
+from support.advice_states import HOST, apart, node, pod, state
 from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
@@ -18,7 +17,6 @@ from support.terminal import run
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.repair import repair
 from cotenant.cluster.plan.safe import safe
-from cotenant.cluster.report.text_report import LINES
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidOption
 
@@ -53,40 +51,14 @@ def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
 
 def test_the_command_says_what_can_be_lost() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
-    assert len(run("advise", "safe", "state/shop").stdout.splitlines()) <= LINES
-    whole = run("advise", "safe", "state/shop", "--details").stdout
-    assert (
-        whole.count("without ")
-        == 7
-        == sum(not x.status for x in safe(read_state(["state/shop"])).steps)
-    )
-    document = json.loads(
-        run("advise", "safe", "state/shop", "--release", "volumes", "--json").stdout
-    )
-    assert {loss["name"]: loss["status"] for loss in document["steps"]}["n-3"] is True
+    found = run("advise", "safe", "state/shop", "--release", "volumes", "--json")
+    losses = json.loads(found.stdout)["steps"]
+    assert {loss["name"]: loss["status"] for loss in losses}["n-3"] is True
     with refused(InvalidOption):
         safe(read_state(["state/shop"]), by=["rack"])
 
 
 # several nodes
-
-
-def pool_of_three(cpu: int = 4) -> tuple[dict[str, Any], ...]:
-    return (
-        *(node(f"n{n}", cpu, labels={"pool": "web"}) for n in range(3)),
-        *(pod(f"x-1-{n}{k}", f"n{n}", 2) for n in range(3) for k in range(1 + (n > 0))),
-    )
-
-
-def test_several_nodes_are_emptied_together_or_proved_not_to_be() -> None:
-    roomy = state(*pool_of_three(10))
-    found = drain(roomy, "n0", "n1")
-    assert found.status
-    assert len(found.plan.targets) == 3
-    approved("\n".join(lines_of(found)))
-    full = state(*pool_of_three())
-    found = drain(full, "n0", "n1")
-    assert (found.status, found.impossible) == (False, "whatever else moves (proved)")
 
 
 def test_the_command_empties_pools_and_several_nodes() -> None:
@@ -132,19 +104,3 @@ def test_two_broken_rules_are_repaired_in_two_moves() -> None:
     assert found.plan.moves.bound == 2
     assert found.plan.freed == ()
     approved("\n".join(lines_of(found)))
-
-
-def test_pods_that_fit_nowhere_else_cannot_be_repaired() -> None:
-    items = [node("a", 2), node("b", 1), pod("x-1-a", "a"), pod("x-1-b", "a"), pod("x-1-c", "a")]
-    assert repair(state(*items)).status
-    approved("\n".join(lines_of(repair(state(*items, pod("x-1-d", "a"))))))
-
-
-def test_the_command_repairs_and_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(listed(*apart_pairs())))
-    document = json.loads(run("advise", "repair", str(path), "--json").stdout)
-    assert (len(document["broken"]), document["plan"]["moves"]["value"]) == (2, 2)
-    assert "kubectl cordon" not in run("advise", "repair", str(path), "--emit", "kubectl").stdout
-    approved(run("advise", "repair", "state/shop").stdout)
-    approved(run("advise", "repair", "state/shop", "--emit", "kubectl").stderr)

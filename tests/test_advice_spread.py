@@ -61,12 +61,6 @@ def test_spread_over_nodes_that_is_even_is_not_called_broken(
     assert len(drained.plan.targets) == counts[0]
 
 
-def test_repair_of_three_pods_beside_one_is_one_move() -> None:
-    found = repair(state(node("n0"), node("n1"), *spread_pods((3, 1))))
-    assert found.plan is not None
-    assert (len(found.plan.targets), found.plan.moves.bound, found.left_broken) == (1, 1, ())
-
-
 LARGE = NodeType(
     Node("large", {"cpu": 4000, "memory": 2**34, "pods": 110}, {"pool": "new"}, price=Fraction(1))
 )

@@ -100,5 +100,4 @@ def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answ
         return None, pods - least
     search.relax(1, search.best.plan.waiting_servers)
     plan = plan_answer(question, search.best, work, moves_bound=search.bound or 0)
-    # nodes that the moves happen to empty are no aim of it
-    return (None if plan.order.stuck else replace(plan, freed=())), pods - least
+    return (None if plan.order.stuck else plan), pods - least

@@ -31,8 +31,8 @@ def plan_answer(
     moves_bound: int = 0,
     **proved: Any,
 ) -> Answer:
-    """The plan of a placement, checked. Where pending pods are all to have a node, nodes are for
-    them: none is freed, and how many fit now is not asked.
+    """The plan of a placement, checked. Where pending pods are all to have a node, how many fit now
+    is not asked.
 
     Where rules are tightened, the bound on the moves while the pinned pods stay is that of any
     plan.
@@ -69,7 +69,8 @@ def plan_answer(
             fits = Proved(len(now), most)
         arrivals = now if order.stuck else _arrivals(asked, where, places, question.pending)
     kept = workers_in_use(state, where | dict(arrivals))
-    freed = tuple(name for name in in_use if name not in kept and not together)
+    aim = question.least == "cost" or bool(question.emptied)  # others may empty nodes by chance
+    freed = tuple(name for name in in_use if aim and name not in kept)
     reserved = tuple(sorted({*arrivals.values()} - {*targets.values()})) if together else ()
     # 3. the judge's word, whatever it takes
     work.say(f"checking {moves}")

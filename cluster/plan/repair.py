@@ -52,5 +52,4 @@ def repair(
     )
     after = Scheduler(state, state.where | dict(answer.targets)).broken()
     left = tuple(what for what in broken if what in after)
-    answer = replace(answer, freed=(), left_pending={})
     return replace(known, plan=answer, left_broken=left, status=not left and not answer.order.stuck)

@@ -29,7 +29,6 @@ from cotenant.instances.problem.errors import InvalidInstance
 from support.advice_states import ZONE, random_list, random_spread
 from support.oracles.advice import best_placement, fewest_reached, joint_placements
 from support.oracles.advice_filters import Cluster
-from support.oracles.advice_program import fewest_moves, fewest_servers
 
 Claim = tuple[str, bool, Any]
 """(what was checked, whether it held, what was claimed and what is true)."""
@@ -62,7 +61,6 @@ def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
         return
     yield from resilience(seed)
     yield from _draining(state, str(rng.choice([node.name for node in state.nodes])))
-    yield from _second_route(state, advice)
 
 
 def resilience(seed: int) -> Iterator[Claim]:
@@ -355,15 +353,3 @@ def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
     best = best_placement(state, set(left.pinned), within=anywhere, emptied=names, reached=True)
     moves = None if found.plan is None else len(found.plan.targets)
     yield "fewest moves to empty a node", moves == (best and best[1]), (moves, best)
-
-
-def _second_route(state: ClusterState, advice: Answer) -> Iterator[Claim]:
-    """The bound and the moves by another model of the same instances."""
-    relaxed = translate(Question(state), for_bound=True)
-    servers = fewest_servers(relaxed.instance)
-    held = advice.nodes.bound == servers - relaxed.control_plane_in_use
-    yield "bound by another model", held, servers
-    if advice.moves.bound is not None:
-        moves = fewest_moves(relaxed.instance, advice.nodes.value + relaxed.control_plane_in_use)
-        held = advice.moves.bound == moves[0]
-        yield "fewest moves by another model", held, (advice.moves.bound, moves[0])

@@ -18,8 +18,8 @@ from cotenant.cluster.measure.measure import measure
 from cotenant.instances.problem.errors import InvalidOption
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of eight jobs, of which one pair fails."""
     truth = np.random.default_rng(0).uniform(0, 0.3, (8, 8))
 
@@ -28,8 +28,9 @@ def lab(tmp_path: Path) -> Path:
 
     machine = SimulatedMachine(truth, [5.0] * 8, noise=0.01, drift=0.02, error=crash)
     jobs = [Job(str(place), ("true",)) for place in range(8)]
-    measure(jobs, tmp_path / "lab.db", machine=machine, half_width=0.03)
-    return tmp_path / "lab.db"
+    store = tmp_path_factory.mktemp("lab") / "lab.db"
+    measure(jobs, store, machine=machine, half_width=0.03)
+    return store
 
 
 def test_profiles_fit_80_columns_with_intervals_looks_and_voids(lab: Path) -> None:

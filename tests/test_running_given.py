@@ -128,9 +128,10 @@ def sysfs(folder: Path, packages: list[list[list[int]]]) -> Path:
 TWO_SOCKETS = [[[0, 8], [1, 9], [2, 10], [3, 11]], [[4, 12], [5, 13], [6, 14], [7, 15]]]
 
 
-@pytest.fixture
-def two_sockets(tmp_path: Path) -> Topology:
-    return replace(read_topology(sysfs(tmp_path, TWO_SOCKETS)), allowed=set(range(16)))
+@pytest.fixture(scope="module")
+def two_sockets(tmp_path_factory: pytest.TempPathFactory) -> Topology:
+    folder = tmp_path_factory.mktemp("sysfs")
+    return replace(read_topology(sysfs(folder, TWO_SOCKETS)), allowed=set(range(16)))
 
 
 def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(

@@ -278,15 +278,10 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin
         run.queue_store.enqueue(queued(["0"]))
 
 
-def test_hundreds_of_machines_are_decided_on_at_once(tmp_path: Path) -> None:
-    penalty = np.random.default_rng(1).uniform(0, 0.3, (10, 10))
-    path = tmp_path / "lab.db"
-    lab(path, np.full((10, 10), 0.1))
-    kinds = [str(kind) for kind in np.random.default_rng(0).integers(0, 10, 600)]
+def test_hundreds_of_machines_are_decided_on_at_once(begin: Begin) -> None:
+    kinds = "".join(map(str, np.random.default_rng(0).integers(0, 3, 600)))
     machines = SimulatedMachines(200)
-    known = Colocation(penalty, np.full(10, 2), names=tuple(map(str, range(10))))
-    with ExitStack() as opened:
-        assert Run(opened, path, queued(kinds), machines, matrix=known).whole().epochs == 2
+    assert begin(kinds, machines).whole().epochs == 2
     assert len(machines.begun) == 300
 
 

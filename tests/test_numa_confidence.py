@@ -8,14 +8,12 @@ import math
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.oracles.queues import mean_wait, response_quantile
 
 import cotenant
 from cotenant.catalog import functions
 from cotenant.instances.numa.answer import Simulation
 from cotenant.instances.numa.generators import blade_server
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidInstance
 from cotenant.solvers.numa.confidence import mean_error, noise, quantiles, wait_error
 
 LOCAL = functions("numa", "Local")["Local"]
@@ -110,12 +108,3 @@ def test_an_interval_that_says_nothing_is_infinite_and_written_as_null() -> None
     assert document["response_error"] == [0.1, None, None]
     assert document["mean_wait_error"] is None
     assert Simulation.from_document(document) == wide
-
-
-def test_a_negative_or_missing_error_is_refused() -> None:
-    server = cotenant.read("numa/tiny")
-    run = cotenant.solve(server, "Local", tasks=400).solution
-    with refused(InfeasibleSolution):
-        cotenant.check(server, run.replace(mean_response_error=-1.0))
-    with refused(InvalidInstance):
-        run.replace(window=None)

@@ -99,29 +99,11 @@ def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
 
 
-def test_the_law_can_be_replaced_alone() -> None:
-    assert tiny().replace(law="deterministic").replace(law="exponential") == tiny()
-    assert tiny(law="exponential", scv=1.0) == tiny()
-
-
 def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(page.partition("```json\n")[2].partition("```")[0])
     approved(read(path, "numa").summary()["classes"])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"benchmark": "S9"},
-        {"hot": 1.5, "data": "hot-blade"},
-        {"data": "hot-disk"},
-    ],
-)
-def test_the_generator_refuses_what_it_does_not_know(options: dict[str, Any]) -> None:
-    with refused(InvalidOption):
-        blade_server(**options)
 
 
 def test_hot_data_gets_its_share_and_the_rest_is_even() -> None:
@@ -186,12 +168,6 @@ def test_a_flow_is_checked_for_shares_and_capacity() -> None:
         cotenant.check(server, Flow(100.0, -local))
     with refused(InfeasibleSolution):
         cotenant.check(server, Flow(100.0, local[:1]))
-
-
-def test_an_answer_of_another_problem_is_refused() -> None:
-    pairing = cotenant.solve(cotenant.read("colocation/tiny"), "GR").solution
-    with refused(InfeasibleSolution):
-        cotenant.check(tiny(), pairing)
 
 
 def test_a_result_with_an_answer_of_another_problem_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.measured import DATA, needs_data
 from support.messages import refused
 from support.oracles.card_policies import played
 from support.seeds import ranges
@@ -26,7 +25,6 @@ from cotenant.instances.problem.errors import (
     InvalidOption,
     NoSolution,
 )
-from cotenant.instances.problem.tables import CsvTable
 
 ORDERED = {
     "BEST": policies.best_fit_cards,
@@ -87,17 +85,6 @@ def test_random_cards_are_feasible_and_leave_out_only_what_fits_nowhere(seeds):
         check(given, found)
         if (found.totals(given.types) == given.requested).all():
             check(given.replace(partial=False), found)
-
-
-def test_random_cards_use_every_server_and_card_alike():
-    # two servers of two cards, and VMs of half a card: 4 places for the first of them
-    given = Packing(capacity=[[9]], demand=[[1]], request=[2], servers=[2], partial=True,
-                    cards=[2], card_units=2, card_share=[1], arrival=[0, 0])  # fmt: skip
-    together = sum(
-        policies.random_card(given, rng=np.random.default_rng(seed)).servers == 1
-        for seed in range(400)
-    )
-    assert 150 < together < 250
 
 
 def test_halves_are_on_one_card_by_chance():
@@ -323,27 +310,3 @@ def test_the_experiment_sets_means_and_bounds_beside_the_published_ones(lists, t
     assert picture.series[3].y == (round(float(np.mean(most)), 3),)
     with refused(InvalidOption):
         allocation(**paths)
-
-
-@needs_data
-@pytest.mark.slow
-@pytest.mark.parametrize("workload", ["default", "gpushare100", "gpuspec33", "multigpu50"])
-def test_the_published_means_come_out(workload):
-    folder = DATA / "gpu" / "fgd"
-    rows = CsvTable(folder / "published_allocation.csv", "workload", "policy")
-    theirs = {
-        (row["workload"], row["policy"]): float(row["mean_allocated_percent"]) for row in rows
-    }
-    found = dict[str, list[float]]()
-    for seed in range(42, 46):
-        given = alibaba_openb(
-            folder / f"openb_pod_list_{workload}.csv.gz",
-            nodes=str(folder / "openb_node_list_gpu_node.csv.gz"), cards=True, demand=1.3, seed=seed,
-        )  # fmt: skip
-        for label, method in (
-            ("06-FGD", "FGD"), ("05-BestFit", "best-fit-cards"), ("01-Random", "random-card"),
-        ):  # fmt: skip
-            result = cotenant.solve(given, method, seed=seed)
-            found.setdefault(label, []).append(result.objective)
-    for label, percent in found.items():
-        assert np.mean(percent) == pytest.approx(theirs[workload, label], abs=0.8)

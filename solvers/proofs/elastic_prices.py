@@ -41,11 +41,11 @@ def elastic_prices(task: Task) -> Proof:
         with claimed_if_refused(), patience():
             given = Jobs(task.case())
             program = given.program()
-            step = propagation_steps(
+            tree = propagation_steps(
                 program, (given.gains, -given.total - 1), task.clock, None, MOST_NODES,
                 bound=given.total,
             )  # fmt: skip
-            best = checked_proof(task, step) if step else best
+            best = checked_proof(task, tree) if tree else best
     return best
 
 

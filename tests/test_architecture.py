@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_910, 9_006),
     "papers": (6_183, 4_516),
     "cli": (3_739, 2_534),
-    "tests": (57_963, 46_015),
+    "tests": (57_891, 45_956),
     "benchmarks": (7_299, 5_668),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

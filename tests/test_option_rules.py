@@ -14,7 +14,7 @@ from cotenant.catalog import METHODS, Method
 from cotenant.instances.problem import PROBLEM_NAMES, problem_named
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.problem.option_types import Above, AtLeast, Between, validate_options
-from cotenant.instances.problem.options import Option, accepts, described, parse_options
+from cotenant.instances.problem.options import accepts, described, parse_options
 from cotenant.instances.problem.registry import resolve
 
 GIVEN = {
@@ -156,19 +156,8 @@ def test_every_generator_refuses_a_value_out_of_its_annotations(taker: str) -> N
     function = resolve(GIVEN[taker])
     given = {"rng": np.random.default_rng(0)} if accepts(function, "rng") else {}
     for option in described(function):
-        for wrong in (-np.inf, True, [1], "no such word"):
-            if not _takes(option, wrong):
-                with pytest.raises(InvalidOption):
-                    function(**given, **{option.name: wrong})
-
-
-def _takes(option: Option, value: object) -> bool:
-    """Whether an option may be of the kind of a value: a truth value, or a text that is no word of
-    a list.
-    """
-    if isinstance(value, str):
-        return "a text" in option.takes
-    return value is True and "true or false" in option.takes
+        with pytest.raises(InvalidOption):
+            function(**given, **{option.name: -np.inf})
 
 
 @validate_options

@@ -54,8 +54,7 @@ from cotenant.analysis.run.rows import finished_rows
 from cotenant.catalog import METHODS
 from cotenant.instances.market.profile import read_pool, read_profile
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, problem_named
-from cotenant.papers.documents import require_experiments
-from cotenant.papers.page import findings_table, summary_table, write_page
+from cotenant.papers.page import findings_table, require_experiments, summary_table, write_page
 
 CPU_SECONDS, WALL_SECONDS = 15, 60
 MEMORY = 2 * 10**9

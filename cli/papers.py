@@ -66,7 +66,6 @@ def reproduce(
     from ..instances.problem.options import parse_options
     from ..papers import page as pages
     from ..papers import run as work
-    from ..papers.documents import ExperimentRow
     from ..papers.registry import experiments_named
 
     if (
@@ -108,7 +107,7 @@ def reproduce(
         say(f"{many}: about {pages.about(seconds)} in all with the usual options")
     with waiting(todo[0].experiment.name) as show:
 
-        def show_row(done: int, total: int, row: ExperimentRow) -> None:
+        def show_row(done: int, total: int, row: pages.ExperimentRow) -> None:
             # alone, its error is all there is to say
             if not as_json and (total > 1 or row["status"] != "failed"):
                 print_tables([pages.findings_table(row)], form)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 # autodoc rewrites the annotations of pydantic's BaseModel, from which documents that keep extra
 # fields can then not be made.
-importlib.import_module("cotenant.papers.documents")
+importlib.import_module("cotenant.papers.page")
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "extensions"))

@@ -19,9 +19,8 @@ from ..instances.problem.options import accepts
 from ..solvers.interrupts import abandoning, deferred
 from ..solvers.outcome import Clock
 from .causes import explained
-from .documents import ExperimentRow, require_experiments
 from .experiment import Experiment, Reproduction, Task
-from .page import findings_table
+from .page import ExperimentRow, findings_table, require_experiments
 
 Progress = Callable[[int, int, ExperimentRow], None]
 

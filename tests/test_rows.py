@@ -27,9 +27,8 @@ from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidFile, NoSolution
-from cotenant.papers.documents import FindingDocument
 from cotenant.papers.experiment import Finding
-from cotenant.papers.page import write_page
+from cotenant.papers.page import FindingDocument, write_page
 from cotenant.papers.registry import experiment_named
 from cotenant.papers.run import run_tasks, tasks
 

@@ -39,7 +39,6 @@ from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.optimal import GroupLimits
-from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
 from cotenant.solvers.packing.game.play import PlayLimits
@@ -65,10 +64,9 @@ PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
     "max-gpus": ("max-gpus", CardLimits(), cases.gpus),
     "FUGA": ("FUGA", PlayLimits(), partial(cases.games, GAMES)),
     "fisher": ("fisher", FisherLimits(), cases.fisher),
-    "nash-welfare": ("nash-welfare", ConvexLimits(), cases.nash),
     "admission optimal": ("optimal", AdmissionLimits(), cases.admission),
 }
-"""By name: method, limits, instances. `utilitarian` and `leximin` of market have one route each."""
+"""By name: method, limits, instances. The other methods of market have one route each."""
 
 
 class Watched(frozenset[str]):

@@ -383,14 +383,6 @@ def fisher() -> Iterator[Case]:
         yield from drawn(f"{users} users, fully parallel", make)
 
 
-def nash() -> Iterator[Case]:
-    """Amdahl markets, and other families of utilities."""
-    yield from bundled("market", "groups-100", "pool-100", "tiny")
-    yield from markets((50, 2000), 1)
-    for utility in ("linear", "ces", "cobb-douglas", "leontief"):
-        yield from markets((20, 100), 1, utility=utility)
-
-
 def admission() -> Iterator[Case]:
     """The paper's draws and others, small and middle."""
     yield from bundled("admission", "tiny")

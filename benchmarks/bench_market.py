@@ -11,7 +11,7 @@ program of the same market.
 Jobs: ten a user, f uniform on (.55, .99), 24 cores a server (--work lognormal varies the work). The
 first solve of a process also imports scipy and compiled loops; it is of another market and not
 counted. Memory is the process's peak, imports included. Clarabel solves another problem (the most
-Nash welfare); its time is what one program costs, and fisher-convex needs about eight.
+Nash welfare); its time is what one program costs.
 """
 
 from __future__ import annotations

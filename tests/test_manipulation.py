@@ -179,7 +179,7 @@ def test_no_job_gains_in_serial_dictatorship_whatever_it_reports(number: int) ->
 def test_theorems_are_claimed_for_the_methods_and_options_they_are_about_alone() -> None:
     market, amdahl = chen(0.1), cotenant.read("market/tiny")
     some = analysis_of("market").reports
-    for method in ("fisher", "fisher-convex", "nash-welfare"):
+    for method in ("fisher", "nash-welfare"):
         assert some.most(market, 0, 0.1, method)[0] == 0.2
     assert some.most(market, 0, 0.1, "PRD")[0] == 1
     assert some.most(market, 0, 0.1, "")[0] == 1

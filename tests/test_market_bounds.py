@@ -10,20 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
 
-from cotenant.instances.market import Market, check
+from cotenant.instances.market import Market
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import job_utilities
-from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.market import fisher_convex, leximin, nash_welfare
-from cotenant.solvers.market.convex import ConvexLimits
+from cotenant.solvers.market import leximin, nash_welfare
 from cotenant.solvers.market.utilitarian import _whole, weighted_bound
 from cotenant.solvers.outcome import Status, Stop
-
-CHILDREN = ConvexLimits(child_jobs=1)
-"""Every program goes to a process of its own."""
 
 SEEDS = range(12)
 
@@ -117,81 +111,3 @@ def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
     levels = leximin(market).certificate["levels"]
     assert levels[1]["value"] < 1.01 * levels[0]["value"]
     assert [level["users"] for level in levels[:2]] == [1, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("utility", ["leontief", pytest.param("linear", marks=pytest.mark.slow)])
-def test_a_program_in_a_process_of_its_own_has_the_same_answer(utility: Any) -> None:
-    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    here = nash_welfare(market, utility=utility, time_limit=60)
-    apart = nash_welfare(market, utility=utility, time_limit=60, limits=CHILDREN)
-    assert (apart.status, apart.stop) == (here.status, here.stop)
-    assert apart.bound == pytest.approx(here.bound)
-    assert apart.certificate["engine"] == here.certificate["engine"]
-
-
-@pytest.mark.slow
-def test_an_equilibrium_in_a_process_of_its_own_is_the_same() -> None:
-    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    here = fisher_convex(market)
-    apart = fisher_convex(market, time_limit=60, limits=CHILDREN)
-    assert (apart.status, apart.stop, apart.tolerance) == (
-        Status.OPTIMAL,
-        Stop.FINISHED,
-        here.tolerance,
-    )
-    assert apart.certificate["solves"] == here.certificate["solves"]
-
-
-@pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
-@pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
-def test_a_process_that_had_to_be_ended_leaves_equal_bids_and_says_why(
-    method: Any, stop: Stop, engines: Any
-) -> None:
-    def ended(*_: Any, **__: Any) -> None:
-        if stop is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
-
-    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    engines(call_in_subprocess=ended)
-    options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
-    outcome = method(market, time_limit=60, limits=CHILDREN, **options)
-    check(market, outcome.solution)
-    approved(str((outcome.stop, outcome.certificate["engine"])))
-    if method is fisher_convex:
-        assert outcome.status is Status.FEASIBLE
-    else:
-        assert outcome.bound >= nash_welfare(market, utility="linear").bound * (1 - 1e-6)
-
-
-def test_programs_too_large_for_their_translation_are_refused_before_work(
-    interrupt_at: Any,
-) -> None:
-    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    few = ConvexLimits(most_jobs=7)
-    work = [
-        interrupt_at(f"cotenant.solvers.market.convex.{begun}")
-        for begun in ("eisenberg_gale", "call_in_subprocess")
-    ]
-    for limit in (None, 3.0):
-        with refused(InvalidOption):
-            fisher_convex(market, time_limit=limit, limits=few)
-        with refused(InvalidOption):
-            nash_welfare(market, utility="ces", time_limit=limit, limits=few)
-    assert work == [[], []]
-    assert nash_welfare(market, limits=few).status is Status.OPTIMAL  # needs no translation
-
-
-@pytest.mark.parametrize("method", [nash_welfare, fisher_convex])
-def test_a_process_is_ended_soon_after_its_limit(method: Any, engines: Any) -> None:
-    asked: list[float] = []
-
-    def ended(*_: Any, hard_limit: float, **__: Any) -> None:
-        asked.append(hard_limit)
-
-    market = population(users=4, servers=3, jobs=2, low=0.2, high=0.9, rng=np.random.default_rng(3))
-    engines(call_in_subprocess=ended)
-    options: dict[str, Any] = {} if method is fisher_convex else {"utility": "linear"}
-    assert method(market, time_limit=3.0, limits=CHILDREN, **options).stop is Stop.TIME_LIMIT
-    assert len(asked) == 1
-    assert asked[0] <= 4.0

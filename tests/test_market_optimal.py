@@ -21,7 +21,6 @@ from cotenant.baselines.market import greedy_oracle
 from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
 from cotenant.instances.market.exact import WholeRatios
-from cotenant.instances.market.families import family_named
 from cotenant.instances.market.sharing import sharing_ratios
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.market.utility import nash_welfare as welfare_of
@@ -39,9 +38,7 @@ from cotenant.solvers.market import (
     welfare_central_path,
 )
 from cotenant.solvers.market import rounding as rounding_module
-from cotenant.solvers.market.newton_polish import newton_polish
 from cotenant.solvers.market.quick_rounding import split
-from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Clock, Status, Stop, agree
 
 EXACT = 1e-9
@@ -83,46 +80,6 @@ def small(seed: int) -> Market:
     if seed % 4 == 1:
         fraction[:2] = 0.0, 1.0
     return market.replace(parallel_fraction=fraction)
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("number", numbers(40, 8))
-@pytest.mark.parametrize(
-    ("utility", "rho"), [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5)]
-)
-def test_no_equilibrium_of_homogeneous_utilities_is_left_with_a_gap(
-    utility: Any, rho: float, number: int
-) -> None:
-    for seed in range(number):
-        rng = np.random.default_rng(seed)
-        users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
-        user, server = rng.integers(users, size=jobs), rng.integers(servers, size=jobs)
-        # once lost where works are small, or far apart: engines' tolerances are meant for numbers
-        # near 1
-        work = (
-            rng.choice([0.5, 1.0, 2.0], jobs) * 1e-12
-            if seed % 2
-            else 10.0 ** rng.integers(-6, 6, jobs)
-        )
-        market = Market(
-            rng.integers(1, 9, servers), rng.random(users) + 0.1, user, server, np.ones(jobs), work
-        )
-        result = cotenant.solve(market, "nash-welfare", utility=utility, rho=rho)
-        assert (result.status, result.gap) == (Status.OPTIMAL, 0.0), seed
-        assert result.metrics["equilibrium_error"] <= 1e-8, seed
-
-
-@pytest.mark.parametrize("rho", [0.95, 0.5, -2.0, -19.0])
-def test_newton_s_method_finds_the_equilibrium_of_ces_utilities_from_any_prices(rho: float) -> None:
-    family = family_named("ces", rho)
-    for seed in range(10):
-        market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal").replace(
-            parallel_fraction=np.ones(48)
-        )
-        price = np.random.default_rng(seed).exponential(size=8) + 1e-3
-        found = newton_polish(ScaledMarket.of(market), "ces", rho, Allocation(np.ones(48), price))
-        error = family.residuals(market, found)
-        assert max(error.worst, error.excess_demand) <= 1e-9
 
 
 @pytest.mark.parametrize("number", numbers(40, 6))

@@ -30,7 +30,6 @@ from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.optimal import GroupLimits
-from cotenant.solvers.market.convex import ConvexLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits
 from cotenant.solvers.packing.game.play import PlayLimits
@@ -58,7 +57,6 @@ CASES: dict[str, tuple[Instance, str, Any]] = {
     "cards": (cotenant.read("packing/cards"), "max-gpus", CardLimits()),
     "play": (cotenant.read("packing/paper-example"), "FUGA", PlayLimits()),
     "fisher": (population(users=9, servers=9, jobs=3, rng=rng()), "fisher", FisherLimits()),
-    "nash": (cotenant.read("market/tiny"), "nash-welfare", ConvexLimits()),
     "admission": (cotenant.read("admission/tiny"), "optimal", AdmissionLimits()),
 }
 

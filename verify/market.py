@@ -382,7 +382,6 @@ def market_leximin(case: ProofCase) -> list[CheckedLevel]:
 
 METHODS: Methods = {
     "fisher": ("", "equilibrium_error min", market_equilibrium),
-    "fisher-convex": ("", "equilibrium_error min", market_equilibrium),
     "nash-welfare": ("utility whole", "nash_welfare max", market_nash_welfare),
     "leximin": ("", "sharing_index max" + ", sharing_ratio max" * 999, market_leximin),
     "utilitarian": ("whole", "total_utility max", market_utilitarian),

@@ -135,7 +135,7 @@ class _Reports(Reports):
         ratio = RATIOS.get("linear" if _linear(truth, utility) else utility, np.inf)
         # others solve for Amdahl's utilities, and options may ask for no equilibrium
         own = method == "nash-welfare" or bool((truth.parallel_fraction == 1).all())
-        proved = own and method in ("fisher", "fisher-convex", "nash-welfare") and not others
+        proved = own and method in ("fisher", "nash-welfare") and not others
         proved &= method == "nash-welfare" or utility in ("amdahl", "linear")
         if not proved or (utility == "ces" and rho < 0) or ratio * honest > alone:
             return alone, "all cores of its servers"
@@ -190,7 +190,7 @@ def facts(stated: Stated) -> Facts:
             for at, users in own[:reached]
         ]
         return {"leximin": reached == len(own), "levels": levels}
-    facts = stated.echoed("tolerance") if stated.method in ("fisher", "fisher-convex") else {}
+    facts = stated.echoed("tolerance") if stated.method == "fisher" else {}
     family = family_named(options.get("utility", "amdahl"), options.get("rho", 0.5))
     error = (residuals if family is None else family.residuals)(market, allocation)
     needed = family is not None or facts or stated.method == "PRD"

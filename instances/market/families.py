@@ -1,5 +1,5 @@
-"""Homogeneous utilities, for which the Eisenberg-Gale program is the equilibrium: linear, CES,
-Cobb-Douglas, Leontief.
+"""Utilities for which the Eisenberg-Gale program is the equilibrium: linear, CES, Cobb-Douglas,
+Leontief, quasi-linear.
 
 A market's `work` gives the weights and `parallel_fraction` is not looked at:
 
@@ -7,6 +7,7 @@ A market's `work` gives the weights and `parallel_fraction` is not looked at:
     ces            u_i = (sum w x^rho)^(1/rho)
     cobb-douglas   u_i = product x^(w / sum w)
     leontief       u_i = min x / w
+    quasi-linear   u_i = sum w x and the money that is kept; w in money, not homogeneous
 
 rho is from .05 to below 1 (substitutes) or from -20 to -.05 (complements). Jobs of work 0 do not
 count. Eisenberg and Gale 1959; Eisenberg 1961; Jain and Vazirani 2010.
@@ -27,7 +28,7 @@ from .instance import Allocation, Floats, Market, ratio, total_by
 from .sharing import Share, least_ratio
 from .utility import nash_welfare, user_utilities
 
-Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief"]
+Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief", "quasi-linear"]
 
 
 @validate_options
@@ -45,6 +46,7 @@ def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
         "ces": ConstantElasticity(rho),
         "cobb-douglas": CobbDouglas(),
         "leontief": Leontief(),
+        "quasi-linear": QuasiLinear(),
     }
     return families.get(utility)
 
@@ -56,34 +58,45 @@ class Homogeneous(ABC):
     def utilities(self, market: Market, cores: Floats) -> Floats:
         """(n,) utilities; 0 for a user without useful jobs."""
 
+    def best(self, market: Market, price: Floats, reply: Floats) -> Floats:
+        """(n,) the most each user can have at prices above 0, given its best reply (k,)."""
+        return self.utilities(market, reply)
+
+    def payoff(self, market: Market, cores: Floats, spent: Floats) -> Floats:
+        """(n,) what each user has of cores for which it spent so much."""
+        return self.utilities(market, cores)
+
     @abstractmethod
     def replies(self, market: Market, price: Floats) -> Floats:
         """(k,) a best reply of every user at prices above 0."""
 
     def residuals(self, market: Market, allocation: Allocation) -> Residuals | None:
         """As `instances.market.residuals`, by this family's best replies; None without prices."""
-        if allocation.price is None:
-            return None
+        return None if allocation.price is None else self.measure(market, allocation)[0]
+
+    def measure(self, market: Market, allocation: Allocation) -> tuple[Residuals, Floats]:
+        """Residuals of an allocation with prices, and (n,) the most each user can have at them."""
+        assert allocation.price is not None
         price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
         reply = self.replies(market, price)
-        best = self.utilities(market, reply)
-        own = self.utilities(market, allocation.cores)
+        best = self.best(market, price, reply)
+        spent = money_spent(market, allocation.cores, allocation.price)
+        own = self.payoff(market, allocation.cores, spent)
         regret = np.maximum(0.0, 1 - ratio(own, best, 1.0))
-        spending = (
-            money_spent(market, allocation.cores, allocation.price) - market.budget
-        ) / market.budget
+        spending = (spent - market.budget) / market.budget
         used = total_by(market.server, allocation.cores, market.servers)
         asked = total_by(
             market.server, allocation.cores if self.set_valued else reply, market.servers
         )
         priced = allocation.price > self.free * max(float(allocation.price.max()), 1e-200)
-        return Residuals(
+        error = Residuals(
             clearing=float(np.abs(used / market.capacity - 1)[priced].max(initial=0.0)),
             overspending=float(spending.max(initial=0.0)),
             regret=float(regret.max(initial=0.0)),
             excess_demand=float(np.abs(asked / market.capacity - 1)[priced].max(initial=0.0)),
             unspent=float((-spending[market.active]).max(initial=0.0)),
         )
+        return error, best
 
     set_valued = False
     """Whether best replies may be sets, in which case the allocation stands for the demand."""
@@ -111,6 +124,36 @@ class Linear(Homogeneous):
         return np.where(chosen, money / price[market.server], 0.0)
 
 
+class QuasiLinear(Linear):
+    """v_i = sum w x - (money spent), of which no more than the budget.
+
+    The equilibrium maximizes sum B_i log u_i with u_i = max(v, B exp(v / B - 1)), v = sum w x:
+    money that a user keeps, where v < B, is worth itself. Cole and others 2017, section 4.
+    """
+
+    def utilities(self, market: Market, cores: Floats) -> Floats:
+        """(n,) each user's u_i."""
+        worth, budget = super().utilities(market, cores), market.budget
+        keeping = budget * np.exp(np.minimum(worth / budget, 1.0) - 1)
+        return np.where(market.active, np.maximum(worth, keeping), 0.0)
+
+    def best(self, market: Market, price: Floats, reply: Floats | None = None) -> Floats:
+        """(n,) of the best reply, money that is kept counted as it is."""
+        value = np.ones(market.users)
+        np.maximum.at(value, market.user, market.work / price[market.server])
+        return np.where(market.active, market.budget * value, 0.0)
+
+    def payoff(self, market: Market, cores: Floats, spent: Floats) -> Floats:
+        """(n,) worth of the cores and of the money left."""
+        kept = np.where(market.active, market.budget - spent, 0.0)
+        return Linear().utilities(market, cores) + kept
+
+    def replies(self, market: Market, price: Floats) -> Floats:
+        """(J,) cores that each user buys at these prices, none where money is worth more."""
+        dear = self.best(market, price) <= market.budget
+        return np.where(dear[market.user], 0.0, super().replies(market, price))
+
+
 @dataclass(frozen=True)
 class ConstantElasticity(Homogeneous):
     """u_i = (sum w x^rho)^(1/rho)."""
@@ -131,8 +174,12 @@ class ConstantElasticity(Homogeneous):
         """(J,) cores that each user buys at these prices."""
         elasticity = 1 / (1 - self.rho)
         paid = price[market.server]
-        wish = np.where(market.useful, market.work, 0.0) ** elasticity * paid ** (1 - elasticity)
-        return _spread(market, np.where(market.useful, wish, 0.0)) / paid
+        work = np.where(market.useful, market.work, 1.0)
+        wish = elasticity * np.log(work) + (1 - elasticity) * np.log(paid)
+        most = np.full(market.users, -np.inf)
+        np.maximum.at(most, market.user[market.useful], wish[market.useful])
+        largest = np.where(market.active, most, 0.0)[market.user]
+        return _spread(market, np.exp(np.where(market.useful, wish - largest, -np.inf))) / paid
 
 
 class CobbDouglas(Homogeneous):

@@ -172,7 +172,7 @@ class Market(Instance["Allocation"]):
         """A hundred rounds over the jobs."""
         return 100 * self.jobs
 
-    @property
+    @cached_property
     def useful(self) -> Booleans:
         """(k,) whether a job does work at all; one of work 0 gets no cores."""
         return self.work > 0
@@ -181,7 +181,7 @@ class Market(Instance["Allocation"]):
         """(k,) whether a job's work is not 0."""
         return cast("Booleans", self.work != 0)
 
-    @property
+    @cached_property
     def active(self) -> Booleans:
         """(n,) whether a user has a useful job; others are in no index and spend nothing."""
         return np.bincount(self.user[self.useful], minlength=self.users) > 0

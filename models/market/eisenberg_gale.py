@@ -138,7 +138,7 @@ def _homogeneous(
     utility: Family,
     rho: float,
 ) -> tuple[cvxpy.Expression, list[Any]]:
-    """log of users' utilities for a family of degree one."""
+    """log of users' utilities for a family of `instances.market.families`."""
     import cvxpy as library
 
     cvxpy: Any = library
@@ -146,6 +146,10 @@ def _homogeneous(
     work, cores = market.work[job], market.capacity[market.server[job]]
     if utility == "linear":
         return cvxpy.log((sum_users * (work * cores)[None, :]) @ share), []
+    if utility == "quasi-linear":
+        kept, budget = cvxpy.Variable(users, nonneg=True, name="kept"), market.budget
+        worth = (sum_users * (work * cores)[None, :]) @ share + kept
+        return cvxpy.log(worth) - cvxpy.multiply(kept, 1 / budget[np.unique(market.user[job])]), []
     if utility == "cobb-douglas":
         weight = work / (sum_users.T @ (sum_users @ work))
         return (sum_users * weight[None, :]) @ (cvxpy.log(share) + np.log(cores)), []

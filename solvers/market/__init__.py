@@ -1,15 +1,14 @@
 """Equilibria and optima of core allocation, each with its certificate."""
 
-from .convex import fisher_convex, nash_welfare
 from .fisher import fisher
 from .least_envy import least_envy
 from .leximin import leximin
+from .nash_welfare import nash_welfare
 from .rounding import round_cores
 from .utilitarian import utilitarian
 
 __all__ = [
     "fisher",
-    "fisher_convex",
     "least_envy",
     "leximin",
     "nash_welfare",

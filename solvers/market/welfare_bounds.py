@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.market.families import Homogeneous
-from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.instance import Floats, Market
 from ...instances.market.utility import nash_welfare as welfare_of
 from .utilitarian import weighted_bound
 
 
-def family_bound(market: Market, family: Homogeneous, allocation: Allocation) -> float:
-    """An upper bound on the Nash welfare of utilities of degree one, from the prices alone.
+def family_bound(market: Market, price: Floats, best: Floats) -> float:
+    """An upper bound on the Nash welfare of the families of `instances.market.families`, from
+    prices (m,) and the most (n,) each user can have at them.
 
     For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all
     allocations, v_i the utility of the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
     """
-    assert allocation.price is not None
-    price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
-    best = family.utilities(market, family.replies(market, price))
     total = float(market.budget[market.active].sum())
     excess = (float(price @ market.capacity) - total) / total
     return _raised(welfare_of(market, best), excess)

@@ -19,7 +19,7 @@ ENOUGH = 1e-9
 
 
 def equilibrium(task: Task) -> Proof:
-    """Of `fisher` and `fisher-convex`: see `verify.market_equilibrium` for what the three numbers
+    """Of `fisher`: see `verify.market_equilibrium` for what the three numbers
     mean.
     """
     solution: Any = task.outcome.solution

@@ -12,10 +12,13 @@ from importlib import import_module
 import networkx as nx
 import numpy as np
 import pytest
+from support.oracles.market import PRECISE
 
 from cotenant.instances.market import Market, residuals
 from cotenant.instances.market.generators import population
-from cotenant.solvers.market import convex, fisher
+from cotenant.models.market.eisenberg_gale import eisenberg_gale
+from cotenant.solvers.engines import solve_convex
+from cotenant.solvers.market import fisher
 from cotenant.solvers.market.linear import DIRECT_UP_TO
 from cotenant.solvers.market.linear_forest_optimum import forest_end
 from cotenant.solvers.market.scaled_market import ScaledMarket
@@ -139,10 +142,12 @@ def linear(seed: int, size: int, work: str) -> Market:
 @pytest.mark.parametrize("seed", range(4))
 def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
     market = linear(seed, 25, "lognormal")
-    outcome, (program, *_) = fisher(market), convex._program(market, None, "linear", 0.5)
+    outcome, program = fisher(market), eisenberg_gale(market, "linear")
+    solve_convex(program.problem, **PRECISE)
     assert outcome.status is Status.OPTIMAL
     assert outcome.certificate["rungs"][-1]["rung"] == "forest"
-    assert program.price == pytest.approx(outcome.solution.price, rel=CONVEX)
+    price = program.capacity_row.dual_value / market.capacity
+    assert price == pytest.approx(outcome.solution.price, rel=CONVEX)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ FAMILIES: list[tuple[Any, float]] = [
 
 def answer(outcome: Outcome) -> Allocation:
     """The allocation that was found."""
-    assert outcome.solution is not None
+    assert isinstance(outcome.solution, Allocation)
     return outcome.solution
 
 

@@ -96,6 +96,7 @@ def nash_welfare(
     else:
         require_memory(_BYTES_PER_JOB * instance.jobs, f"the program of {instance.jobs} jobs")
         allocation, steps, stop = equilibrium(instance, utility, rho, lambda: clock.expired)
+        assert allocation.price is not None
         error, best = family.measure(instance, allocation)
         value = welfare_of(instance, family.utilities(instance, allocation.cores))
         bound = family_bound(instance, allocation.price, best)

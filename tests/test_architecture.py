@@ -553,18 +553,18 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_875, 27_606),
+    "solvers": (41_822, 27_608),
     "analysis": (20_384, 14_007),
-    "instances": (21_576, 14_453),
-    "models": (5_301, 3_412),
-    "verify": (4_798, 3_514),
+    "instances": (21_623, 14_478),
+    "models": (5_305, 3_416),
+    "verify": (4_797, 3_513),
     "baselines": (4_246, 2_253),
     "ask": (851, 407),
     "cluster": (12_910, 9_006),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_879, 45_949),
-    "benchmarks": (7_298, 5_667),
+    "tests": (57_878, 45_940),
+    "benchmarks": (7_288, 5_660),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -132,13 +132,10 @@ class Question(Generic[Answer]):
                 return bool(mine < theirs)
         return False
 
-    def require_start(self, start: Solution) -> None:
-        """Raise InfeasibleSolution for a start that breaks a rule, and InvalidOption where the
-        method takes none.
-        """
-        self.analysis.problem.require(self.instance, start)
-        if not accepts(self.function, "start"):
-            raise InvalidOption(f"method {self.name!r} does not take a start")
+    @cached_property
+    def takes(self) -> frozenset[str]:
+        """What the method begins with: "start", an answer, and "previous", the round before."""
+        return frozenset(name for name in ("start", "previous") if accepts(self.function, name))
 
     def judged(self, answer: Any) -> tuple[Outcome[Any], Metrics]:
         """What a method returned as an outcome, and every metric of its answer: none without one,

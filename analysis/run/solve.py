@@ -11,12 +11,12 @@ import numpy as np
 from ...instances.problem.base import Answer, Instance, Solution
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...instances.problem.options import accepted, accepts
+from ...instances.problem.options import accepted
 from ...solvers.interrupts import deferred
 from ...solvers.outcome import Clock, Earlier, Outcome, Report, Status, Stop
 from .question import Question
 from .result import Result, fingerprint, versions
-from .starts import Starts
+from .starts import Starts, beginning
 
 
 @validate_options
@@ -68,18 +68,7 @@ def solve(
     """
     given: Instance[Any] = read(instance) if isinstance(instance, str) else instance
     question = Question.of(given, method, options)
-    if isinstance(start, Result):
-        earlier = Earlier(start.given, start.solution, start.certificate)
-        carries = accepts(question.function, "previous") and isinstance(start.given, type(given))
-        if carries and start.solution is not None:
-            return run(question, earlier, seed, time_limit, report)
-        start = start.solution
-    begin: Answer | Starts | None = start
-    if start is not None:
-        question.require_start(start)
-    elif question.entry is not None and question.entry.starts:
-        begin = Starts(question, seed)
-    return run(question, begin, seed, time_limit, report)
+    return run(question, beginning(question, start, seed), seed, time_limit, report)
 
 
 @validate_options
@@ -94,9 +83,8 @@ def run(
     says of itself.
 
     `start` is an answer to begin from, the policies that are asked for one, or the round before.
-    Ctrl-C while they
-    are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps the answer
-    without metrics, and `stop` says "interrupted".
+    Ctrl-C while they are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps
+    the answer without metrics, and `stop` says "interrupted".
 
     Raises
     ------
@@ -130,7 +118,7 @@ def run(
         outcome, measured = starts.kept(outcome, measured)
     with deferred() as late:
         name, objective = question.objective, measured.get(question.objective or "")
-        outcome = question.settled(outcome, measured)
+        unit, outcome = question.unit(name), question.settled(outcome, measured)
         end = (objective, outcome.bound)
         if outcome.bound is not None and (not outcome.trace or outcome.trace[-1][1:] != end):
             # many methods note nothing on the way
@@ -148,7 +136,7 @@ def run(
             options=dict(question.options),
             versions=versions(),
             fingerprint=fingerprint(instance),
-            scale=question.unit(name),
+            scale=unit,
             given=instance,
         )
         if late.interrupted:

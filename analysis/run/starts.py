@@ -19,8 +19,9 @@ from ...instances.problem.errors import (
 from ...instances.problem.options import accepted
 from ...instances.problem.registry import resolve
 from ...solvers.engines.child import Child
-from ...solvers.outcome import AGREE, Clock, Outcome, Status, Stop
+from ...solvers.outcome import AGREE, Clock, Earlier, Outcome, Status, Stop
 from .question import Metrics, Question, Worth
+from .result import Result
 
 SHARE, HERE_SECONDS = 10, 0.5
 """Of a time limit policies get one part in so many, or so many seconds of short ones."""
@@ -53,6 +54,30 @@ class Start:
     policy: str
     solution: Solution
     worth: Worth
+
+
+def beginning(
+    question: Question[Any], start: Solution | Result[Any] | None, seed: int
+) -> Solution | Starts | Earlier | None:
+    """What a method begins with: the start that is given, the round before for one that carries
+    things over, or the policies' answers where it takes these.
+
+    Raises
+    ------
+    InfeasibleSolution, InvalidOption
+        The start breaks a rule of the instance, or the method takes none.
+    """
+    if isinstance(start, Result):
+        same = isinstance(start.given, type(question.instance))
+        if "previous" in question.takes and same and start.solution is not None:
+            return Earlier(start.given, start.solution, start.certificate)
+        start = start.solution
+    if start is not None:
+        question.analysis.problem.require(question.instance, start)
+        if "start" not in question.takes:
+            raise InvalidOption(f"method {question.name!r} does not take a start")
+        return start
+    return Starts(question, seed) if question.entry is not None and question.entry.starts else None
 
 
 class Starts:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -163,15 +162,6 @@ def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 
 
-@pytest.mark.slow
-def test_pictures_can_be_drawn_as_figures_and_for_a_page(problem: str) -> None:
-    pytest.importorskip("matplotlib")
-    from cotenant.analysis.report.drawing import svg
-
-    for picture in drawn(problem, runs(problem)):
-        assert svg(picture, "a-").startswith("<svg")
-
-
 @pytest.mark.sampled(3)
 def test_pictures_of_one_method_and_one_seed_are_valid(problem: str) -> None:
     for row in runs(problem):
@@ -302,12 +292,3 @@ def within(fairness: float, limit: float | None, sense: str, noise: float = 1e-9
         return True
     allowed = noise * max(1.0, abs(limit))
     return fairness <= limit + allowed if sense == "min" else fairness >= limit - allowed
-
-
-@pytest.mark.sampled(8)
-def test_pictures_are_written_to_files(problem: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    from cotenant.analysis.report.drawing import save
-
-    written = save(drawn(problem, runs(problem))[:1], tmp_path, ("png",))
-    assert [path.read_bytes()[:4] for path in written] == [b"\x89PNG"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption, install
@@ -18,9 +16,7 @@ _ROW = 0.28
 _PLAYED = "#D62728"
 
 
-def draw_tree(
-    tree: Any, path: str | os.PathLike[str] | None = None, *, digits: int = 4, first: int = 0
-) -> Any:
+def draw_tree(tree: Any, *, first: int = 0) -> Any:
     """Draw a game tree from left to right: players at nodes, actions on edges, payoffs at leaves.
 
     The equilibrium path is red; what backward induction chooses elsewhere is dark. Fig. 3 of the
@@ -29,8 +25,6 @@ def draw_tree(
     Parameters
     ----------
     tree : as `solvers.packing.game.tree.game_tree` returns it.
-    path : file to write (.png, .svg, .pdf); none when not given.
-    digits : of the payoffs.
     first : number of the first server; the paper counts from 1.
 
     Returns
@@ -58,7 +52,7 @@ def draw_tree(
     players = len(tree.nodes[leaves[0]]["payoffs"])
     # inches from one player to the next
     step = 1.1 + 0.125 * max(len(_action(tree, node)) for node in place)
-    width = step * depth + 0.6 + 0.09 * (digits + 5) * players
+    width = step * depth + 0.6 + 0.81 * players
     drawn = Figure(figsize=(width, max(1.5, _ROW * (len(leaves) + 1))))
     axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
@@ -90,7 +84,7 @@ def draw_tree(
     for node, (x, y) in place.items():
         data, color = tree.nodes[node], _PLAYED if node in path_nodes else INK
         if data["player"] is None:
-            text = "(" + ", ".join(f"{payoff:.{digits}f}" for payoff in data["payoffs"]) + ")"
+            text = "(" + ", ".join(f"{payoff:.4f}" for payoff in data["payoffs"]) + ")"
             axes.text(
                 step * x + 0.06, _ROW * y, text, ha="left", va="center", fontsize=9, color=color
             )
@@ -107,8 +101,6 @@ def draw_tree(
                 color="#111111",
                 bbox=box,
             )
-    if path is not None:
-        drawn.savefig(Path(path))
     return drawn
 
 

@@ -554,7 +554,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_822, 27_608),
-    "analysis": (20_384, 14_007),
+    "analysis": (20_350, 13_968),
     "instances": (21_623, 14_478),
     "models": (5_305, 3_416),
     "verify": (4_797, 3_513),
@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_910, 9_006),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_878, 45_940),
+    "tests": (57_841, 45_914),
     "benchmarks": (7_288, 5_660),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -14,8 +14,8 @@ from ...instances.packing.placement_constraints import rules_of
 from ...instances.problem.errors import InvalidInstance
 from ..judge.scheduler_filters import Scheduler, check_arrivals
 from ..state.node_types import NodeType, daemon_pods, with_nodes
-from ..state.selectors import admits, refers_to
-from ..state.state import ClusterState, Pod, Role, change_nodes, change_pods
+from ..state.selectors import admits
+from ..state.state import ClusterState, Pod, Role, change_nodes
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .optimum import (
@@ -68,7 +68,7 @@ def buy(
     # 2. the cheapest nodes for them, of as many as an answer can need of each type
     most = _most(free, types, every)
     grown, of = with_nodes(free, most, types, every)
-    relaxed = _relaxed(free, most, types, every)
+    relaxed = translate(_question(grown, of), for_bound=True)
     final, arrivals = state, dict[int, str]()
     # rules that no instance has, or has tighter, may allow what the bound does
     for words, plan in (
@@ -107,22 +107,6 @@ def _rank(
 
 def _question(grown: ClusterState, of: Mapping[str, int]) -> Question:
     return Question(grown, pending=True, nodes_stay=True, new_nodes=of)
-
-
-def _relaxed(
-    state: ClusterState, most: Mapping[int, int], types: Sequence[NodeType], every: Sequence[Pod]
-) -> Translation:
-    """The translation for the bound: own pods of a node that is not bought forbid nothing."""
-
-    def beside(pod: Pod) -> Pod:
-        left = (
-            term for term in pod.pod_anti_affinity if not any(refers_to(term, one) for one in every)
-        )
-        return replace(pod, pod_anti_affinity=tuple(left))
-
-    apart = [replace(pod, pod_anti_affinity=()) for pod in every]
-    grown, of = with_nodes(change_pods(state, beside), most, types, apart)
-    return translate(_question(grown, of), for_bound=True)
 
 
 def _cheapest(plan: Translation, words: str, work: SolveBudget) -> Found:
@@ -229,7 +213,7 @@ def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) 
     total = Counter[str]()
     for pod in pods:
         total.update(pod.requests)
-    ruled = sum(bool(pod.pod_anti_affinity or pod.spread or pod.ports) for pod in pods)
+    ruled = sum(pod.crowded for pod in pods)
     most = {}
     for place, one in enumerate(types):
         room = Counter(one.node.allocatable)

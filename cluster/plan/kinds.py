@@ -1,14 +1,10 @@
-"""The kinds of pods that no constraint distinguishes, and the nodes where each kind may be."""
+"""The kinds of pods that no constraint distinguishes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-
-import numpy as np
 
 from ..state.constraints import SCHEDULER, TOLERATIONS
-from ..state.selectors import admits, ports_clash, refers_to
 from ..state.state import CARD, COMPARED, SHARES, ClusterState, Node, Pod, Role, limitless
 
 
@@ -46,15 +42,14 @@ class Kinds:
             if pod.role is Role.RESIDENT or (pod.role is Role.LEAVING and not for_bound)
         ]
         self._group()
-        self.hostnames = {key for key in self._topologies() if self._one_each(key)}
-        self.zone_key = self._most_used_zone()
+        self.hostnames: set[str] = set()
+        self.zone_key = ""
 
     def _group(self) -> None:
         asked: dict[str, set[str]] = {}  # what selectors ask of labels: the rest tells none apart
         selectors = [budget.selector for budget in self.state.budgets]
         for pod in self.state.pods:
-            selectors += [term.selector for term in (*pod.pod_anti_affinity, *pod.pod_affinity)]
-            selectors += [each.selector for each in pod.spread]
+            selectors += pod.selectors
         for selector in selectors:
             for each in selector or ():
                 asked.setdefault(each.key, set()).update(each.values)
@@ -87,22 +82,6 @@ class Kinds:
         owner = pod.owner[1] or pod.name
         return f"{pod.namespace}/{owner}" if pod.namespace else owner
 
-    def _topologies(self) -> Counter[str]:
-        found = Counter(term.topology for pod in self.sample for term in pod.pod_anti_affinity)
-        found.update(each.topology for pod in self.sample for each in pod.spread)
-        known = {key for node in self.state.nodes for key in node.labels}
-        return Counter({key: number for key, number in found.items() if key in known})
-
-    def _one_each(self, key: str) -> bool:
-        values = [node.labels.get(key) for node in self.state.nodes]
-        return None not in values and len(set(values)) == len(values)
-
-    def _most_used_zone(self) -> str:
-        rest = self._topologies()
-        for key in self.hostnames:
-            del rest[key]
-        return rest.most_common(1)[0][0] if rest else ""
-
     def zone(self, node: Node) -> str:
         """The zone of a node in an instance, where "" is none: the empty label is one as others."""
         return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
@@ -122,51 +101,3 @@ class Kinds:
         if self.for_bound and any(what == unsure for what, _ in pod.unsupported_constraints):
             return 0
         return pod.requests.get(resource, 0)
-
-    def eligible(self) -> np.ndarray:
-        """(kinds, nodes) whether a pod of the kind could be put there, other pods apart that move
-        themselves.
-        """
-        found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
-        alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
-        for pod in self.residents:
-            signature = (
-                pod.namespace,
-                frozenset(pod.labels.items()),
-                pod.pod_anti_affinity,
-                pod.ports,
-            )
-            alike.setdefault(signature, []).append(pod)
-        matched: dict[tuple[object, ...], list[bool]] = {}
-        for kind, pod in enumerate(self.sample):
-            if self.free_scheduler(kind):
-                continue
-            key = (pod.affinity, pod.volume_node_affinity, pod.tolerations)
-            if key not in matched:
-                matched[key] = [
-                    admits(node, pod) and (self.for_bound or not node.unknown_reason)
-                    for node in self.state.nodes
-                ]
-            found[kind] = matched[key]
-            for spread in pod.spread:
-                found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
-            for residents in alike.values():
-                one = residents[0]
-                if ports_clash(pod.ports, one.ports):
-                    found[kind, [self.place[each.node] for each in residents]] = False
-                for first, second in ((pod, one), (one, pod)):
-                    for term in first.pod_anti_affinity:
-                        if refers_to(term, second) and not (
-                            self.for_bound and term.has_unsupported_selector
-                        ):
-                            near = self._domains(term.topology, residents)
-                            # pods that are near each other now may be so anywhere
-                            if not (self.for_bound and near[list(self.there[kind])].any()):
-                                found[kind] &= ~near
-        return found
-
-    def _domains(self, topology: str, pods: Iterable[Pod]) -> np.ndarray:
-        """(nodes,) whether each is in the domain of one of these pods."""
-        nodes = self.state.nodes
-        values = {nodes[self.place[pod.node]].labels.get(topology) for pod in pods} - {None}
-        return np.array([node.labels.get(topology) in values for node in nodes])

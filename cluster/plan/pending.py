@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from ...instances.problem.errors import InvalidInstance
 from ..judge.scheduler_filters import Scheduler, too_little
 from ..state.completeness import SHARED
+from ..state.constraints import Constraints
 from ..state.state import CARD, SHARES, ClusterState, Pod, Role, change_pods, limitless
 from .answer import Question
 from .optimum import as_it_is, least_cost, targets_of
 from .to_packing import translate
+
+_DECIDED = [each.name for each in fields(Constraints) if each.name != "unsupported_constraints"]
+"""Constraints of which the filters decide."""
 
 _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
 """Kinds of constraints beside which what the filters refuse is refused."""
@@ -159,9 +163,9 @@ def _counted_in_doubt(pod: Pod) -> set[str]:
 
 def _alike(pod: Pod) -> object:
     """What pods have in common that the filters do not tell apart."""
+    rules = (getattr(pod, name) for name in _DECIDED)
     return (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
-            pod.affinity, pod.tolerations, pod.ports, pod.pod_anti_affinity, pod.pod_affinity,
-            pod.spread, pod.volume_node_affinity, pod.undecided)  # fmt: skip
+            pod.undecided, *rules)  # fmt: skip
 
 
 def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:

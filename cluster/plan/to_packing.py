@@ -13,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from ...instances.problem.tables import LARGEST
 from ..judge.scheduler_filters import Scheduler
 from ..state.constraints import PodTerm, Spread, selects
-from ..state.selectors import meets_terms, ports_clash, refers_to, tolerates
-from ..state.state import Budget, Health, Role, limitless
+from ..state.selectors import admits, meets_terms, ports_clash, refers_to, tolerates
+from ..state.state import Budget, Health, Pod, Role, limitless
 from .answer import Question, Reason
 from .assembly import Assembly, Rule, Translation
 from .kinds import Kinds
@@ -39,6 +41,8 @@ class _Builder(Kinds):
 
     def __init__(self, question: Question, for_bound: bool) -> None:
         super().__init__(question.state, for_bound, question.pending)
+        self.hostnames = {key for key in self._topologies() if self._one_each(key)}
+        self.zone_key = self._most_used_zone()
         self.repair, self.nodes_stay = question.repair, question.nodes_stay
         self.new_nodes, self.drained_nodes = question.new_nodes, frozenset(question.emptied)
         self.ignored_pin_reasons = frozenset(question.released)
@@ -68,7 +72,78 @@ class _Builder(Kinds):
             for number in self.kinds[kind]:
                 self.reasons[number].update(dict.fromkeys(reasons))
 
+    # where each kind may be
+
+    def eligible(self) -> np.ndarray:
+        """(kinds, nodes) whether a pod of the kind could be put there, other pods apart that move
+        themselves.
+        """
+        found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
+        alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
+        for pod in self.residents:
+            signature = (
+                pod.namespace,
+                frozenset(pod.labels.items()),
+                pod.pod_anti_affinity,
+                pod.ports,
+            )
+            alike.setdefault(signature, []).append(pod)
+        matched: dict[tuple[object, ...], list[bool]] = {}
+        for kind, pod in enumerate(self.sample):
+            if self.free_scheduler(kind):
+                continue
+            key = (pod.affinity, pod.volume_node_affinity, pod.tolerations)
+            if key not in matched:
+                matched[key] = [
+                    admits(node, pod) and (self.for_bound or not node.unknown_reason)
+                    for node in self.state.nodes
+                ]
+            found[kind] = matched[key]
+            for spread in pod.spread:
+                found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
+            for residents in alike.values():
+                one = residents[0]
+                # own pods of a node that is not bought forbid nothing
+                certain = [
+                    pod for pod in residents
+                    if not (self.for_bound and pod.node in self.new_nodes)
+                ]  # fmt: skip
+                if ports_clash(pod.ports, one.ports):
+                    found[kind, [self.place[each.node] for each in residents]] = False
+                for first, second in ((pod, one), (one, pod)):
+                    for term in first.pod_anti_affinity:
+                        if refers_to(term, second) and not (
+                            self.for_bound and term.has_unsupported_selector
+                        ):
+                            near = self._domains(term.topology, certain)
+                            # pods that are near each other now may be so anywhere
+                            if not (self.for_bound and near[list(self.there[kind])].any()):
+                                found[kind] &= ~near
+        return found
+
+    def _domains(self, topology: str, pods: Iterable[Pod]) -> np.ndarray:
+        """(nodes,) whether each is in the domain of one of these pods."""
+        nodes = self.state.nodes
+        values = {nodes[self.place[pod.node]].labels.get(topology) for pod in pods} - {None}
+        return np.array([node.labels.get(topology) in values for node in nodes])
+
     # rules between kinds
+
+    def _topologies(self) -> Counter[str]:
+        found = Counter(term.topology for pod in self.sample for term in pod.pod_anti_affinity)
+        found.update(each.topology for pod in self.sample for each in pod.spread)
+        known = {key for node in self.state.nodes for key in node.labels}
+        return Counter({key: number for key, number in found.items() if key in known})
+
+    def _one_each(self, key: str) -> bool:
+        values = [node.labels.get(key) for node in self.state.nodes]
+        return None not in values and len(set(values)) == len(values)
+
+    def _most_used_zone(self) -> str:
+        rest = self._topologies()
+        for key in self.hostnames:
+            del rest[key]
+        return rest.most_common(1)[0][0] if rest else ""
 
     def _rules(self) -> list[Rule]:
         found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]

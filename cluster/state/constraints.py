@@ -102,6 +102,17 @@ class Constraints:
     ports: Ports = frozenset()
     unsupported_constraints: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def selectors(self) -> list[Selector]:
+        """What it asks of the labels of other pods."""
+        terms = (*self.pod_anti_affinity, *self.pod_affinity, *self.spread)
+        return [term.selector for term in terms]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether others may have to be on other nodes."""
+        return bool(self.pod_anti_affinity or self.spread or self.ports)
+
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 """Labels that are numbers."""

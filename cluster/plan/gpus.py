@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ..state.constraints import GATES, NOMINATED, SCHEDULER, Expression, NodeTerm
-from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, change_pods
+from ..state.state import CARD, TOPOLOGY, ClusterState, Pod, Role, change_pods, require_label
 from .answer import Answer, Question, require_kinds
 from .cards import MIG, card_use, cards_together, chosen_gangs
 from .costs import unpriced
@@ -78,7 +78,8 @@ def gpus(
             state.name, "with cards that pods share", "cards that pods have whole",
             "Ask advise nodes or fit, which leave such nodes as they are",
         )  # fmt: skip
-    _require_label(state, topology)
+    if topology:
+        require_label(state, "topology", topology)
     # 2. the gangs that wait, those with most cards first
     waiting = chosen_gangs(state, gang)
     size = {name: -sum(cards_together(state.pods[n] for n in pods).values())
@@ -179,12 +180,3 @@ def _in_domain(state: ClusterState, topology: str, value: str) -> ClusterState:
         lambda pod: replace(pod, affinity=(*pod.affinity, term))
         if pod.role is Role.PENDING else pod,
     )  # fmt: skip
-
-
-def _require_label(state: ClusterState, topology: str) -> None:
-    if topology and not any(topology in node.labels for node in state.nodes):
-        known = sorted({key for node in state.nodes for key in node.labels})
-        raise InvalidOption(
-            f"topology is {topology!r}, a label that no node has; expected one of "
-            f"{', '.join(known) or 'none, as no labels are in the file'}"
-        )

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..state.node_types import ZONE
-from ..state.state import ClusterState, Node, Pod, Role, Taint, change_nodes, change_pods
+from ..state.state import (
+    ClusterState,
+    Node,
+    Pod,
+    Role,
+    Taint,
+    change_nodes,
+    change_pods,
+    require_label,
+)
 from .answer import Answer, Proved, require_kinds
 from .costs import unpriced
 from .optimum import Say, SolveBudget
@@ -56,16 +64,11 @@ def safe(
     """
     # 1. what can be lost
     require_kinds(released)
-    known = {label for node in state.nodes for label in node.labels}
     for label in by:
-        if label not in known:
-            raise InvalidOption(
-                f"by is {label!r}, a label that no node has; expected one of "
-                f"{', '.join(sorted(known)) or 'none: no node has labels'}"
-            )
+        require_label(state, "by", label)
     work, state = SolveBudget(time_limit, say), unpriced(state)
     groups = {("node", node.name): [node.name] for node in state.nodes}
-    for label in by or {ZONE} & known:
+    for label in by or (ZONE,):
         for node in state.nodes:
             if label in node.labels:
                 groups.setdefault((label, node.labels[label]), []).append(node.name)

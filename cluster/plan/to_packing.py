@@ -275,9 +275,6 @@ class _Builder(Kinds):
             found.append(rule)
         return found
 
-    def _number(self, rule: Rule) -> int:
-        return sum(len(self.kinds[kind]) for kind in rule.kinds)
-
     def _over_nodes(self, rule: Rule, counting: Sequence[int], honor: bool) -> None:
         """A spread over single nodes: each is a zone where the instance has no other zones; a limit
         on each where one surely has none of the pods, or as near as a limit comes to the spread.
@@ -288,7 +285,8 @@ class _Builder(Kinds):
         sure = [n for n in old if self.nodes_stay or not nodes[n].can_be_drained]
         until = sure if honor else old
         rule.bounds = bool(sure)
-        rule.tightened = self._number(rule) > rule.most and self._least(rule, until) > 0
+        number = sum(len(self.kinds[kind]) for kind in rule.kinds)
+        rule.tightened = number > rule.most and self._least(rule, until) > 0
         there = sum((self.there[kind] for kind in rule.kinds), Counter[int]())
         elsewhere = {nodes[n].name for n in {*there} - {*old} if there[n] > rule.most}
         limit = self._least(rule, old) == 0 and not elsewhere

@@ -19,6 +19,7 @@ from ...analysis.run.result import versions
 from ...instances.problem.emitted import command_line
 from ...instances.problem.files import write_text
 from ...instances.problem.option_types import validate_options
+from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer
 from ..state.node_types import TYPES, ZONE
 from .model import PagePart, Shown
@@ -98,17 +99,13 @@ def nodes_part(advice: Answer) -> PagePart:
         "from pending": Counter(advice.arrivals.values()),
     }
 
-    def fullest(where: Mapping[int, str], name: str, room: Mapping[str, int]) -> str:
-        taken = used[id(where)].get(name, Counter[str]())
+    before, then = Scheduler(state, now).used, Scheduler(state, after).used
+
+    def fullest(taken: Mapping[str, int], room: Mapping[str, int]) -> str:
         shares = {resource: taken[resource] / there for resource, there in room.items() if there}
         most = max(shares, key=lambda resource: shares[resource], default="")
         return f"{100 * shares[most]:.0f} % {most}" if most else ""
 
-    used: dict[int, dict[str, Counter[str]]] = {}
-    for where in (now, after):
-        loads = used.setdefault(id(where), {})
-        for n, name in where.items():
-            loads.setdefault(name, Counter()).update(state.pods[n].requests)
     groups: dict[str, list[tuple[str, ...]]] = {"freed": [], "idle": [], "changes": [], "": []}
     for node in state.nodes:
         name = node.name
@@ -117,8 +114,8 @@ def nodes_part(advice: Answer) -> PagePart:
         details += [] if node.price is None else [amount(node.price)]
         kind = "freed" if name in advice.freed else "changes" if words else ""
         kind = "idle" if not kind and name in advice.idle else kind
-        then = "" if kind == "freed" else fullest(after, name, node.allocatable)
-        row = name, fullest(now, name, node.allocatable), then, kind, ", ".join(words)
+        later = "" if kind == "freed" else fullest(then[name], node.allocatable)
+        row = name, fullest(before[name], node.allocatable), later, kind, ", ".join(words)
         groups[kind].append((*row, ", ".join(details)))
     rows = [row for group in groups.values() for row in group]
     headings = (state.host_noun, "now", "after", "what happens", f"{state.workload_noun}s",
@@ -161,14 +158,7 @@ def _certificate(advice: Answer) -> PagePart:
     if advice.arrivals or advice.waiting:
         rows.append((f"pending {one}s that wait", *astuple(advice.waits)))
     notes = [f"Of the {one}s in this file alone: {warning.text}." for warning in state.warnings]
-    lists = {
-        "Not in the bound": advice.dropped,
-        "Broken now, repaired by the plan": advice.repaired,
-        "Broken now": () if advice.repaired else advice.broken,
-        f"Why no fewer {host}s can do": [advice.reason] * bool(advice.reason),
-        "Assumed": [each.sentence for each in state.assumptions],
-    }
-    notes += [f"{title}: {'; '.join(words)}." for title, words in lists.items() if words]
+    notes += [f"Why no fewer {host}s can do: {advice.reason}."] * bool(advice.reason)
     notes.append(
         "Every move was judged, with all others of its wave in its way, by code that never saw the "
         "solver's instance."

@@ -105,8 +105,8 @@ class Constraints:
     @property
     def selectors(self) -> list[Selector]:
         """What it asks of the labels of other pods."""
-        terms = (*self.pod_anti_affinity, *self.pod_affinity, *self.spread)
-        return [term.selector for term in terms]
+        near = (term.selector for term in (*self.pod_anti_affinity, *self.pod_affinity))
+        return [*near, *(each.selector for each in self.spread)]
 
     @property
     def crowded(self) -> bool:

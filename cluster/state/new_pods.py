@@ -24,9 +24,6 @@ _NUMBERS = {
 DaemonSet is made one for each node that takes it.
 """
 
-_OTHERS = {"CronJob": "Job"}
-"""Kinds of which the number of pods is not in the manifest, and as what to give their pods."""
-
 _HARMLESS = (
     "ConfigMap", "CSINode", "HorizontalPodAutoscaler", "Namespace", "Node", "PersistentVolume",
     "PersistentVolumeClaim", "PodDisruptionBudget", "Secret", "Service", "ServiceAccount",
@@ -57,9 +54,8 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
     kinds = []
     for item in _objects(found, path):
         kinds.append(kind := item.text("kind"))
-        if kind in _OTHERS:
-            cure = f"Give its pods as {_OTHERS[kind]}"
-            raise item.wrong("kind", kind, f"one of {', '.join(_NUMBERS)}", cure)
+        if kind == "CronJob":  # it does not say how many run at one time
+            raise item.wrong("kind", kind, f"one of {', '.join(_NUMBERS)}", "Give its pods as Job")
         if kind in _NUMBERS:
             items += _copies(item, kind, replicas)
     rest = [kind for kind in kinds if kind not in _NUMBERS and kind not in _HARMLESS]

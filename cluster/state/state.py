@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 
+from ...instances.problem.errors import InvalidOption
 from .constraints import AFFINITY, GATES, NOMINATED, OWNER, SPREAD, Constraints, Selector
 
 
@@ -273,3 +274,13 @@ def cordoned(state: ClusterState, names: Collection[str]) -> ClusterState:
         return replace(node, taints=(*dict.fromkeys((*node.taints, CORDONED)),))
 
     return change_nodes(state, lambda node: closed(node) if node.name in names else node)
+
+
+def require_label(state: ClusterState, option: str, label: str) -> None:
+    """Raise InvalidOption where no node has a label that an option names."""
+    known = sorted({key for node in state.nodes for key in node.labels})
+    if label not in known:
+        raise InvalidOption(
+            f"{option} is {label!r}, a label that no node has; expected one of "
+            f"{', '.join(known) or 'none: no node has labels'}"
+        )

@@ -8,7 +8,6 @@ import csv
 import gzip
 import io
 import json
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -126,15 +125,8 @@ def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -
         tmp_path / name for name in ("state.json.gz", "nodes.json", "pods.json")
     )
     whole.write_bytes(gzip.compress(json.dumps(content).encode()))
-    first.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "NodeList",
-                "items": [{k: v for k, v in node("n").items() if k != "kind"}],
-            }
-        )
-    )
+    bare = {key: value for key, value in node("n").items() if key != "kind"}
+    first.write_text(json.dumps({"apiVersion": "v1", "kind": "NodeList", "items": [bare]}))
     second.write_text(json.dumps(listed(pod("a-1", "n"))))
     assert read_state([str(whole)]).pods == read_state([str(first), str(second)]).pods
     assert read_state(["state/shop"]).nodes[0].name == "cp-1"
@@ -147,44 +139,30 @@ GOOD = (node("n"), pod("a-1", "n"))
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content",
     [
-        (listed(pod("a-1", "n")), "a Kubernetes List without nodes .it holds 1 Pod"),
-        (listed(node("n")), "without pods .it holds 1 Node.; make it with `kubectl get nodes,pods,pdb"),
-        (listed(node("n"), pod("a-1", "m")), "pod shop/a-1 runs on node 'm', which is not in the file"),
-        (listed(*GOOD, pod("b-1", "n", cpu="1x")), "pod shop/b-1: spec: containers.0.: resources: requests: cpu is '1x'; expected a quantity"),
-        (listed(*GOOD, pod("b-1", "n", cpu="-1")), "cpu is '-1'; expected a quantity"),
-        (listed(*GOOD, pod("b-1", "n", memory="99E")), "memory is 99000000000000000000; expected an amount below"),
-        (listed(*GOOD, node("n")), "node 'n' is given twice"),
-        (listed(*GOOD, pod("a-1", "n")), "pod 'shop/a-1' is given twice"),
-        (listed(*GOOD, {"kind": "Pod", "metadata": {}}), "metadata: name is None; expected the name of the Pod"),
-        (listed(*GOOD, pod("a b", "n")), "name is 'a b'; expected letters, digits"),
-        *[
-            (listed(*GOOD, item), f"name(space)? is '{re.escape(name)}'; expected letters, digits, dots and hyphens")
-            for name in ("--all", "-A", ".", "..", "a..b", "a-", "a.-b")
-            for item in (
-                node(name),
-                pod(name, "n"),
-                {**pod("b-1", "n"), "metadata": {"name": "b-1", "namespace": name}},
-            )
-        ],
-        (listed(*GOOD, pod("b-1", "n", labels={"app": 3})), "labels.app is 3; expected text"),
-        (listed({**node("n"), "status": {}}, pod("a-1", "n")), "node n: status: allocatable is None"),
-        (listed(*GOOD, pod("b-1", "n", topologySpreadConstraints=spread("a", 0))), "maxSkew is 0"),
-        (listed(*GOOD, pod("b-1", "n", affinity=[])), r"affinity is \[\]; expected an object"),
-        ({"apiVersion": "v1", "kind": "List"}, "items is None; expected a list of objects"),
-        ({"apiVersion": "v1", "kind": "List", "items": [3]}, r"items\[0\] is 3; expected an object"),
-        ({"cotenant": 1, "problem": "market"}, "is an instance or a result of this package, no state"),
-        ({"a": 1}, "is not the state of a cluster; expected what `kubectl get"),
-        ([], "is not the state of a cluster"),
-        (3, "is not the state of a cluster"),
+        listed(pod("a-1", "n")), listed(node("n")), listed(node("n"), pod("a-1", "m")),
+        *(listed(*GOOD, each) for each in (
+            pod("b-1", "n", cpu="1x"), pod("b-1", "n", cpu="-1"), pod("b-1", "n", memory="99E"), node("n"), pod("a-1", "n"),
+            {"kind": "Pod", "metadata": {}}, pod("a b", "n"), pod("b-1", "n", labels={"app": 3}), pod("b-1", "n", affinity=[]),
+            pod("b-1", "n", topologySpreadConstraints=spread("a", 0)),
+        )),
+        *(listed(*GOOD, each) for name in ("--all", "-A", ".", "..", "a..b", "a-", "a.-b") for each in (
+            node(name), pod(name, "n"), {**pod("b-1", "n"), "metadata": {"name": "b-1", "namespace": name}},
+        )),
+        listed({**node("n"), "status": {}}, pod("a-1", "n")), {"apiVersion": "v1", "kind": "List"},
+        {"apiVersion": "v1", "kind": "List", "items": [3]}, {"cotenant": 1, "problem": "market"}, {"a": 1}, [], 3,
+        "apiVersion: v1\nkind: List\nitems: []\n", "---\napiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Node\n",
+        "# of today, all\n---\nkind: Pod\n--- \nkind: Pod\n", "kind: Pod  # one, two\n", "NAMESPACE   NAME   READY\nshop   web-1   1/1\n",
+        listed({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        listed(node("n1"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}), listed(),
+        {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}, "hello\n",
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_state_is_refused_in_one_line(
-    tmp_path: Path, content: Any, words: str
-) -> None:
+def test_a_file_that_is_no_state_is_refused_in_one_line(tmp_path: Path, content: Any) -> None:
     path = tmp_path / "state.json"
-    path.write_text(json.dumps(content))
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
     with refused(InvalidFile) as caught:
         read_state([str(path)])
     assert "\n" not in str(caught.value)
@@ -196,9 +174,6 @@ def test_a_truncated_file_and_one_too_large_are_refused(
     path = tmp_path / "state.json"
     text = json.dumps(listed(*GOOD))
     path.write_text(text[:-40])
-    with refused(InvalidFile):
-        read_state([str(path)])
-    path.write_text(text[: text.rindex("Node") + 2])
     with refused(InvalidFile):
         read_state([str(path)])
     path.write_text("\n")
@@ -236,12 +211,7 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
         "name,host,group,zone,stays,cpu,mem\nw1,h1,web,,,1.5,4\nw2,h2,web,,,1.5,4\nd,h3,,b,no,2,8\ne,h1,,,yes,1,1\n"
     )
     read = read_state([str(vms), str(hosts)])
-    assert [each.requests["cpu"] for each in read.pods] == [
-        1_500_000,
-        1_500_000,
-        2_000_000,
-        1_000_000,
-    ]
+    assert [each.requests["cpu"] for each in read.pods] == [1500_000, 1500_000, 2 * 10**6, 10**6]
     assert read.nodes[0].labels == {"host": "h1", "zone": "a"}
     done = run("advise", "nodes", str(vms), str(hosts), "--emit", "csv")
     # of a group no host holds two: h1 keeps the one that stays, h3 the one of its zone
@@ -250,11 +220,8 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     assert refused_form.returncode == 2
     approved(refused_form.stderr)
     for old, new in (
-        ("d,h3", "d,h9"),
-        ("2,8", "2,x"), ("2,8", "0,0"),
-        (",no,", ",maybe,"), ("w2,", "w1,"),
-        ("cpu,mem\n", "cpu,disk\n"),
-        ("2,8", "0.0000001,8"),
+        ("d,h3", "d,h9"), ("2,8", "2,x"), ("2,8", "0,0"), (",no,", ",maybe,"), ("w2,", "w1,"),
+        ("cpu,mem\n", "cpu,disk\n"), ("2,8", "0.0000001,8"),
     ):  # fmt: skip
         broken = tmp_path / "broken.csv"
         broken.write_text(vms.read_text().replace(old, new))
@@ -264,6 +231,3 @@ def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
         read_state([str(vms)])
     with refused(InvalidFile):
         read_state([str(vms), "state/shop"])
-    (tmp_path / "words.txt").write_text("hello\n")
-    with refused(InvalidFile):
-        read_state([str(tmp_path / "words.txt")])

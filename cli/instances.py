@@ -123,10 +123,10 @@ def convert(
     from ..analysis.packing.trees import game_in_efg
     from ..instances.coalitions import game_document
     from ..instances.problem import write
-    from ..instances.problem.csv_headers import plain_forms, unread
     from ..instances.problem.files import write_text
     from ..instances.problem.option_types import RESERVED_IN_READERS
     from ..instances.problem.options import accepts, described, parse_options
+    from ..instances.problem.tables import plain_forms, unread
 
     texts: dict[str, Callable[..., str]] = {"game": game_document, "efg": game_in_efg}
     if (text := "efg" if (form, out.suffix) == ("json", ".efg") else form) in texts:

@@ -185,8 +185,12 @@ def verify(
 def _require_kind(path: str, wanted: str) -> None:
     """Refuse another document of this package in the place of one, and say which it is."""
     from ..instances.problem.errors import InvalidFile
-    from ..instances.problem.json_detection import document_kind
-    from ..instances.problem.reading import is_standard_input, parse_any_json, read_text
+    from ..instances.problem.reading import (
+        document_kind,
+        is_standard_input,
+        parse_any_json,
+        read_text,
+    )
 
     if is_standard_input(path):  # read already
         return

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def reader_of(form: str, source: str, texts: Sequence[str]) -> tuple[str, Callable[..., Any]]:
     """The format of a file, where "csv" stands for what its headers say, and what reads it."""
     from ..instances.problem import read
-    from ..instances.problem.csv_headers import plain_form
     from ..instances.problem.options import option_name
     from ..instances.problem.registry import known_formats, resolve
+    from ..instances.problem.tables import plain_form
 
     known = known_formats(map(option_name, texts))
     form = plain_form(source) if form == "csv" else form

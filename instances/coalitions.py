@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ..verify.reading import Decimal as Written
-from .problem.csv_headers import name_of
 from .problem.documents import shortened
 from .problem.errors import InvalidFile, InvalidInstance
 from .problem.files import document
 from .problem.reading import parse_any_json, read_text
-from .problem.tables import FINITE, CsvTable, PathLike, in_a_line
+from .problem.tables import FINITE, CsvTable, PathLike, in_a_line, name_of
 
 MOST_PLAYERS = 20
 """Players of a game at most: 16 take some seconds, each more about twice as many."""

@@ -17,7 +17,7 @@ from cotenant.instances.groups.formats import colocation, curves_csv, groups_csv
 from cotenant.instances.groups.generators import additive, pressure, table
 from cotenant.instances.groups.penalties import units
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
-from cotenant.instances.problem.csv_headers import plain_form
+from cotenant.instances.problem.tables import plain_form
 
 PENALTY = [[0.07, 0.01, 0.2], [0.04, 0.0, 0.03], [0.03, 0.01, 0.09]]
 PAIRS = (

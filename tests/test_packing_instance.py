@@ -29,7 +29,7 @@ from cotenant.instances.problem import (
     InvalidOption,
     read,
 )
-from cotenant.instances.problem.csv_headers import plain_form
+from cotenant.instances.problem.tables import plain_form
 
 GOOD = {
     "capacity": [[4, 8], [6, 6]],

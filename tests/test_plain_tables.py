@@ -21,8 +21,7 @@ from cotenant.instances.market.profile import read_profile
 from cotenant.instances.numa.formats import classes_csv
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidOption
-from cotenant.instances.problem.csv_headers import plain_form, plain_forms
-from cotenant.instances.problem.tables import CsvTable
+from cotenant.instances.problem.tables import CsvTable, plain_form, plain_forms
 from cotenant.instances.scheduling.csv_reader import organizations_csv
 
 PAIRS = """service,beside,slowdown

@@ -26,8 +26,7 @@ from ...instances.problem.errors import (
     InvalidFile,
 )
 from ...instances.problem.files import FORMAT, write_text
-from ...instances.problem.json_detection import document_kind
-from ...instances.problem.reading import is_version, parse_json, read_text
+from ...instances.problem.reading import document_kind, is_version, parse_json, read_text
 from ...instances.problem.registry import problem_named
 from ...instances.problem.text import html_facts
 from ...solvers.outcome import AGREE, Outcome, Status, Stop, gap, gap_absolute

@@ -10,9 +10,8 @@ from typing import Any
 
 from ...instances.problem.errors import InvalidFile, UnknownName
 from ...instances.problem.files import SUFFIXES
-from ...instances.problem.json_detection import is_kubernetes
 from ...instances.problem.option_types import validate_options
-from ...instances.problem.reading import read_text
+from ...instances.problem.reading import is_kubernetes, read_text
 from .completeness import missing
 from .kubernetes import COMMAND, kubernetes_state
 from .new_pods import documents, new_pods

@@ -11,12 +11,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile
 from ..problem.gavel import gavel_table, is_trace, numbers_of_devices, read_gavel, trace_jobs
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.reading import parse_any_json, read_text
-from ..problem.tables import AMOUNT, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvTable, PathLike, name_of, tables_of
 from ..problem.text import shortened
 from .instance import Accelerators, Floats
 

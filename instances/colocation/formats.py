@@ -13,12 +13,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, spelled
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.settings import with_settings
-from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, places_of, read_matrix
+from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, name_of, places_of, read_matrix
 from .generators import Machines
 from .instance import Colocation, Floats
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, look_like_slowdowns

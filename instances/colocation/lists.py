@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.option_types import validate_options
@@ -23,7 +22,7 @@ from ..problem.reading import (
     parse_json,
     read_text,
 )
-from ..problem.tables import PathLike, separator
+from ..problem.tables import PathLike, name_of, separator
 from .generators import from_scores
 from .instance import Colocation, Pairing
 

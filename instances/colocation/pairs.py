@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike, name_of, tables_of
 from .generators import Machines
 from .instance import (
     LEAST_PENALTY,

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import read
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike, name_of, tables_of
 from .conversion import groups_from, residual_words, residuals
 from .generators import Machines, Seats
 from .instance import Groups, Runs, table_fields, unmeasured

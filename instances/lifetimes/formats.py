@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import Above, AtLeast, validate_options
 from ..problem.reading import read_text, require_regular
-from ..problem.tables import AMOUNT, FINITE, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, FINITE, CsvRow, CsvTable, PathLike, name_of
 from . import Lifetimes
 
 Until = Annotated[int | Literal["last-arrival"] | None, AtLeast(0)]

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile
 from ..problem.option_types import Above, validate_options
-from ..problem.tables import CsvRow, CsvTable, PathLike
+from ..problem.tables import CsvRow, CsvTable, PathLike, name_of, tables_of
 from .instance import Market
 from .profile import FRACTION, karp_flatt
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile
 from ..problem.option_types import Above, AtLeast, validate_options
-from ..problem.tables import AMOUNT, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvTable, PathLike, name_of, tables_of
 from .instance import Law, Numa, Queues
 
 Size = Annotated[int, AtLeast(1)]

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidOption
-from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike, name_of
 from .instance import Integers, Packing, fits
 
 UNITS = 1000

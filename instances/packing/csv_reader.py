@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidFile, InvalidOption, spelled
 from ..problem.fields import MOST_DECIMALS, decimals
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike, name_of, tables_of
 from .instance import Packing
 
 _ELASTIC = {"inf": np.inf}

@@ -12,11 +12,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..problem.csv_headers import name_of
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import Above, AtLeast, Range, validate_options
 from ..problem.reading import read_text, require_few
-from ..problem.tables import AMOUNT, CsvTable, PathLike
+from ..problem.tables import AMOUNT, CsvTable, PathLike, name_of
 from .instance import LARGEST, Floats, Integers, Packing
 
 Moment = Annotated[float, Range(what="seconds")]

@@ -12,12 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from ..problem.csv_headers import name_of
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidOption, UnknownName, spelled
 from ..problem.option_types import Above, AtLeast, validate_options
 from ..problem.reading import read_text
-from ..problem.tables import CsvTable, PathLike, in_a_line
+from ..problem.tables import CsvTable, PathLike, in_a_line, name_of
 from .instance import Packing
 from .services import Service
 

@@ -19,8 +19,7 @@ from .lookup import PROBLEM_NAMES
 
 if TYPE_CHECKING:
     from .base import Instance, Solution
-    from .files import bundled, read, schema, write
-    from .folders import Gathered, read_all
+    from .files import Gathered, bundled, read, read_all, schema, write
     from .registry import Problem, check, problem_named, scale
 
 __all__ = [
@@ -50,7 +49,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What needs numpy is loaded when it is first asked for: a command's help needs none of it."""
-    for module in ("base", "files", "folders", "registry"):
+    for module in ("base", "files", "registry"):
         if name in __all__ and hasattr(found := import_module(f".{module}", __name__), name):
             return globals().setdefault(name, getattr(found, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

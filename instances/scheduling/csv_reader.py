@@ -6,10 +6,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..problem.csv_headers import name_of, tables_of
 from ..problem.errors import InvalidOption, spelled
 from ..problem.option_types import AtLeast, validate_options
-from ..problem.tables import CsvTable, PathLike
+from ..problem.tables import CsvTable, PathLike, name_of, tables_of
 from .instance import MOST_MACHINES, Scheduling
 
 

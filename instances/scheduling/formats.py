@@ -14,9 +14,8 @@ import numpy as np
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.files import bundled, locate
-from ..problem.json_detection import hint
 from ..problem.option_types import validate_options
-from ..problem.reading import parse_any_json, read_lines, read_text
+from ..problem.reading import hint, parse_any_json, read_lines, read_text
 from ..problem.settings import with_settings
 from ..problem.tables import LARGEST, PathLike
 from .instance import Integers, Scheduling

@@ -184,18 +184,14 @@ def verify(
 
 def _require_kind(path: str, wanted: str) -> None:
     """Refuse another document of this package in the place of one, and say which it is."""
+    from ..instances.problem import reading
     from ..instances.problem.errors import InvalidFile
-    from ..instances.problem.reading import (
-        document_kind,
-        is_standard_input,
-        parse_any_json,
-        read_text,
-    )
 
-    if is_standard_input(path):  # read already
+    if reading.is_standard_input(path):  # read already
         return
     try:
-        kind = document_kind(parse_any_json(read_text(path), path))
+        content = reading.parse_any_json(reading.read_text(path), path)
+        kind = reading.document_kind(content)
     except InvalidFile:  # the judge said why it cannot be read
         return
     if kind and not kind.startswith(wanted):

@@ -34,7 +34,7 @@ from cotenant.models.colocation import blocking_program, stable_program
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fewest_blocking, find_stable
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
-from cotenant.solvers.colocation.robust import RobustLimits, breakpoints, robust_alpha
+from cotenant.solvers.colocation.robust import RobustLimits, robust_alpha
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Status, Stop
 
@@ -171,23 +171,6 @@ def test_counter_and_programs_agree_on_every_reading(mode: Any) -> None:
                 assert counted.program.objective(point) == pytest.approx(count)
 
 
-def test_two_engines_agree_at_and_just_below_robust_alpha() -> None:
-    instance = measured(1)
-    found = robust_alpha(instance)
-    assert found.status is Status.OPTIMAL
-    assert found.confirmed
-    for engine in ("highs", "cp-sat"):
-        at, below = (
-            find_stable(instance, alpha, uncertainty="possible", engine=engine)
-            for alpha in (found.alpha, found.below)
-        )
-        assert (at.status, below.status) == (Status.OPTIMAL, Status.INFEASIBLE)
-        assert at.bound == pytest.approx(found.penalty)
-    place = breakpoints(instance).index(found.alpha)
-    assert breakpoints(instance)[place - 1] <= found.below < found.alpha
-    assert robust_alpha(instance, engine="cp-sat").alpha == found.alpha
-
-
 def test_robust_alpha_does_without_all_differences_at_once() -> None:
     instance = measured(2)
     expected = robust_alpha(instance)
@@ -229,16 +212,6 @@ def test_robust_alpha_of_an_instance_without_pairing() -> None:
     instance = Colocation(penalty, [2, 3, 3], low=penalty, high=penalty)
     found = robust_alpha(instance)
     assert (found.status, found.alpha, found.pairing) == (Status.INFEASIBLE, None, None)
-
-
-def test_an_interval_of_no_width_changes_nothing() -> None:
-    plain = measured().without_intervals()
-    exact = plain.replace(low=plain.penalty, high=plain.penalty)
-    for uncertainty in ("certain", "possible"):
-        one = cotenant.solve(exact, "stable", uncertainty=uncertainty)
-        other = cotenant.solve(plain, "stable")
-        assert one.objective == other.objective
-        assert one.metrics["penalty"] == pytest.approx(other.metrics["penalty"])
 
 
 def test_worst_case_is_the_mean_at_the_upper_ends() -> None:

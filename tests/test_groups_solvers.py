@@ -171,6 +171,22 @@ def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> N
             assert made.program.holds(made.point(number)) == stays
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_search_over_limits_of_losses_agrees_with_the_program_whether_a_core_exists(
+    seed: int,
+) -> None:
+    instance = drawn(5, 22, 3, seed)
+    columns = columns_of(instance)
+    for least in (0, UNIT // 200, UNIT // 50):
+        tree = Tree(instance, columns, columns, least, Clock())
+        tree.run()
+        program = core_program(instance, columns, columns, least, costs=False).program
+        there = solve_program(program).point is not None
+        assert (tree.found is not None, tree.empty) == (there, not there)
+        if tree.found is not None:
+            assert least_alpha_of(instance, tree.found) <= least
+
+
 @pytest.mark.parametrize("seed", [2, 5])
 def test_core_that_settles_nothing_answers_the_grouping_that_fewest_groups_block(seed: int) -> None:
     # the one of least alpha may be blocked by more groups

@@ -19,7 +19,7 @@ from cotenant.instances.colocation.objective import mean_penalty as mean_of_pair
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, groups_from
 from cotenant.instances.groups.generators import additive
 from cotenant.instances.groups.instance import UNIT
-from cotenant.instances.groups.stability import mean_penalty, total_units
+from cotenant.instances.groups.stability import least_alpha_of, mean_penalty, total_units
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program

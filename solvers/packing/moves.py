@@ -181,6 +181,3 @@ def _outcome(search: MovesSearch) -> Outcome:
         certificate["servers"] = search.best.servers
     on, _ = stays(search.instance, search.best.count, search.best.server_class)
     return search.finish(certificate | {"on": on.tolist()})
-
-
-__all__ = ["fewest_moves"]

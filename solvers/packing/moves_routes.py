@@ -369,8 +369,9 @@ def _home(search: MovesSearch, filling: Filling, chosen: Integers, effort: float
 
 
 def _placed_anew(
-    search, now: Integers, servers: Integers, until: float, arriving: Integers | None = None
-) -> None:
+    search: MovesSearch, now: Integers, servers: Integers, until: float,
+    arriving: Integers | None = None,
+) -> None:  # fmt: skip
     """The most VMs that can stay on these servers with what they hold together, and with those
     of each type (s,) that arrive.
     """
@@ -430,8 +431,9 @@ def _moves_model(
     return model, built.counts, int(placed.sum()) - sum(stay)
 
 
-FIRST = relaxation, make_room, few_servers
-IN_TURNS = homewards, fillings, any_answer, anew, by_cp_sat
+Routes = tuple[Callable[[MovesSearch, float], None], ...]
+FIRST: Routes = relaxation, make_room, few_servers
+IN_TURNS: Routes = homewards, fillings, any_answer, anew, by_cp_sat
 NAMES = {
     make_room: "room", few_servers: "cp-sat", homewards: "homewards", fillings: "fillings",
     any_answer: "any answer", anew: "anew", by_cp_sat: "cp-sat",

@@ -126,11 +126,9 @@ def _limit(search: MovesSearch, servers: int | None, start: Placement | None) ->
     search.least = dict.fromkeys(search.asked or ["servers"], 1)
     search.servers = search.asked.get("servers", search.servers)
     if not search.asked:
-        left = search.clock.left
         found = min_servers(
-            search.instance, rng=search.rng, time_limit=None if left is None else left / 2,
-            start=start,
-        )  # fmt: skip
+            search.instance, rng=search.rng, time_limit=search.clock.time_slice(2), start=start
+        )
         search.least["servers"] = int(found.bound or 1)
         search.impossible = found.status is Status.INFEASIBLE
         if isinstance(found.solution, Placement):

@@ -22,12 +22,13 @@ from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
     CONTROL,
+    Observations,
     interval,
     jackknife_plus,
     paired_loss,
     rounds_needed,
 )
-from cotenant.cluster.measure.store import opened
+from cotenant.cluster.measure.store import StoredMeasurement, opened
 from cotenant.instances.problem.errors import InvalidOption
 
 TRUTH = np.array([[0.10, 0.30, 0.02], [0.05, 0.20, 0.01], [0.00, 0.15, 0.05]])
@@ -251,6 +252,15 @@ def test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part() -> None:
     assert 1 - math.exp(-paired_loss(seconds, alone, covered)) == pytest.approx(penalty)
     assert paired_loss(seconds, alone, 0.4) is None
     assert paired_loss(0.0, alone, 1.0) is None
+
+
+def test_a_run_of_production_that_was_mostly_alone_is_no_look() -> None:
+    seen = Observations([1, 2], "wall")
+    seen.add(StoredMeasurement(-1, (1,), "alone", 0.0, ((0, 5.0, 5.0, 0.0),)))
+    for begin, covered, looks in ((1.0, 0.3, 0), (2.0, 0.9, 1)):
+        runs = ((0, 6.0, 6.0, covered),)
+        seen.add(StoredMeasurement(-2, (1, 2), "pair", begin, runs))
+        assert len(seen.logs(0, 1)) == looks
 
 
 def test_intervals_and_rounds_agree_with_students_t() -> None:

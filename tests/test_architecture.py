@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_904, 8_997),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_718, 45_804),
+    "tests": (57_728, 45_812),
     "benchmarks": (7_285, 5_659),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

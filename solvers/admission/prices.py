@@ -8,52 +8,47 @@ from ...instances.admission.instance import Admission, Floats
 from ...instances.admission.prices import Stopped, gains_at_prices
 from ...instances.admission.rules import speeds_on
 from ..outcome import Clock
+from ..prices import search
 
-_PATIENCE = 12  # steps without progress before the step is shortened
-_SHORTEST = 1e-5
-_PROGRESS = 1e-6
+_TOLERANCE = 1e-6  # of the bound at the first prices
+_ENTRIES, _ROUNDS = 200_000, 200  # numbers of a reply, all of which are kept, and replies at most
 
 
-def good_prices(
-    instance: Admission, value: float, clock: Clock, *, steps: int = 600
-) -> tuple[Floats, float]:
-    """Prices (V, C) of cores and the bound on total speed they prove, not far above the linear
-    relaxation's.
+def good_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]:
+    """Prices (V, C) of cores and the bound on total speed they prove, near the linear relaxation's.
 
-    Polyak's steps towards the value of an assignment in hand, shortened when they stop helping.
+    Cutting planes of `solvers.prices`, in which each job is a part, or some jobs are where all of
+    them would take too much memory; a round is O(J V C log C).
 
     Parameters
     ----------
-    value : total speed of some assignment.
     clock : stops early when its time is up.
-    steps : at most so many, each O(J V C log C).
     """
-    prices = np.zeros(instance.cores.shape)
-    best, least = prices, np.inf
-    length, idle = 1.0, 0
-    for _ in range(steps):
-        try:
-            gain, cores = gains_at_prices(instance, prices, lambda: clock.expired)
-        except Stopped:
-            if np.isinf(least):  # nothing was bounded yet: cores for nothing
-                least = float(speeds_on(instance, instance.cores).max(axis=1).sum())
-            break
+    shape, jobs = instance.cores.shape, np.arange(instance.jobs)
+    groups = max(1, min(instance.jobs, _ENTRIES // instance.cores.size))
+    group = jobs * groups // instance.jobs
+    best, least = np.zeros(shape), float(speeds_on(instance, instance.cores).max(axis=1).sum())
+
+    def replies(price: Floats) -> tuple[Floats, Floats]:
+        nonlocal best, least
+        prices = price.reshape(shape)
+        gain, cores = gains_at_prices(instance, prices, lambda: clock.expired)
         chosen = gain.argmax(axis=1)
-        gained = gain[np.arange(instance.jobs), chosen]
-        bound = float((prices * instance.cores).sum() + np.maximum(gained, 0.0).sum())
-        idle = 0 if bound < least * (1 - _PROGRESS) else idle + 1
+        gained = np.maximum(gain[jobs, chosen], 0.0)
+        bound = float((prices * instance.cores).sum() + gained.sum())
         if bound < least:
             best, least = prices, bound
-        if least <= value or clock.expired or length < _SHORTEST:
-            break
-        if idle > _PATIENCE:
-            length, idle, prices = length / 2, 0, best
-            continue
-        used = np.zeros(instance.cores.shape)
-        np.add.at(used, chosen, cores)
-        slack = instance.cores - used
-        norm = float((slack**2).sum())
-        if norm == 0:
-            break
-        prices = np.maximum(0.0, prices - length * (bound - value) / norm * slack)
+        use = np.zeros((groups, *shape))
+        np.add.at(use, (group, chosen), cores)
+        return np.bincount(group, gained, groups), use.reshape(groups, -1)
+
+    capacity = instance.cores.astype(float).ravel()
+    most = np.full(capacity.size, float(instance.speed.max()))
+    try:
+        start = np.full(capacity.size, float(instance.speed.mean()) / 2)
+        search(
+            replies, capacity, most, start=start, tolerance=_TOLERANCE, rounds=_ROUNDS, clock=clock
+        )
+    except Stopped:  # the best prices so far, at first cores for nothing
+        pass
     return best, least

@@ -188,8 +188,8 @@ class Search(Incumbent[Assignment, float]):
             raise KeyboardInterrupt
 
     def _prices(self) -> None:
-        """Prices of cores, by subgradient steps."""
-        prices, bound = good_prices(self.instance, self.value, self.part(0.1))
+        """Prices of cores, by cutting planes."""
+        prices, bound = good_prices(self.instance, self.part(0.1))
         self.certificate |= {
             "prices": prices.tolist(),
             "price_bound": bound,

@@ -78,7 +78,7 @@ def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
     if "prices" in certificate:
         core_prices = np.array(certificate["prices"], dtype=float)
     else:
-        core_prices, _ = good_prices(given, value, task.clock)
+        core_prices, _ = good_prices(given, task.clock)
     if "job_prices" in certificate:
         return np.array(certificate["job_prices"], dtype=float), core_prices
     columns = ColumnGeneration(given, core_prices, price_bound(given, core_prices))

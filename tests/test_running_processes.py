@@ -128,7 +128,7 @@ def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: 
 def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path: Path) -> None:
     """A pipe waits for a reader, without end."""
     os.mkfifo(tmp_path / "pipe")
-    rest = shell("echo done", tmp_path, "b")
+    rest = shell("echo done; echo more >&2", tmp_path, "b")
     jobs = [shell("touch begun", tmp_path), rest]
     try:
         found = in_time(lambda: computer.visit(MeasurementRequest.once(jobs, ["pipe", "log"])))
@@ -136,7 +136,7 @@ def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path:
         os.close(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK))  # lets who waits go on
     approved(found.members[0].error)
     assert not (tmp_path / "begun").exists()
-    assert (found.members[1].error, (tmp_path / "log").read_text()) == ("", "done\n")
+    assert (found.members[1].error, (tmp_path / "log").read_text()) == ("", "done\nmore\n")
     assert computer.visit(MeasurementRequest.once([rest], ["/dev/null"])).error == ""
 
 

@@ -113,7 +113,7 @@ FAULTS = r"""
 + cost = (self.running * (worth + 2 * SCALE))
 
 @ cluster/state/gpu_shares.py: no node of shared cards may have more of them than is said
-? advice_gpus::test_reservation_of_a_shared_card_belongs_to_its_node_and_bounds_nothing
+? advice_gpus::test_share_of_a_card_stays_and_no_plan_uses_its_node
 - unsure=node.unsure | {CARD}
 + unsure=node.unsure
 

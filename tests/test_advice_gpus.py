@@ -12,6 +12,7 @@ from support.messages import approved, refused
 from support.seeds import ranges
 
 from cotenant.cluster.plan.answer import Answer
+from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.gpus import MOST_GANGS, gpus
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.answers import shown
@@ -198,6 +199,8 @@ def test_share_of_a_card_stays_and_no_plan_uses_its_node() -> None:
     approved(lines_of(found, details=True))
     with refused(InvalidInstance):
         gpus(given)
+    emptied = drain(state(hami_node("n0"), node("n1"), pod("f-1", "n1"), pod("g-1", "n0")), "n1")
+    assert emptied.impossible == "while the pinned pods stay (proved)"
 
 
 def test_reservation_of_a_shared_card_belongs_to_its_node_and_bounds_nothing() -> None:

@@ -66,7 +66,8 @@ def advise(
     best = min(one.value for one in answers if one.value is not None)
     waiting, cost = costs.split(best)
     searched = max(lower, min(one.bound for one in answers if not one.infeasible))
-    proved = _bounds(search, waiting, (lower, lower if search.tightened else searched))
+    tightened = any(plan.tightened for plan in plans)
+    proved = _bounds(search, waiting, (lower, lower if tightened else searched))
     # 3. the fewest moves to nodes that cost no more; as many cannot be reached with fewer moves,
     # whatever rules are dropped
     limit = costs.limit(cost)
@@ -87,13 +88,9 @@ def advise(
         proved["waits"] = Proved(0, waits.bound + outside, waits.pinned + outside)
     # 5. the plan, in an order, checked
     answer = plan_answer(
-        question,
-        search.best,
-        work,
-        moves_bound=search.bound or 0,
-        dropped=relaxed.dropped,
+        question, search.best, work, moves_bound=search.bound or 0, dropped=relaxed.dropped,
         **proved,
-    )
+    )  # fmt: skip
     if not (answer.order.stuck and pending and plans[0].waiting_servers) or work.interrupted:
         return answer
     # 6. the moves that make room for pending pods may have no order, where those without do

@@ -42,6 +42,8 @@ class Search:
     tries, best : the fewest moves found for each translation, and of all.
     bound, low : no plan of any kind moves fewer, and none that was looked for; None where no moves
         do.
+    tightened : whether a plan that was tried keeps more than is asked for: its bounds are none of
+        the state then.
     unplaced, stays : why the plans that were tried put pods nowhere, and leave others.
     """
 
@@ -51,6 +53,7 @@ class Search:
         self.best: Found | None = None
         self.bound: int | None = 0
         self.low: int | None = 0
+        self.tightened = False
         self.unplaced: Mapping[int, tuple[Reason, ...]] = {}
         self.stays: Mapping[int, tuple[Reason, ...]] = {}
 
@@ -71,11 +74,6 @@ class Search:
             return [left, translate(replace(self.question, repair=True))]
         except InvalidInstance:  # some of it can be nowhere without breaking a rule
             return [left]
-
-    @property
-    def tightened(self) -> bool:
-        """Whether a plan keeps more than is asked for, so that its bounds are none of the state."""
-        return any(plan.tightened for plan in self.plans)
 
     @property
     def moves(self) -> int | None:
@@ -116,14 +114,15 @@ class Search:
         """
         self.tries = []
         self.unplaced, self.stays = self.plans[0].unplaced, self.plans[0].pinned
+        self.tightened = any(plan.tightened for plan in self.plans)
         words = f"the fewest moves{f' in {self.name}' * bool(self.name)}"
-        known = {id(one.plan): one.count for one in starts}
-        for plan in [one.plan for one in starts] or self.plans:
+        some = [(one.plan, one.count) for one in starts]
+        for plan, count in some or [(plan, None) for plan in self.plans]:
             unable = 0 if self.question.least == "moves" else nowhere(plan)
             if (placed := at_most_waiting(plan, max(waiting, unable))) is None:
                 continue
             total = None if limit is None else limit + placed.waiting_servers
-            start = None if (count := known.get(id(plan))) is None else settled(placed, count)
+            start = None if count is None else settled(placed, count)
             one = self.work.find(words, parts, fewest_moves, placed, total, start)
             if one.count is None and start is not None:
                 one = replace(one, value=moves_of(placed, start), count=start)

@@ -168,7 +168,6 @@ sys.path[:0] = {path!r}
 import cotenant
 from support import sweep_methods as bad
 from cotenant.analysis.run import workers
-from cotenant.analysis.run.dask_executor import dask_executor
 workers.INTERRUPT_GRACE = 300.0  # however busy the machine is
 done = cotenant.compare([cotenant.read("colocation/tiny")], {methods}, options={{"note": {note!r}}},
                         out={out!r}, {settings})

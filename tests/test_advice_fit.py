@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.advice_states import listed, node, pod, state
-from support.advice_words import lines_of, most_after
+from support.advice_words import lines_of, most_after, written
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -44,11 +44,6 @@ spec:
         resources: {requests: {cpu: 2, memory: 1Gi}}
 """
 TYPES = "type,cpu,memory,price\nsmall,2,8Gi,0.1\nlarge,4,16Gi,0.19\n"
-
-
-def written(folder: Path, content: Any, name: str) -> str:
-    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
-    return str(folder / name)
 
 
 def two_nodes(*more: dict[str, Any]) -> ClusterState:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.advice_states import budget, listed, node, pod, state
-from support.advice_words import lines_of
+from support.advice_words import lines_of, written
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -33,12 +33,6 @@ from cotenant.instances.scheduling.accounts import Source
 
 DATA = Path(__file__).resolve().parents[1] / "cluster" / "state" / "data"
 SHOP = json.loads((DATA / "shop.json").read_text())
-
-
-def written(folder: Path, content: Any, name: str = "state.json") -> str:
-    path = folder / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return str(path)
 
 
 def codes(read: ClusterState) -> list[str]:

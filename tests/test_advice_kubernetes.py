@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.advice_further import claim, csi_node, uses, volume
 from support.advice_states import HOST, ZONE, listed, node, pod, state
-from support.advice_words import lines_of
+from support.advice_words import lines_of, written
 from support.messages import refused
 from support.terminal import run
 
@@ -26,12 +26,6 @@ from cotenant.cluster.state.kubernetes import requests_of
 from cotenant.cluster.state.node_types import daemon_pods, read_types
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidFile
-
-
-def written(folder: Path, content: Any, name: str) -> str:
-    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
-    return str(folder / name)
-
 
 # requests
 

@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 from support.advice_further import claim, uses, volume
 from support.advice_states import budget, listed, node, pod, spread, state
-from support.advice_words import lines_of
 from support.messages import approved, refused
 from support.terminal import run
 
-from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import Pod
 from cotenant.instances.problem.errors import InvalidFile, UnknownName
@@ -115,8 +113,6 @@ def test_what_marks_and_holds_is_said() -> None:
         node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
     )
     approved(read.notes)
-    text = " ".join(" ".join(lines_of(advise(read), details=True)).split())
-    approved(text)
 
 
 def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:

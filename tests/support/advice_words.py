@@ -1,6 +1,10 @@
-"""What a terminal shows of the answers about a cluster, and numbers that follow from them."""
+"""What a terminal shows of the answers about a cluster, numbers that follow from them, and files."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 from cotenant.cluster.plan.answer import Answer
 from cotenant.cluster.report.answers import shown
@@ -15,3 +19,9 @@ def lines_of(answer: Answer, details: bool = False) -> list[str]:
 def most_after(found: Answer) -> int:
     """So many of the pods of a fit can be placed after any moves, at most."""
     return len(found.pods) - int(found.waits.bound)
+
+
+def written(folder: Path, content: Any, name: str = "state.json") -> str:
+    """A file of a text, or of JSON."""
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(folder / name)

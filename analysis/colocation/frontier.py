@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def _frontier(
 
     # 1. The cheapest pairing, one as fair or as stable as can be, and how fair any can be at most.
     limits = None if values is None else sorted(set(values))
-    unit, cheapest = scale(instance, _FAIRNESS[against][0]), free.solution
+    unit, cheapest = scale(instance, _FAIRNESS[against][0]), cast("Pairing", free.solution)
     sweep = Sweep(clock, measured, "min", "min", [*known, cheapest])
     sweep.free, sweep.stops, fewest = free, [free.stop], 0.0
     name, note = _FAIRNESS[against]

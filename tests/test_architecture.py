@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_900, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_672, 45_763),
+    "tests": (57_642, 45_737),
     "benchmarks": (7_285, 5_659),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -40,7 +40,7 @@ def good_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]:
             best, least = prices, bound
         use = np.zeros((groups, *shape))
         np.add.at(use, (group, chosen), cores)
-        return np.bincount(group, gained, groups), use.reshape(groups, -1)
+        return np.bincount(group, gained, groups).astype(float), use.reshape(groups, -1)
 
     capacity = instance.cores.astype(float).ravel()
     most = np.full(capacity.size, float(instance.speed.max()))

@@ -27,6 +27,7 @@ from ...instances.market.families import Family
 from ...instances.market.instance import (
     LARGEST_WORTH,
     Allocation,
+    Booleans,
     Floats,
     Integers,
     Market,
@@ -281,14 +282,18 @@ def equilibrium(
     """
     # 1. the jobs that count, ordered by user
     job = np.arange(market.jobs) if market.useful.all() else np.flatnonzero(market.useful)
-    if (np.diff(market.user[job]) < 0).any():
+    in_order = bool((market.user[1:] >= market.user[:-1]).all())
+    if not in_order:
         job = job[np.argsort(market.user[job], kind="stable")]
-    active, tenants = market.active, np.bincount(market.server[job], minlength=market.servers) > 0
+    chosen: Any = slice(None) if len(job) == market.jobs and in_order else job
+    active, tenants = (
+        market.active,
+        np.bincount(market.server[chosen], minlength=market.servers) > 0,
+    )
     unit = float(market.budget[active].mean())
     bidders = Bidders(
-        job, (np.cumsum(active) - 1)[market.user[job]],
-        (np.cumsum(tenants) - 1)[market.server[job]],
-        np.log(market.work[job]), market.budget[active] / unit, market.capacity[tenants],
+        job, _renumbered(market.user[chosen], active), _renumbered(market.server[chosen], tenants),
+        np.log(market.work[chosen]), market.budget[active] / unit, market.capacity[tenants],
         np.log(unit) if utility == "quasi-linear" else -np.inf,
     )  # fmt: skip
     # 2. prices by Newton's method, from those that budgets split by work would make
@@ -327,6 +332,11 @@ def equilibrium(
         prices[tenants] = np.where(search.slack > _FREE * search.at.worth, 0.0, price * unit)
     full = np.where(prices > 0, full, np.maximum(full, 1.0))
     return Allocation(ratio(cores, full[market.server]), prices), search.steps, stop
+
+
+def _renumbered(index: Integers, kept: Booleans) -> Integers:
+    """Indices among those kept, all of which are."""
+    return index if kept.all() else (np.cumsum(kept) - 1)[index]
 
 
 def exact_end(

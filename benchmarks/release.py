@@ -115,7 +115,7 @@ def plain_ref(instance: Any) -> Any:
 
 def by_simpy(instance: Any) -> Any:
     """One run of 20,000 tasks, by simpy's processes."""
-    from bench_numa import draw, reach, simpy_run
+    from bench_numa import draw, reach, simpy_run  # type: ignore[import-not-found]
 
     return simpy_run(
         instance, draw(instance, 20_000, reach(instance, "IB"), np.random.default_rng(0))

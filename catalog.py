@@ -122,7 +122,7 @@ class Method:
 
 
 def first_sentence(function: Callable[..., Any]) -> str:
-    """What its docstring begins with, in one line."""
+    """Join the first paragraph of a function's docstring into one line."""
     return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
 
 

@@ -115,7 +115,7 @@ class Reports:
         return ""
 
     def words(self, truth: Any, shown: Misreport, agent: int) -> str:
-        """What an agent reports that is not the truth."""
+        """Describe the entries in which an agent's report differs from the truth."""
         changed = []
         for name in self.fields:
             if not np.array_equal(getattr(truth, name), getattr(shown.instance, name)):
@@ -161,7 +161,7 @@ class Manipulation:
 
     @property
     def gain(self) -> float:
-        """What the misreport brings its agent, 0 or more."""
+        """Gain of the agent by its misreport, 0 or more."""
         return self.value - self.truthful
 
     @property
@@ -171,7 +171,7 @@ class Manipulation:
 
     @property
     def lost(self) -> float:
-        """What those others who lose by it lose together."""
+        """Total loss of the other agents who lose by the misreport."""
         return sum(max(0.0, -change) for change in self.others.values())
 
     def document(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _WRITTEN = "Join the names of a coalition by + or spaces"
 
 @dataclass(frozen=True)
 class Game:
-    """What each coalition of players earns or costs by itself.
+    """Cooperative game: the value or cost of each coalition of players by itself.
 
     Attributes
     ----------

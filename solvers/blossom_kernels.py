@@ -143,7 +143,7 @@ def _earliest(forest: Forest, edges: Edges) -> int:
 
 @compiled
 def _price(forest: Forest, agent: int) -> int:
-    """What an agent's price is now."""
+    """Compute an agent's current dual price from its node's label and the time passed."""
     node = forest.outer[agent]
     passed = forest.cursor[NOW] - forest.since[node]
     return int(forest.price[agent] + forest.label[node] * passed)

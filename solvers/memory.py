@@ -34,7 +34,7 @@ _SYSTEM = (errno.ENOMEM, errno.EAGAIN)
 
 
 def sentence(what: str) -> str:
-    """The line that is said of short memory."""
+    """Word the one-line message for a run that is short of memory."""
     return (
         f"memory is short: {what}; raise the limit (`ulimit -v`, the job's or the "
         "container's) or ask for less"

@@ -164,7 +164,7 @@ def rationals(value: object, what: str, length: int | None = None) -> tuple[list
 
 
 def _shift(value: object, what: str) -> tuple[int, int]:
-    """A number of an instance as (m, k), which means m / 10^k."""
+    """Split a decimal number of an instance into integers (m, k) that mean m / 10^k."""
     if type(value) is int:
         return value, 0
     if type(value) is not Decimal:

@@ -22,7 +22,7 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class WholeRounds:
-    """What runs in each round.
+    """Schedule of the jobs that run in each round.
 
     Attributes
     ----------

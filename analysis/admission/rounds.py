@@ -21,7 +21,7 @@ Method = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """What ran when.
+    """Record of which jobs ran in which round.
 
     Attributes
     ----------

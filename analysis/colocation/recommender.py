@@ -57,7 +57,7 @@ class Advice:
 
     @property
     def action(self) -> Action:
-        """What it should do: break away iff it is in a blocking pair."""
+        """Action recommended to an agent: break away iff it is in a blocking pair."""
         return "break away" if self.alternatives else "participate"
 
 

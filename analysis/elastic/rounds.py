@@ -23,7 +23,7 @@ LEARNED = 0.2
 
 
 class MethodRounds(NamedTuple):
-    """What a method gave in all rounds.
+    """Totals over all rounds of a method: utility, and its loss against a bound.
 
     Attributes
     ----------

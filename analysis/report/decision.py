@@ -20,7 +20,7 @@ from .tables import away_from, figure, labeled_answer, percent, slug
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do on an instance.
+    """Decision recommended on an instance.
 
     Attributes
     ----------

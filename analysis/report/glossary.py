@@ -53,7 +53,7 @@ def glossary(content: Content) -> list[tuple[str, str]]:
 
 
 def meaning(heading: str) -> str:
-    """What the words of a heading mean, for a tooltip; "" for a plain one."""
+    """Meaning of the words of a heading, for a tooltip; "" for a plain one."""
     known = [
         f"{word}: {text}"
         for word, text in WORDS.items()

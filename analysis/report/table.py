@@ -89,12 +89,12 @@ class Table:
             object.__setattr__(self, name, value)
 
     def value(self, row: Sequence[Any], column: int) -> Any:
-        """What a program reads in a row's cell."""
+        """Value of a row's cell for a program that reads the table."""
         found = row[column][0] if isinstance(row[column], tuple) else row[column]
         return sanitize_for_terminal(found) if isinstance(found, str) else found
 
     def text(self, row: Sequence[Any], column: int) -> str:
-        """What a person reads in a row's cell."""
+        """Text of a row's cell for a person who reads the table."""
         found = (
             str(row[column][1])
             if isinstance(row[column], tuple)

@@ -62,7 +62,7 @@ LEVEL = {"objective": str, "sense": "min|max", "value": int | float | None,
 
 
 def file_of(digest: str) -> str:
-    """Where the file of a content with this sha256 is in a table's folder."""
+    """Path of the file with this sha256 in the folder of a table of bounds."""
     return f"files/{digest[:32]}.json.gz"
 
 
@@ -186,7 +186,7 @@ def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
 
 
 def _question(row: BoundRow) -> str:
-    """What tells questions apart."""
+    """Key that distinguishes one question about an instance from another."""
     goal = [row["levels"][0][name] for name in ("objective", "sense")]
     return json.dumps([row["sha256"], row["question"], row["options"], goal], sort_keys=True)
 

@@ -136,7 +136,7 @@ class CertificateDocument(BaseModel):
 
 
 class WholeSummaryDocument(SummaryDocument):
-    """The same in a result: of a run that did not fail."""
+    """Summary of a run inside a result, where metrics, seconds and proof are always present."""
 
     metrics: Mapping[str, Number]
     seconds: Seconds

@@ -62,7 +62,7 @@ class Comparison:
         return f"Comparison({', '.join(items)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how many runs, and the table of the first of them."""
+        """HTML for a notebook: how many runs, and the table of the first of them."""
         return html_facts("Comparison", self._repr_items()) + self.table.head(SHOWN).to_html()
 
     def _repr_items(self) -> dict[str, int]:

@@ -88,7 +88,7 @@ def sense_of(metric: Callable[..., Any]) -> Any:
 
 
 def own_name(function: Callable[..., Any]) -> str:
-    """What a function of the user's own is called."""
+    """Name of a metric or rule that the user wrote."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -55,7 +55,7 @@ def claimed(method: catalog.Method) -> str:
 
 @dataclass(frozen=True)
 class Proved:
-    """What became of a proof.
+    """Outcome of making and verifying a proof.
 
     Attributes
     ----------

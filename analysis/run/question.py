@@ -73,7 +73,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def metrics(self) -> Callable[..., Metrics]:
-        """What measures answers."""
+        """Metrics that measure the method's answers."""
         return self.analysis.metrics
 
     @cached_property

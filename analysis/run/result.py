@@ -85,7 +85,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
         return f"Result({', '.join(items)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML of this result for a notebook."""
         return html_facts(f"{self.method} on {self.instance}", self._repr_items())
 
     def _repr_items(self) -> dict[str, str]:

@@ -88,7 +88,7 @@ class RunSettings:
 
 
 def runner_of(settings: RunSettings) -> Runner:
-    """What runs the cells where the settings say."""
+    """Make the runner that runs cells where the settings say."""
     if settings.jobs is None and settings.executor is None:
         return InProcess()
     jobs = settings.jobs or 1

@@ -358,7 +358,7 @@ class _Judge:
         return [f"{claims[n]} ({proved.says})" for n in left]
 
     def _proof(self, time_limit: float | None) -> Proved:
-        """What a proof made now shows."""
+        """Make the proof anew and return what it shows."""
         if self.method is None:
             return Proved("claimed", f"{self.result.method} is no method of the catalogue")
         if not self.method.proof_producer:

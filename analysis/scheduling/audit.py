@@ -38,7 +38,7 @@ _MOST_SERVED = 1.5e9
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What the log's own schedule gave to whom.
+    """Audit of the log's own schedule: how much it gave to which organization.
 
     Attributes
     ----------

@@ -269,7 +269,7 @@ def profiles(
 def profile_of(
     rows: Store, *, time: Time | None = None, confidence: float | None = None
 ) -> JobProfiles:
-    """What an open store shows; see `profiles`."""
+    """Read the job profiles from an open store; see `profiles`."""
     machine, settings, stop = rows.last_session()
     if not settings["names"]:
         raise InvalidFile(f"{rows.path} names no jobs")

@@ -150,7 +150,7 @@ class Store:
 
     @property
     def token(self) -> str:
-        """By which the processes of this store are known."""
+        """Token that identifies the processes started for this store."""
         return str(self._one("SELECT value FROM meta WHERE name = 'token'"))
 
     def machine(self, fingerprint: str, facts: Mapping[str, str], *, other: bool = False) -> int:
@@ -372,7 +372,7 @@ class Store:
 
 
 def parsed(text: str, kind: Any, where: str) -> Any:
-    """What a text of JSON in a store says.
+    """Parse a JSON text that is kept in a store.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Topology:
         return sorted(groups)
 
     def shared(self, first: Iterable[int], second: Iterable[int]) -> str:
-        """What two sets of CPUs share at the nearest: "core", "L2", ..., "package", "memory"."""
+        """Nearest resource that two sets of CPUs share: "core", "L2", ..., "package", "memory"."""
         ones, others = list(first), set(second)
         if any(others & set(self.cores[cpu]) for cpu in ones):
             return "core"

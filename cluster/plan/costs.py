@@ -82,7 +82,7 @@ def node_costs(state: ClusterState) -> NodeCosts:
 
 
 def unpriced(state: ClusterState) -> ClusterState:
-    """The same state without prices, for questions that are not about money."""
+    """Copy a state without its prices, for questions that are not about money."""
     return change_nodes(state, lambda node: replace(node, price=None))
 
 

@@ -77,7 +77,7 @@ class Kinds:
         ]
 
     def title(self, kind: int) -> str:
-        """What people call the pods of a kind: their namespace and owner."""
+        """Name the pods of a kind by their namespace and owner."""
         pod = self.sample[kind]
         owner = pod.owner[1] or pod.name
         return f"{pod.namespace}/{owner}" if pod.namespace else owner

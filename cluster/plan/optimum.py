@@ -190,7 +190,7 @@ def fewest_moves(
 
 
 def run(method: str, instance: Packing, **options: object) -> Outcome:
-    """What a method of packing answers."""
+    """Run a method of packing and return its answer."""
     function = find(Packing.problem, method).resolve()
     outcome: Outcome = function(instance, rng=np.random.default_rng(0), **options)
     return outcome

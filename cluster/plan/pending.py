@@ -181,7 +181,7 @@ def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[
 
 
 def standing_still(state: ClusterState) -> ClusterState:
-    """The same state, where every placed pod belongs to its node."""
+    """Copy a state so that every placed pod becomes a resident of its node."""
 
     def still(pod: Pod) -> Pod:
         stays = pod.placed and pod.role is not Role.LEAVING

@@ -1,4 +1,4 @@
-"""What to run for a plan, as text. Nothing here runs anything."""
+"""Write the commands that carry out a plan, as text. Nothing here runs anything."""
 
 from __future__ import annotations
 

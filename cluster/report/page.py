@@ -146,7 +146,7 @@ def _moves_parts(advice: Answer) -> Iterator[PagePart]:
 
 
 def _certificate(advice: Answer) -> PagePart:
-    """What the plan reaches beside what is proved."""
+    """Show the plan's objective beside its proved bound."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
     rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", *astuple(advice.nodes))]

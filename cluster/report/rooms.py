@@ -75,13 +75,13 @@ def buy_answer(found: Answer) -> Shown:
 
 
 def _cost(found: Answer) -> Proved:
-    """What the nodes to buy cost."""
+    """Cost of the nodes to buy, and its proved bound."""
     assert found.cost is not None
     return found.cost
 
 
 def _bought(found: Answer) -> str:
-    """What to buy, and how sure it is that nothing is cheaper."""
+    """Word which nodes to buy, and how sure it is that nothing is cheaper."""
     cost = _cost(found)
     number, fit = sum(found.bought.values()), plural(len(found.arrivals), found.state.workload_noun)
     wait = ""
@@ -121,7 +121,7 @@ def _not_read(state: ClusterState) -> list[Line]:
 
 
 def _places(state: ClusterState, arrivals: Mapping[int, str]) -> tuple[PagePart, ...]:
-    """Where pods that waited go."""
+    """List the nodes on which pending pods are placed."""
     rows = [(state.pods[n].title, name) for n, name in [*arrivals.items()][:MAX_PENDING]]
     headings = state.workload_noun, state.host_noun
     return (rows_part("Where they go", headings, rows),) if rows else ()

@@ -152,7 +152,7 @@ def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
 
 
 def _plan_details(advice: Answer) -> Iterator[str]:
-    """What a plan rests on."""
+    """Sentences on the assumptions of a plan."""
     state, stays = advice.state, reasons_to_stay(advice)
     if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
         yield left_to_default(advice)
@@ -294,7 +294,7 @@ def pending_places(advice: Answer, most: int) -> list[tuple[str, str]]:
 
 
 def ordering(advice: Answer) -> Iterator[str]:
-    """What is to be said of the order of the moves."""
+    """Sentences on the order of the moves."""
     state, order = advice.state, advice.order
     aside = [state.pods[m.pod].title for wave in order.waves for m in wave if m.temporary]
     if aside:
@@ -327,7 +327,7 @@ def preemption(state: ClusterState, waiting: Sequence[int]) -> Iterator[str]:
 
 
 def cut_short(advice: Answer) -> Iterator[str]:
-    """What the time limit or an interrupt ended."""
+    """Sentences on searches that the time limit or an interrupt ended early."""
     if advice.cut:
         by = "an interrupt" if advice.interrupted else "--time-limit"
         yield f"cut short by {by}: {', '.join(advice.cut)}; the plan is checked."

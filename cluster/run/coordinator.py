@@ -186,7 +186,7 @@ class Coordinator:
             self._begin(here, ordered)
 
     def random(self) -> np.random.Generator:
-        """Where this epoch's draws come from: the same ones if it is decided again."""
+        """Random generator of this epoch: it draws the same if the epoch is decided again."""
         return np.random.default_rng([self.settings.seed, self._epoch])
 
     def _stop(self) -> None:

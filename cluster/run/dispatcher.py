@@ -20,7 +20,7 @@ from ..measure.topology import Seats
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of a group: its measurement, or why nothing is known of its end."""
+    """Outcome of a group: its measurement, or why nothing is known of its end."""
 
     group: str
     visit: Measurement | None
@@ -34,16 +34,16 @@ class Machines(Protocol):
         """Seconds since 1970."""
 
     def all(self) -> Mapping[str, Mapping[str, str]]:
-        """The facts of each machine, by its name; see `machine.machine_facts`."""
+        """Map each machine's name to its hardware facts; see `machine.machine_facts`."""
 
     def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
-        """Begin a group on a machine that has none."""
+        """Start a group of jobs on a machine that runs no other group."""
 
     def ended(self, seconds: float) -> list[Ended]:
-        """What came of groups; waits so long for the first."""
+        """Collect the outcomes of ended groups, waiting up to `seconds` for the first."""
 
     def end_all(self) -> None:
-        """Kill what runs."""
+        """Kill all groups that still run."""
 
 
 class Dispatcher:
@@ -82,11 +82,11 @@ class Dispatcher:
         return self._facts
 
     def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
-        """Begin a group on a machine that has none."""
+        """Start a group of jobs on a machine that runs no other group."""
         self._threads.submit(self._run, machine, group, request)
 
     def ended(self, seconds: float) -> list[Ended]:
-        """What came of groups; waits so long for the first."""
+        """Collect the outcomes of ended groups, waiting up to `seconds` for the first."""
         outcomes: list[Ended] = []
         try:
             outcomes.append(self._ended.get(timeout=seconds))
@@ -96,7 +96,7 @@ class Dispatcher:
             return outcomes
 
     def end_all(self) -> None:
-        """Kill what runs."""
+        """Kill all groups that still run."""
         for computer in self._computers.values():
             computer.end()
 

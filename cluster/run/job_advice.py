@@ -68,7 +68,7 @@ class JobAdvice:
     possible: tuple[Partner, ...] = ()
 
     def lines(self) -> list[str]:
-        """It in words."""
+        """Word the advice as lines of text."""
         job = self.job
         head = f"job {job.number} ({job.name}, type {job.kind}): {job.state}"
         head += f" ({job.reason})" if job.reason else ""

@@ -46,7 +46,7 @@ class QueuedJob:
     output: str = ""
 
     def document(self) -> str:
-        """What a store keeps of its command."""
+        """Command of a queued job as the JSON text that a store keeps."""
         job = self.job
         return json.dumps(
             {

@@ -142,7 +142,7 @@ class QueueStore:
         ]
 
     def entries_of(self, numbers: Iterable[int]) -> list[Entry]:
-        """The jobs of these rows, the oldest first."""
+        """Read the queue entries of the jobs with these row numbers, the oldest first."""
         return self.entries("id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),))
 
     def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
@@ -189,7 +189,7 @@ class QueueStore:
         return settings
 
     def next_epoch(self) -> int:
-        """The number of the epoch that follows."""
+        """Number that the next epoch of the queue gets: 1 plus the last in the store."""
         return 1 + int(self.store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0])
 
     def begin_epoch(

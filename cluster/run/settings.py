@@ -11,7 +11,7 @@ from ...instances.problem.option_types import Above, AtLeast, Between, validate_
 @validate_options
 @dataclass(frozen=True)
 class Settings:
-    """What is set rarely.
+    """Settings that are rarely changed.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class QueueStatus:
 
 @dataclass(frozen=True)
 class Summary:
-    """What running a queue came to.
+    """Summary of a run of the queue.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Summary:
         status: QueueStatus,
         seconds: float,
     ) -> Summary:
-        """What it came to for these jobs."""
+        """Summarize the run of the queue for these jobs."""
         states = dict(Counter[str](entry.state for entry in entries))
         unfinished = tuple(
             (entry.name, f"{entry.state}: {entry.reason}")

@@ -35,7 +35,7 @@ class WaitingQueue:
         self._ids: dict[tuple[int, int], deque[int]] = defaultdict(deque)
 
     def arrive(self, entries: Iterable[Entry]) -> None:
-        """Let the waiting ones of these jobs wait, the oldest first."""
+        """Add the queue entries in state `waiting` to the waiting jobs, the oldest first."""
         added: dict[int, Integers] = {}
         for entry in entries:
             self.entries[entry.number] = entry

@@ -82,7 +82,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a pod asks of its node, and of other pods.
+    """Constraints of a pod on its node and on other pods.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Constraints:
 
     @property
     def selectors(self) -> list[Selector]:
-        """What it asks of the labels of other pods."""
+        """Label selectors of a pod's constraints on other pods."""
         near = (term.selector for term in (*self.pod_anti_affinity, *self.pod_affinity))
         return [*near, *(each.selector for each in self.spread)]
 

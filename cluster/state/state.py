@@ -17,7 +17,7 @@ from .constraints import AFFINITY, GATES, NOMINATED, OWNER, SPREAD, Constraints,
 
 
 class Role(StrEnum):
-    """What a pod is to a plan."""
+    """Role of a pod in a plan."""
 
     MOVABLE = "movable"
     FIXED = "fixed"
@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 
 class Health(StrEnum):
-    """What a disruption budget makes of a pod."""
+    """Health of a pod in the sense of a disruption budget."""
 
     READY = "ready"
     UNREADY = "unready"
@@ -205,7 +205,7 @@ class StateWarning:
 
     @property
     def sentence(self) -> str:
-        """What was seen and what to do about it."""
+        """Word what was seen and the cure."""
         return f"{self.text}; {self.cure}" if self.cure else self.text
 
 
@@ -238,12 +238,12 @@ class ClusterState:
 
     @property
     def workload_noun(self) -> str:
-        """What the platform calls what is placed."""
+        """Noun of the platform for the unit that is placed, such as pod."""
         return "pod" if self.platform == "kubernetes" else "VM"
 
     @property
     def host_noun(self) -> str:
-        """What the platform calls where it is placed."""
+        """Noun of the platform for the host of a unit, such as node."""
         return "node" if self.platform == "kubernetes" else "host"
 
     @property

@@ -94,7 +94,7 @@ def finish_time_ratios(instance: Accelerators, throughput: Floats) -> Floats:
 
 
 def cost(instance: Accelerators, solution: TimeShares) -> float:
-    """What the devices in use cost an hour."""
+    """Compute the cost per hour of the devices in use."""
     each = instance.workers[solution.first] * instance.device_cost[solution.device]
     return float(each @ solution.share)
 

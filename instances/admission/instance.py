@@ -171,7 +171,7 @@ class Admission(Instance["Assignment"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assignment(Solution):
-    """Where each job runs, and on how many cores of each type.
+    """Assignment of each job to a VM and to a number of its cores of each type.
 
     Parameters
     ----------

@@ -234,7 +234,7 @@ _WHY_NONE = {
 
 
 def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured:
-    """The runs of a table of pairs, see `pairs_csv`.
+    """Read the measured runs from a CSV table of pairs of jobs, see `pairs_csv`.
 
     Parameters
     ----------

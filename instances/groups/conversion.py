@@ -152,7 +152,7 @@ def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
 
 
 def residual_words(found: Floats, model: str = "adding up pairs", least: int = 3) -> str:
-    """What residuals say of a model, in words."""
+    """Describe in words how well a model fits, by its residuals."""
     if not len(found):
         size = {2: "two", 3: "three"}.get(least, str(least))
         return f"no group of {size} or more was measured: that {model} is right is an assumption"

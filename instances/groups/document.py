@@ -13,7 +13,7 @@ from .instance import Groups
 
 
 class Group(BaseModel):
-    """What the members of one group lose."""
+    """Penalties of the members of one group."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     members: Entries[int] = Field(min_length=1, description="their types, numbers from 0")

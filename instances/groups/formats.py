@@ -258,7 +258,7 @@ class _Given:
         return self.classes.index(row["class"])
 
     def fields(self, width: int) -> dict[str, Any]:
-        """Those of an instance."""
+        """The fields of a file that belong to an instance."""
         return {
             "count": self.count or [self.copies] * len(self.known),
             "seats": self.seats or [width],

@@ -57,7 +57,7 @@ LISTED = 1_000
 
 
 class Losses:
-    """What the jobs of a grouping lose, by class and type.
+    """Penalties of the jobs of a grouping, by class and type.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def mean_penalty(instance: Groups, grouping: Grouping) -> float:
 
 
 def total_units(instance: Groups, grouping: Grouping) -> int:
-    """What all jobs lose together, in whole units."""
+    """Total penalty of all jobs, in integer units."""
     _, _, lost, number, _ = agent_losses(instance, grouping)
     return sum(int(a) * int(b) for a, b in zip(lost.tolist(), number.tolist(), strict=True))
 

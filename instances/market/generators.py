@@ -25,7 +25,7 @@ _BYTES_PER_JOB = 150  # drawing and validating, counted generously
 @validate_options
 @dataclass(frozen=True)
 class ParallelFractions:
-    """Where the parallel fractions of jobs come from.
+    """Distribution from which the parallel fractions of jobs are drawn.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ class Rules:
 
 
 def given_rules(instance: Any, names: Iterable[str] = RULES) -> list[str]:
-    """Those of the fields that are given."""
+    """Names of the fields of placement rules that an instance has."""
     return [n for n in names if getattr(instance, n) is not None and len(getattr(instance, n))]
 
 

@@ -26,7 +26,7 @@ class CotenantError(Exception):
 
 
 class InvalidInstance(CotenantError, ValueError):
-    """What is given breaks a rule of its problem; `field` names where."""
+    """An instance breaks a rule of its problem; `field` names the field that does."""
 
     def __init__(self, field: str, seen: object, expected: str, cure: str = "") -> None:
         self.field = field

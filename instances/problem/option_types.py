@@ -131,7 +131,7 @@ class OptionType:
 
     @property
     def values(self) -> str:
-        """What is taken, in words."""
+        """Describe in words the values that this option accepts."""
         words = list(
             dict.fromkeys(
                 text for hint, limits in self.branches if (text := _describe(hint, limits))

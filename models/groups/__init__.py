@@ -1,1 +1,1 @@
-"""Groups, as programs over kinds of groups."""
+"""Mixed-integer programs of groups, with a column for each kind of group."""

@@ -34,7 +34,7 @@ from .pairs import least_loss_pairs
 
 @dataclass(frozen=True)
 class GroupLimits(Routed):
-    """What steers `optimal`, and the relaxation that `core` begins with.
+    """Limits of the method `optimal`, and of the relaxation that `core` begins with.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ class Divided:
 
 
 class _Enough(Exception):
-    """Ends a search in its middle: the time is up, or it is proved that there is nothing to
+    """Raised to end a search early: the time is up, or it is proved that there is nothing to
     find.
     """
 

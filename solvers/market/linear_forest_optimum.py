@@ -58,7 +58,7 @@ class _State:
 
     @property
     def aside(self) -> Floats:
-        """(e,) bids on jobs outside of the forest."""
+        """(e,) bids on jobs outside of the spanning forest, 0 on those inside."""
         outside = self.bids.copy()
         outside[self.tree] = 0.0
         return outside

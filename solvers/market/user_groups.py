@@ -46,7 +46,7 @@ class PartialSums:
 
     @classmethod
     def merged(cls, tallies: Iterable[PartialSums]) -> PartialSums:
-        """The tally of all groups together."""
+        """Merge the partial sums of all groups of users into one."""
         sums: list[Floats] = []
         most: list[float] = []
         for tally in tallies:
@@ -99,11 +99,11 @@ class UserGroup:
         return PartialSums((scaled_market.fixed, tenants), (*ends, linear))
 
     def equal(self) -> PartialSums:
-        """Bid equal money on each job; money per server."""
+        """Let every user bid equally on its jobs, and return the money bid per server."""
         return self._bid(equal_bids(self.scaled_market))
 
     def random(self, rng: np.random.Generator) -> PartialSums:
-        """Bid at random; money per server."""
+        """Let every user bid at random, and return the money bid per server."""
         return self._bid(random_bids(self.scaled_market, rng))
 
     def near(self, price: Floats, source: Source) -> PartialSums:

@@ -167,7 +167,7 @@ class Prices:
 
 
 def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices:
-    """Any multipliers (rows,) of the program, rounded, and raised until they are prices."""
+    """Round dual multipliers (rows,) of the program and raise them until they are valid prices."""
     types, (classes, resources) = len(problem.request), problem.capacity.shape
     values = np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0)
     parts = np.split(values, np.cumsum([types, classes * resources, classes]))

@@ -46,7 +46,7 @@ def most(task: Task) -> Proof:
 
 
 def _schedule(task: Task) -> dict[str, Any] | None:
-    """The answer as the verifier reads it; None when there is none."""
+    """Write the schedule in the form that the verifier reads; None without a schedule."""
     shown = task.witness
     return None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
 

@@ -90,7 +90,7 @@ class _Certificate:
         self.derived.append(f"{_written(row)} {{ {reason} }} -1")
 
     def text(self, why: str) -> str:
-        """The file."""
+        """Write the whole proof as the text of a VIPR file."""
         names, numbers = (
             " ".join(f"{letter}{j}" for j in range(self.columns)) for letter in ("x", "")
         )

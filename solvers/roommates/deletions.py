@@ -84,7 +84,7 @@ class DeletionSearch:
 
     @property
     def predecessor(self) -> Ranks:
-        """The stable partition of the lists as they stand."""
+        """The stable partition of the preference lists after the deletions made so far."""
         found: Ranks = self._stack.predecessors[0]
         return found
 

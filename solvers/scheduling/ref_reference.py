@@ -37,7 +37,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class PlainRef:
-    """What the plain REF found.
+    """Result of the plain REF: a schedule, and the values and utilities it follows from.
 
     Attributes
     ----------

@@ -115,7 +115,7 @@ def problems_and_methods(ctx: Context, incomplete: str) -> list[str]:
 
 
 def instances(incomplete: str) -> list[str]:
-    """Bundled instances that begin so, and files and folders of this machine."""
+    """Complete names of bundled instances, and paths of files and folders."""
     from glob import escape, glob
 
     from ..instances.problem import bundled

@@ -12,7 +12,7 @@ from ..state.state import ClusterState, change_nodes
 
 @dataclass(frozen=True)
 class NodeCosts:
-    """Whole costs of nodes, and of a pod that waits, in one scale.
+    """Integer costs of nodes, and of a pod left pending, in one unit.
 
     Attributes
     ----------

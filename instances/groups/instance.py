@@ -219,7 +219,7 @@ class Groups(Instance["Grouping"]):
 
     @cached_property
     def limits(self) -> Integers:
-        """(C,) machines of each class that can be of use: no more than there are jobs."""
+        """(C,) machines of each class that an answer may use: at most as many as jobs."""
         assert self.machines is not None
         limits = np.minimum(self.machines, self.jobs).astype(np.int64)
         limits.flags.writeable = False

@@ -63,7 +63,7 @@ class Homogeneous(ABC):
         return self.utilities(market, reply)
 
     def payoff(self, market: Market, cores: Floats, spent: Floats) -> Floats:
-        """(n,) what each user has of cores for which it spent so much."""
+        """(n,) utility of each user from its cores, given the money it spent."""
         return self.utilities(market, cores)
 
     @abstractmethod

@@ -161,7 +161,7 @@ class OptionType:
         return any(_takes(hint, limits, value) for hint, limits in self.branches)
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InvalidOption, with what was expected, for a value that is none of the rule's."""
+        """Raise InvalidOption, with what was expected, for a value that the rule refuses."""
         if not self.takes(value):
             offers = getattr(type(value), "offers", "")
             raise InvalidOption(

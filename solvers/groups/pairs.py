@@ -56,7 +56,7 @@ def least_loss_pairs(
 
 
 def pair_costs(instance: Groups, place: int, over: int) -> Integers:
-    """(n, n) what each two jobs lose together on a class of machines, in so many parts of units."""
+    """(n, n) total penalty of each two jobs on a class of machines, in units of 1e-12 / `over`."""
     from ..blossom_kernels import FORBIDDEN as NEVER
 
     here, jobs = instance.present, instance.jobs

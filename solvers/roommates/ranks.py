@@ -143,7 +143,7 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
 def _ranked(
     cost: ArrayLike, keys: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
-    """The costs with inf for every forbidden pair, the order of each row, and the ranks."""
+    """Costs with inf for forbidden pairs, each agent's preference order, and its ranks."""
     prices = _square(cost, "cost")
     agents = len(prices)
     forbidden = np.isposinf(prices)

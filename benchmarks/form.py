@@ -1,7 +1,7 @@
 """One form for the benches: a row is printed as it comes, and `--json FILE` keeps them all.
 
 A bench makes its options with `parser(__doc__)`, times with `timed`, and says what it found with
-`Rows.add`, a table's title and its columns by name. Stored ratios to a peer are those of ratios.py.
+`Rows.add`, a table's title and its columns by name. Stored ratios to peers are those of release.py.
 """
 
 from __future__ import annotations

@@ -554,7 +554,7 @@ def test_names_are_words_of_the_field() -> None:
 
 BUDGET = {
     "solvers": (41_824, 27_609),
-    "analysis": (20_349, 13_967),
+    "analysis": (20_355, 13_973),
     "instances": (21_579, 14_440),
     "models": (5_305, 3_416),
     "verify": (4_797, 3_513),
@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (12_900, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_642, 45_737),
+    "tests": (57_643, 45_738),
     "benchmarks": (7_285, 5_659),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -42,8 +42,13 @@ class MethodRounds(NamedTuple):
     seconds: float
 
 
+@validate_options
 def trace(
-    instance: Elastic, *, rounds: int, changed: float, rng: np.random.Generator
+    instance: Elastic,
+    *,
+    rounds: Annotated[int, AtLeast(1)],
+    changed: Part,
+    rng: np.random.Generator,
 ) -> Iterator[Elastic]:
     """Rounds of jobs of which a part leaves after each, as many come, drawn from the types of the
     instance, and as many change: their utilities are multiplied by a log-normal number.
@@ -62,7 +67,8 @@ def trace(
         factor[rng.choice(len(types), some, replace=False)] *= rng.lognormal(0, LEARNED, some)
 
 
-def with_moves(instance: Elastic, running: Configured, cost: float) -> Elastic:
+@validate_options
+def with_moves(instance: Elastic, running: Configured, cost: Part) -> Elastic:
     """The instance in which a job that runs (of a type of one job) has in every other configuration
     its utility less a part of it.
     """

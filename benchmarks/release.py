@@ -265,6 +265,8 @@ def main() -> int:
         "--store", action="store_true", help="keep the rows, and write them into the page"
     )
     asked = command.parse_args()
+    if asked.store and asked.only:
+        command.error("--store keeps the rows of all questions; leave out --only")
     stored = (
         {row["question"]: row for row in json.loads(STORED.read_text())} if STORED.exists() else {}
     )

@@ -1,4 +1,4 @@
-"""Every method of every problem in one table.
+"""Catalogue of all methods of all problems.
 
 Functions are named by text and resolved on first use: an eager catalogue would import every solver.
 To run one: `cotenant.solve`.
@@ -24,7 +24,7 @@ Kind = Literal["exact", "equilibrium", "heuristic", "simulation"]
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the catalogue.
+    """Method of the catalogue: name, problem, function, and what it proves.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Method:
     objective_overrides: tuple[tuple[str, object, str], ...] = ()
 
     def objective_of(self, options: Mapping[str, Any]) -> str:
-        """The metric it optimizes with these options."""
+        """Name of the metric that the method optimizes with these options."""
         for option, value, metric in self.objective_overrides:
             given = options.get(option)
             if given == value or (value == ANY and given is not None):
@@ -88,12 +88,12 @@ class Method:
         return self.objective
 
     def applies_to(self, instance: Instance) -> bool:
-        """Whether it is meant for this instance of its problem."""
+        """Return whether the method is meant for this instance of its problem."""
         return not self.precondition or bool(resolve(self.precondition)(instance))
 
     @property
     def starts(self) -> tuple[Method, ...]:
-        """The policies whose answers are starts of an exact method, the quickest first."""
+        """Policies whose answers are start solutions of an exact method, the fastest first."""
         if self.kind != "exact" or self.no_starts:
             return ()
         policies = [one for one in methods(self.problem) if one.kind == "heuristic" and one.quick]
@@ -101,7 +101,7 @@ class Method:
 
     @property
     def bound_source(self) -> str:
-        """Where its bounds come from, in words; "" where it claims none."""
+        """Description of how the method proves its bounds; "" if it claims none."""
         if self.kind in ("heuristic", "simulation"):
             return ""
         if self.kind == "equilibrium":
@@ -111,13 +111,13 @@ class Method:
         return CLAIMED_BOUNDS.get((self.problem, self.name), "")
 
     def resolve(self) -> Callable[..., Any]:
-        """The function itself."""
+        """Import and return the function of the method."""
         function: Callable[..., Any] = resolve(self.function)
         return function
 
     @property
     def summary(self) -> str:
-        """The first sentence of its docstring."""
+        """First sentence of the function's docstring."""
         return first_sentence(self.resolve())
 
 
@@ -476,29 +476,29 @@ CLAIMED_BOUNDS = {
 
 
 def usual_methods(instance: Instance) -> list[Method]:
-    """The methods that a comparison runs when none is named: those that are meant for an instance
-    and, where they are exact, usually end by themselves at its size.
+    """Methods that a comparison runs by default: those meant for the instance and, if exact,
+    expected to finish at its size.
     """
     fitting = [each for each in methods(instance.problem) if each.applies_to(instance)]
     return [each for each in fitting if not 0 < each.settles < instance.size]
 
 
 def left_out(instance: Instance) -> list[str]:
-    """The methods that such a comparison goes without."""
+    """Names of the methods of the problem that `usual_methods` omits."""
     usual = usual_methods(instance)
     return [each.name for each in methods(instance.problem) if each not in usual]
 
 
 @validate_options
 def methods(problem: str | None = None) -> list[Method]:
-    """The catalogue, or one problem's part of it; raises UnknownName for an unknown problem."""
+    """Methods of all problems, or of one; raises UnknownName for an unknown problem."""
     if problem is not None:
         problem_named(problem)
     return [method for method in METHODS if problem in (None, method.problem)]
 
 
 def find(problem: str, name: str) -> Method:
-    """The method called `name` on `problem`; raises UnknownName with the near ones."""
+    """Method called `name` of `problem`; raises UnknownName with similar names."""
     known = methods(problem)
     for method in known:
         if name == method.name:
@@ -513,12 +513,12 @@ def find(problem: str, name: str) -> Method:
 
 
 def functions(problem: str, *names: str) -> dict[str, Callable[..., Any]]:
-    """The functions of methods of a problem, by the names given; raises UnknownName."""
+    """Functions of the named methods of a problem; raises UnknownName."""
     return {name: find(problem, name).resolve() for name in names}
 
 
 def find_among(problems: Sequence[str], name: str) -> dict[str, Method]:
-    """The methods called `name` on any of the problems, by problem.
+    """Methods called `name` of any of the problems, by problem.
 
     Raises
     ------

@@ -56,14 +56,16 @@ class Answer(Generic[Data]):
 
     @cached_property
     def certified(self) -> bool:
-        """Whether the verifier, which uses no solver, accepts a proof of all that is claimed. The
-        proof is made when this is first looked at.
+        """Whether the verifier, which runs no solver, accepts a proof of all claims; the proof is
+        made on first access.
         """
         return self.proof().proof_status == "certified"
 
     @cached_property
     def conflict(self) -> Conflict:
-        """Of an infeasible question: what cannot hold together, in the names of the data."""
+        """For an infeasible question, the constraints that cannot hold together, in the names of
+        the data.
+        """
         assert self.result.given is not None
         return conflict(self.result.given, self.result)
 
@@ -85,13 +87,13 @@ class Answer(Generic[Data]):
         return f"Answer{repr(self.result).removeprefix('Result')}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the facts, then the table."""
+        """HTML for a notebook: the facts, then the table."""
         return self.result._repr_html_() + getattr(self.data, "to_html", str)()
 
 
 @dataclass(frozen=True)
 class Given(Generic[Data]):
-    """What a user gave.
+    """Container that a user passed, with its values and labels.
 
     Attributes
     ----------
@@ -107,11 +109,13 @@ class Given(Generic[Data]):
 
     @property
     def labels(self) -> list[Any]:
-        """The names of the rows."""
+        """Names of the rows."""
         return list(self.frame.index)
 
     def back(self, columns: Mapping[Any, Sequence[Any]]) -> Data:
-        """The user's container with the columns of an answer, in place of the matrix."""
+        """Return a container of the user's type with the columns of an answer instead of the
+        matrix.
+        """
         import pandas
 
         things: Any = self.data
@@ -141,7 +145,7 @@ class Given(Generic[Data]):
 
 
 def given(data: Data, owner: str, *, square: bool = False) -> Given[Data]:
-    """Read a user's container.
+    """Read the values and labels of a user's container.
 
     Parameters
     ----------
@@ -185,7 +189,9 @@ def given(data: Data, owner: str, *, square: bool = False) -> Given[Data]:
 
 @contextmanager
 def called(**names: str) -> Iterator[None]:
-    """Errors of fields by the names of what the user gave: `penalty` is called `slowdowns`."""
+    """Context in which errors about fields use the argument names of the question: `penalty` is
+    called `slowdowns`.
+    """
     try:
         yield
     except InvalidInstance as error:
@@ -200,7 +206,7 @@ def answered(
     columns: Callable[[Any], Mapping[Any, Sequence[Any]]], names: str | Iterable[Any],
     time_limit: float | None, seed: int, verbose: bool,
 ) -> Answer[Data]:  # fmt: skip
-    """Solve an instance, and hand the answer back in the container of the question.
+    """Solve an instance and return the answer in the container of the question.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Parts of the tables that questions are given: numbers by label, and columns that two share."""
+"""Helpers for the tables passed to questions: numbers by label, and columns common to two
+tables.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def numbers(values: Any, column: str, owner: str) -> pandas.Series[Any]:
-    """One number for each label: of a Series, of a dict of numbers, of a flat list or array; or
-    that column of a table.
+    """Read one number for each label from a Series, a dict, a flat list or array, or from a column
+    of a table.
     """
     import pandas
 
@@ -27,7 +29,7 @@ def numbers(values: Any, column: str, owner: str) -> pandas.Series[Any]:
 
 
 def required(frame: pandas.DataFrame, name: str, owner: str) -> pandas.Series[Any]:
-    """A column of a table; raises InvalidInstance when it has none of that name."""
+    """Return a column of a table; raises InvalidInstance if it is missing."""
     if name not in frame.columns:
         expected = f"one beside {first_labels(list(frame.columns))}"
         raise InvalidInstance(owner, f"without the column {name!r}", expected)
@@ -35,7 +37,7 @@ def required(frame: pandas.DataFrame, name: str, owner: str) -> pandas.Series[An
 
 
 def optional(frame: pandas.DataFrame, name: str, default: Any = None) -> Any:
-    """A column of a table as a list, or the default where it has none of that name."""
+    """Return a column of a table as a list, or the default if it is missing."""
     return frame[name].tolist() if name in frame.columns else default
 
 
@@ -43,7 +45,7 @@ def shared(
     first: pandas.DataFrame, second: pandas.DataFrame, owners: tuple[str, str],
     apart: Sequence[str], chosen: Sequence[Any] | None, option: str,
 ) -> list[Any]:  # fmt: skip
-    """The columns of numbers that two tables have in common, which must be all that either has.
+    """Numeric columns that two tables have in common; raises InvalidInstance if either has others.
 
     Parameters
     ----------

@@ -1,1 +1,3 @@
-"""Who is owed what on a cluster by the logs of its scheduler, and what would change it."""
+"""Fairness between the accounts of a cluster: debts computed from the logs of its scheduler, and
+weights that would reduce them.
+"""

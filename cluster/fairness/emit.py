@@ -1,4 +1,4 @@
-"""Weights of fair share, or of queues, that would have been nearer, as commands."""
+"""Commands that set fair-share weights, or weights of queues, fitted to the fair schedule."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .words import amount
 
 
 def require_form(form: str | None) -> None:
-    """Refuse a form of commands that there is not."""
+    """Raise InvalidOption for an unknown form of commands."""
     if form not in (None, "slurm", "kueue"):
         raise InvalidOption(f"emit is {form!r}; expected slurm or kueue")
 
 
 def emit(judged: Fairness, form: str = "slurm") -> str:
-    """Commands that set weights for fair share, fitted to the fair schedule, with what that would
-    have changed; of a Kueue, weights of its queues. Nothing here runs them.
+    """Commands that set the fair-share weights of accounts (or the weights of a Kueue's queues)
+    fitted to the fair schedule, with the simulated improvement as comments. Nothing here runs them.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
 
 
 def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
-    """What sets the weights of queues, the least of which is 1."""
+    """`kubectl patch` commands that set the weights of queues, scaled such that the least is 1."""
     least = min(filter(None, fitted.values.tolist()), default=1)
     return [
         f"kubectl patch clusterqueue {quoted(name)} --type=merge -p "

@@ -1,4 +1,4 @@
-"""The page of who is owed what on a cluster: debts, causes and debts over time, by partition."""
+"""HTML page of a fairness analysis: debts, causes and debts over time, by partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def write_fairness_report(
     path: str | os.PathLike[str],
     command: Sequence[str] = (),
 ) -> Path:
-    """Write the page of an audit, one part a partition (None: all of the log); returns its path.
+    """Write the page of a fairness analysis, with one part for each partition (None: the whole
+    log), and return its path.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def write_fairness_report(
 
 
 def _parts(partition: str | None, judged: Fairness) -> Iterator[PagePart]:
-    """What is known of a partition: its tables, what they rest on, and the debts over time."""
+    """Sections of one partition: its tables, their assumptions, and the debts over time."""
     chart = judged.picture()
     windows = [windows_table(judged)] if len(judged.audits) > 1 else []
     tables = [debts_table(judged), *windows, _causes(judged), _alone(judged)]

@@ -1,4 +1,4 @@
-"""Tables of who is owed what: debts, and window by window."""
+"""Tables of debts by account and by window."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ where Level FS is below 1, weightedShare above 0.
 
 
 def debts_table(judged: Fairness) -> Table:
-    """Who is owed and who owes, the largest claim first."""
+    """Table of debts, the largest positive debt first."""
 
     def hours(name: str, text: Callable[[float], str] = amount) -> Column:
         return Column(f"{name}, {judged.unit.hours}", text, numeric=True)
@@ -64,7 +64,7 @@ def debts_table(judged: Fairness) -> Table:
 
 
 def _otherwise(judged: Fairness) -> Iterator[str]:
-    """Where the site's own rule says that who is owed has too much, or the reverse."""
+    """Sentences on accounts whose debt and Slurm or Kueue usage figures disagree in sign."""
     for what, why in BY_SITE.items():
         said = judged.found.said.get(what, {})
         over = {n: float(v) < 1 if what == "Level FS" else float(v) > 0 for n, v in said.items()}
@@ -79,12 +79,12 @@ def _otherwise(judged: Fairness) -> Iterator[str]:
 
 
 def _late(hours: float) -> str:
-    """A delay in words."""
+    """Format a delay."""
     return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
 
 
 def windows_table(judged: Fairness) -> Table:
-    """Debts that each window added, and their sum."""
+    """Table of the debts that each window adds, with their sum."""
     chosen = np.argsort(-np.abs(judged.owed), kind="stable")
     columns = (
         Column("from"),

@@ -1,4 +1,4 @@
-"""Who is owed what on a cluster, in words."""
+"""Sentences of a fairness analysis: debts, causes, and assumptions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ GAME = {
 
 
 def fairness_head(judged: Fairness) -> list[str]:
-    """Who is judged, when, and how much is owed in all; who is owed what is a table."""
+    """First lines of a fairness analysis: accounts, period, and total debt; the debts themselves
+    are in a table.
+    """
     return wrapped([headline(judged), f"  {period(judged)}"])
 
 
 def verdict(judged: Fairness) -> str:
-    """Who is owed how much, and who owes, in a sentence; "" where all are even."""
+    """Sentence on the largest debts and claims; "" if all accounts are even."""
     parts = []
     for sign, verb in ((1, "is owed"), (-1, "owes")):
         debts = [
@@ -54,9 +56,7 @@ def verdict(judged: Fairness) -> str:
 
 
 def fairness_lines(judged: Fairness) -> list[str]:
-    """Account by account: debts, causes, what would have happened alone; and what the numbers rest
-    on.
-    """
+    """Lines for each account (debt, causes, schedule on its own CPUs), and the assumptions."""
     lines: list[str] = []
     even = []
     if not judged.work.any():
@@ -80,14 +80,14 @@ def fairness_lines(judged: Fairness) -> list[str]:
 
 
 def amount(hours: float) -> str:
-    """A number of hours of a unit with three digits that say something."""
+    """Format unit-hours with three significant digits."""
     if abs(hours) >= 100:
         return f"{hours:,.0f}"
     return f"{hours:.3g}"
 
 
 def span(seconds: float) -> str:
-    """A length of time in a unit that suits it."""
+    """Format a duration in a suitable unit."""
     for unit, size in (("days", 86_400), ("h", HOUR), ("min", 60)):
         if abs(seconds) >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
@@ -95,7 +95,7 @@ def span(seconds: float) -> str:
 
 
 def headline(judged: Fairness) -> str:
-    """Who is judged, on how many CPUs, in which shares."""
+    """Line that names the accounts, the number of CPUs, and the shares."""
     accounts, names = judged.found, judged.names
     many = judged.unit.count(_number(judged, int(judged.machines.sum())))
     begin = f"{len(names)} {_who(judged)} on {many} ({accounts.machines_from}), "
@@ -116,7 +116,7 @@ def _who(judged: Fairness) -> str:
 
 
 def period(judged: Fairness) -> str:
-    """When, how much work was done, and what part of it is owed."""
+    """Line on the window, the work done, and the share of it that is owed."""
     log = judged.found.log
     first, last = judged.audits[0], judged.audits[-1]
     begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
@@ -133,7 +133,7 @@ def period(judged: Fairness) -> str:
 
 
 def known_to(judged: Fairness, u: int) -> float:
-    """How large a debt must be to be one."""
+    """Smallest absolute debt of an account that is not counted as even."""
     spread = 0.0 if judged.spread is None else float(judged.spread[u])
     even = EVEN * float(judged.work.sum())
     return max(spread, float(judged.error[u]), judged.rounding, even)
@@ -173,7 +173,7 @@ def _debt(judged: Fairness, u: int) -> str:
 
 
 def because(judged: Fairness, u: int, cause: Cause) -> str:
-    """One of the largest flows of an account, with the jobs most concerned."""
+    """Sentence on one of the largest flows of an account, with the jobs most concerned."""
     hours = f"{amount(judged.hours(cause.amount))} {judged.unit.hours}: "
     loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
     ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
@@ -192,7 +192,7 @@ def _jobs(judged: Fairness, jobs: Sequence[tuple[int, float]]) -> str:
 
 
 def alone_words(judged: Fairness, u: int) -> str:
-    """What an account's jobs would have met on its own CPUs."""
+    """Sentence on the schedule of an account's jobs on its own CPUs."""
     each, machines = judged.alone[u], int(judged.machines[u])
     if not machines:
         return f"alone, without {judged.unit.nouns} of its own, it would have run nothing"
@@ -212,7 +212,7 @@ def alone_words(judged: Fairness, u: int) -> str:
 
 
 def rests_on(judged: Fairness) -> Iterator[str]:
-    """What the numbers rest on, and what they do not see."""
+    """Sentences on the assumptions of the numbers, and on what is not modelled."""
     accounts = judged.found
     if accounts.deferred:
         yield (
@@ -248,13 +248,13 @@ def rests_on(judged: Fairness) -> Iterator[str]:
 
 
 def _number(judged: Fairness, machines: int) -> str:
-    """Machines of the game as a number of the unit."""
+    """Convert a number of the game's machines to an amount of the unit."""
     number = machines * judged.unit.size
     return f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.4g}"
 
 
 def _not_seen(unit: Unit) -> str:
-    """What is not in the model, by the unit that is counted."""
+    """Sentence on what the model ignores, by the unit that is counted."""
     if unit.resource == "cpu":
         return "memory, GPUs, licenses and reservations are not seen"
     others = {"mem": "CPUs, GPUs", "billing": "CPUs, GPUs and memory by themselves"}

@@ -1,1 +1,3 @@
-"""The default scheduler's filters and scores, and an order of moves in which each step fits."""
+"""Filters and scores of the Kubernetes default scheduler, and an order of moves in which every step
+passes them.
+"""

@@ -1,5 +1,5 @@
-"""What the default scheduler does with evicted pods when nobody tells it where: its filters, and
-one of its two scores for allocation.
+"""Simulation of the default scheduler placing evicted pods: its filters, and one of its two scores
+for allocation.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def left_pending(
     scoring: Scoring,
     clock: Clock | None = None,
 ) -> list[int] | None:
-    """The pods (places in the state) that stay pending when each wave is evicted and the default
-    scheduler puts every pod on the node that scores best; equal scores go to the first node. None
-    when the time is over before.
+    """Indices of the pods that stay pending when waves of pods are evicted in turn and the default
+    scheduler places every pod on the node of highest score (ties: the first node); None if the time
+    limit is reached.
 
     Its other scores (preferences, images, balance) are left out, and waiting pods are tried again
     after each wave.
@@ -53,7 +53,7 @@ def left_pending(
 
 
 class _Played:
-    """The default scheduler on a state.
+    """The default scheduler, simulated on a cluster state.
 
     Attributes
     ----------
@@ -91,12 +91,12 @@ class _Played:
         self.suits = {self.scheduler.alike[n]: opened.copy() for n in moved}
 
     def evict(self, number: int) -> None:
-        """A pod is nowhere."""
+        """Take a pod off its node."""
         self.free[self.place[self.scheduler.where[number]]] += self.asked[number]
         self.scheduler.evict(number)
 
     def schedule(self, number: int) -> bool:
-        """Put a pod on the node that scores best of those that take it; whether one does."""
+        """Place a pod on the feasible node of highest score; return whether there is one."""
         suits, scores = self.suits[self.scheduler.alike[number]], self._scores(number)
         while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
             name = self.names[place]
@@ -109,8 +109,8 @@ class _Played:
         return False
 
     def _scores(self, number: int) -> Integers:
-        """(nodes,) what each scores for a pod, 0 to 100; -1 where it has too little left, or does
-        not suit.
+        """Score of each node for a pod, shape (nodes,), 0 to 100; -1 where a filter refuses the
+        pod.
         """
         scored, asked = len(_UNSAID), self.asked[number]
         room, left = self.room[:, :scored], self.free[:, :scored] - asked[:scored]
@@ -123,11 +123,11 @@ class _Played:
 
 
 def _amounts(pod: Pod, resources: Sequence[str]) -> list[int]:
-    """CPU and memory as scores count them, and what a pod asks for of each resource."""
+    """CPU and memory of a pod as the score counts them, and its requests of each resource."""
     scored = [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
     return scored + [pod.requests.get(name, 0) for name in resources]
 
 
 def _room_unsaid(resource: str) -> int:
-    """What a node has of a resource that it does not name: volumes have no limit then."""
+    """Capacity of a node for a resource that it does not list: unlimited for volumes, else 0."""
     return LARGEST if limitless(resource) else 0

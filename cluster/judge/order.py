@@ -1,4 +1,6 @@
-"""An order of moves in which each step fits: waves, and moves for a time where nothing helps."""
+"""Order the moves of a plan into waves whose moves fit at the same time, with temporary moves where
+no direct order exists.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _NEAR = "near"
 
 @dataclass(frozen=True)
 class Ordered:
-    """Waves, and the moves for which there was no place in one.
+    """Waves of moves, and the moves for which no wave was found.
 
     Attributes
     ----------
@@ -35,7 +37,7 @@ def ordered(
     released: Collection[str] = (),
     clock: Clock | None = None,
 ) -> Ordered:
-    """Waves that bring each pod to its node.
+    """Order moves into waves that bring each pod to its target node.
 
     A pod that moves takes room on both nodes until its wave is over. Of one budget no more pods are
     in a wave than it allows; of one owner without a budget one. Where no move fits, pods that are
@@ -61,7 +63,9 @@ def ordered(
 
 
 class _Ordering:
-    """Pods that are still to go, the waves so far, and the one that is being made."""
+    """State of the ordering: pods still to move, the waves so far, and the wave under
+    construction.
+    """
 
     def __init__(
         self,
@@ -86,7 +90,7 @@ class _Ordering:
         self.watching: dict[object, list[Move]] = {}  # moves of the wave by what they watch
 
     def direct(self) -> bool:
-        """Moves that fit, as a wave; whether there are any."""
+        """Build a wave of moves that fit now, each to its target; return whether there are any."""
         for number, node in self.left.items():
             if self.clock.expired:
                 break
@@ -94,8 +98,8 @@ class _Ordering:
         return self._end()
 
     def aside(self) -> bool:
-        """Pods that are in the way of others, as a wave that lets one pod go to each node; or those
-        in the way at one node. Whether there are any.
+        """Build a wave of temporary moves of blocking pods: one unblocked pod for each node, or all
+        blocking pods of one node; return whether there are any.
         """
         helped: set[str] = set()
         for number, node in self.left.items():
@@ -121,8 +125,8 @@ class _Ordering:
         return self._end()
 
     def _in_the_way(self, number: int, node: str) -> list[int]:
-        """Pods that are to leave a node, or that a spread counts with the one that is to go there,
-        and did not move aside yet; the largest first.
+        """Pods that block a move to a node: those that leave the node later, or that one of the
+        moved pod's spreads counts, and that were not moved aside before; the largest first.
         """
         scheduler = self.scheduler
         counted = scheduler.counted_with(number)
@@ -136,7 +140,7 @@ class _Ordering:
         ]
 
     def _goes_aside(self, number: int) -> None:
-        """Let a pod join the wave to some node, one that is to be freed before others."""
+        """Add a temporary move of a pod to the wave, to a node that is to be freed if possible."""
         wanted = set(self.left.values())
         there = self.scheduler.where[number]
         for node in sorted(self.state.nodes, key=lambda node: node.name in wanted):
@@ -144,7 +148,7 @@ class _Ordering:
                 return
 
     def _would(self, number: int, node: str) -> bool:
-        """Whether a pod could go to a node after the wave."""
+        """Return whether a pod could be placed on a node after the wave."""
         old = {move.pod: self.scheduler.where[move.pod] for move in self.wave}
         for move in self.wave:
             self.scheduler.leave(move.pod)
@@ -156,8 +160,8 @@ class _Ordering:
         return found
 
     def _join(self, move: Move) -> bool:
-        """Whether a move fits beside the others of the wave, which stay possible; it is one of them
-        then.
+        """Add a move to the wave if it and all moves of the wave still fit together; return whether
+        it was added.
         """
         scheduler, number = self.scheduler, move.pod
         most = min(
@@ -180,7 +184,7 @@ class _Ordering:
         return True
 
     def _undo(self) -> None:
-        """Take the last move off the wave."""
+        """Remove the last move from the wave."""
         move = self.wave.pop()
         self.scheduler.go_back(move.pod)
         self.taken.subtract(self._groups(move.pod))
@@ -188,8 +192,8 @@ class _Ordering:
             self.watching[each].pop()
 
     def _watches(self, number: int) -> list[object]:
-        """What else could make a node refuse a pod than what the node has and holds: its spreads,
-        and pods that it must be near.
+        """Constraints of a pod beyond the capacity and the residents of its node: its spreads, and
+        pods that it requires nearby.
         """
         pod = self.state.pods[number]
         return [
@@ -198,7 +202,7 @@ class _Ordering:
         ]
 
     def _minding(self, move: Move) -> list[Move]:
-        """Moves of the wave, and this one, that a node could refuse because of this one."""
+        """Moves of the wave, including this one, that this move may make infeasible."""
         counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
         found = [other for each in counting for other in self.watching.get(each, ())]
         if any(each in counting for each in self._watches(move.pod)):
@@ -206,7 +210,7 @@ class _Ordering:
         return found
 
     def _end(self) -> bool:
-        """The wave is over; whether it had moves."""
+        """Close the wave; return whether it has moves."""
         if self.wave:  # first, so that an interrupt leaves whole waves
             self.waves.append(tuple(self.wave))
         for move in self.wave:
@@ -220,7 +224,9 @@ class _Ordering:
         return found
 
     def _groups(self, number: int) -> list[tuple[str, ...]]:
-        """What is counted of a pod within a wave: its budgets, or its owner without one."""
+        """Eviction groups of a pod, of which a wave evicts a limited number: its disruption
+        budgets, or its owner if it has no budget.
+        """
         if budgets := self.budgets[number]:
             return [(namespace, name) for namespace, name, _ in budgets]
         pod = self.state.pods[number]

@@ -1,4 +1,5 @@
-"""The judge of a plan: the default scheduler's filters, pod by pod on the state itself.
+"""Filters of the default scheduler, evaluated pod by pod on a cluster state: the independent check
+of every plan.
 
 It knows nothing of instances and shares no code with `to_packing`, which makes them: what a mistake
 there would let through is refused here.
@@ -18,7 +19,7 @@ from ..state.state import Budget, ClusterState, Health, Node, Pod, Role, limitle
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod (its place in the state) that goes to a node (its name)."""
+    """Move of a pod (index in the state) to a node (name)."""
 
     pod: int
     node: str
@@ -26,7 +27,7 @@ class Move:
 
 
 def too_little(resource: str) -> str:
-    """Why a node without room for a pod refuses it."""
+    """Reason for which a node with too little of a resource refuses a pod."""
     return f"too little {resource}"
 
 
@@ -35,7 +36,7 @@ Wave = tuple[Move, ...]
 
 
 class Scheduler:
-    """Where every pod is, and what the filters say of putting one somewhere.
+    """Positions of all pods, and the filters' decision on placing a pod on a node.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class Scheduler:
         self._tallied: dict[int, list[_Tally]] = defaultdict(list)
 
     def _group_rules(self) -> None:
-        """What does not change when pods move, worked out once for pods of equal labels."""
+        """Precompute, for each set of equal pod labels, what does not change when pods move."""
         labels, pods = self._labels, self.state.pods
         asked: dict[object, int] = {}
         self.alike = [  # pods of one number suit the same nodes
@@ -103,9 +104,7 @@ class Scheduler:
     # moving
 
     def come(self, number: int, node: str) -> None:
-        """A pod may be at a second node from now on; until it leaves the first it takes room on
-        both.
-        """
+        """Add a second node to a pod that moves; it takes room on both until `leave`."""
         self._set(number, self.where.get(number), node)
 
     def go_back(self, number: int) -> None:
@@ -113,19 +112,19 @@ class Scheduler:
         self._set(number, self.where.get(number), None)
 
     def leave(self, number: int) -> None:
-        """A pod that is coming has left where it was."""
+        """Remove the first node of a pod that moves, after `come`."""
         self._set(number, self.coming[number], None)
 
     def evict(self, number: int) -> None:
-        """A pod is nowhere."""
+        """Take a pod off its node."""
         self._set(number, None, None)
 
     def arrive(self, number: int, node: str) -> None:
-        """A pod that is nowhere is at a node."""
+        """Place a pod that has no node on a node."""
         self._set(number, node, None)
 
     def _set(self, number: int, here: str | None, there: str | None) -> None:
-        """A pod is at one node and may be at another; None for none."""
+        """Set the node of a pod and the node that it moves to; None for none."""
         requests = self.state.pods[number].requests
         for total in self._tallied[number]:
             self._tally(number, -1, total)
@@ -149,7 +148,7 @@ class Scheduler:
     # the filters
 
     def refusals(self, number: int, name: str) -> list[str]:
-        """Why the scheduler would not put a pod on a node now; empty where it would.
+        """Reasons for which the scheduler would not place a pod on a node now; empty if it would.
 
         Pods that are coming count at both nodes where that is in the way, and at neither where it
         would help.
@@ -157,11 +156,15 @@ class Scheduler:
         return list(self._reasons(number, name))
 
     def takes(self, number: int, name: str, *, has_room: bool = False) -> bool:
-        """Whether the scheduler would put a pod on a node now; that it has room may be known."""
+        """Return whether the scheduler would place a pod on a node now; with `has_room`, capacity
+        is not checked again.
+        """
         return next(self._reasons(number, name, has_room), None) is None
 
     def _short(self, name: str, loads: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-        """The resources of which a node has less than some amounts, and by how much."""
+        """Resources of which a node has less than the given amounts, each with the missing
+        amount.
+        """
         room_of = self.nodes[name].allocatable
         for resource, load in loads.items():
             room = room_of.get(resource)
@@ -193,7 +196,7 @@ class Scheduler:
                 yield "spread"
 
     def budgets(self, number: int) -> list[Budget]:
-        """The disruption budgets that an eviction of a pod is held against."""
+        """Disruption budgets that count an eviction of a pod."""
         found = self._budgets.get(self._labels.kind[number], [])
         match self.state.pods[number].health:
             case Health.STARTING:
@@ -203,7 +206,7 @@ class Scheduler:
         return found
 
     def neighbors(self, topology: str, name: str) -> set[str]:
-        """The nodes in the domain of a node; none when it is in none."""
+        """Nodes in the same topology domain as a node; none if it is in no domain."""
         if topology not in self._domains:
             found: dict[str, set[str]] = {}
             for node in self.state.nodes:
@@ -214,7 +217,9 @@ class Scheduler:
         return set() if value is None else self._domains[topology][value]
 
     def unsuited(self, number: int, name: str) -> tuple[str, ...]:
-        """Why a node does not take a pod whatever else is there; found once for equal pods."""
+        """Reasons of a node to refuse a pod that do not depend on other pods; cached for equal
+        pods.
+        """
         key = (name, self.alike[number])
         if key not in self._suits:
             pod, node = self.state.pods[number], self.nodes[name]
@@ -229,7 +234,9 @@ class Scheduler:
         return self._suits[key]
 
     def _any_near(self, members: set[int], topology: str, name: str, besides: int) -> bool:
-        """Whether one of some pods, or what comes of it, is in the domain of a node."""
+        """Return whether one of some pods, or the node it moves to, is in the topology domain of a
+        node.
+        """
         places = self.neighbors(topology, name)
         if len(places) <= 1:
             return any((self.on[place] & members) - {besides} for place in places)
@@ -272,7 +279,7 @@ class Scheduler:
         return True
 
     def tallies(self, number: int) -> list[_Tally]:
-        """Of each spread of a pod the pods that it counts, itself among them, by domain."""
+        """Counts by domain for each spread of a pod, with the pod itself."""
         if number not in self._own_totals:
             self._own_totals[number] = [
                 self._total(number, each) for each in self.state.pods[number].spread
@@ -280,7 +287,7 @@ class Scheduler:
         return self._own_totals[number]
 
     def _total(self, number: int, spread: Spread) -> _Tally:
-        """What a spread of a pod counts; found once for equal pods."""
+        """Counts by domain for one spread of a pod; cached for equal pods."""
         pod = self.state.pods[number]
         topologies = tuple(each.topology for each in pod.spread)
         affinity = pod.affinity if spread.honor_affinity else ()
@@ -305,7 +312,9 @@ class Scheduler:
         return self._totals[key]
 
     def _tally(self, number: int, by: int, total: _Tally) -> None:
-        """Count a pod where it may be, and where it surely is."""
+        """Add a pod to the upper count of each node where it may be, and to the lower count where
+        it certainly is.
+        """
         here, there = self.where.get(number), self.coming.get(number)
         if there is None or here is None or here == there:
             total.count(here if there is None else there, by, by)
@@ -314,13 +323,13 @@ class Scheduler:
             total.count(there, by, 0)
 
     def counted_with(self, number: int) -> set[int]:
-        """The pods that some spread of a pod counts."""
+        """Indices of the pods that at least one spread of a pod counts."""
         pod = self.state.pods[number]
         found = [self._meant[pod.namespace, spread] for spread in pod.spread]
         return found[0] if len(found) == 1 else set().union(*found)
 
     def counting(self, number: int) -> list[tuple[str, Spread]]:
-        """The spreads, by namespace, that count a pod."""
+        """Spreads that count a pod, each with its namespace."""
         return self._counting.get(self._labels.kind[number], [])
 
     def _evenly(self, number: int, name: str, spread: Spread, total: _Tally) -> bool:
@@ -336,8 +345,9 @@ class Scheduler:
         return found
 
     def broken(self) -> dict[str, int]:
-        """What is broken where pods are now, and by how much: room by node and resource, spreads by
-        group (named by its first pod), rules between pods by pair and topology.
+        """Rules that the current positions break, each with its excess: capacity by node and
+        resource, spreads by group (named by its first pod), rules between pods by pair and
+        topology.
         """
         found: dict[str, int] = {}
         for name, used in self.used.items():
@@ -372,7 +382,7 @@ class Scheduler:
 
 
 class _Labels:
-    """Pods by namespace and labels: pods that have these in common are of one kind."""
+    """Pods grouped by kind: equal namespace and labels."""
 
     def __init__(self, pods: Sequence[Pod]) -> None:
         table: dict[object, list[int]] = {}
@@ -389,7 +399,7 @@ class _Labels:
     def kinds(
         self, selector: tuple[Expression, ...] | None, namespaces: frozenset[str] | None
     ) -> list[int]:
-        """The kinds that a selector chooses in some namespaces (None: in all)."""
+        """Kinds of pods that a label selector matches in some namespaces (None: in all)."""
         some: Iterable[int] = range(len(self._sample))
         if selector and selector[0].operator == "In":
             key = selector[0].key
@@ -402,17 +412,17 @@ class _Labels:
         ]
 
     def pods(self, kinds: Iterable[int]) -> Iterator[int]:
-        """The pods of some kinds."""
+        """Indices of the pods of some kinds."""
         for kind in kinds:
             yield from self._members[kind]
 
     def of_term(self, term: PodTerm) -> set[int]:
-        """The pods that a term of affinity speaks of."""
+        """Indices of the pods that an affinity term matches."""
         return set(self.pods(self.kinds(term.selector, term.namespaces)))
 
 
 class _Tally:
-    """Of a spread: how many pods may be in each domain, and how many surely are.
+    """Upper and lower counts of pods by topology domain, for one spread.
 
     Attributes
     ----------
@@ -427,7 +437,7 @@ class _Tally:
         self._domains_with = Counter(self._low.values())  # by how many pods surely are there
 
     def count(self, node: str | None, high: int, low: int) -> None:
-        """So many pods more at a node, if it counts."""
+        """Add to the upper and lower count of a node's domain, if the spread counts that node."""
         domain = self.domain_of.get(node or "")
         if domain is None:
             return
@@ -438,7 +448,7 @@ class _Tally:
             self._domains_with[self._low[domain]] += 1
 
     def least(self, domains: int) -> int:
-        """Pods that are in every domain; 0 where there are fewer than so many domains."""
+        """Minimum of the lower counts over domains; 0 if there are fewer than `domains` domains."""
         if len(self._low) < domains:
             return 0
         return min((number for number, those in self._domains_with.items() if those), default=0)
@@ -452,10 +462,12 @@ def check_waves(
     released: Collection[str] = (),
     arrivals: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    """Decide whether a plan can be carried out: every move of every wave passes the filters with
-    all other moves of its wave in the way, no budget is exceeded, nothing that must stay moves,
-    the freed nodes end up empty, and nothing is broken at the end, with the pending pods where
-    `arrivals` has them, that was not before, but for spreads that pods without one arrive in.
+    """Check that a plan can be carried out.
+
+    Every move of a wave passes the filters beside all other moves of the wave, no disruption budget
+    is exceeded, nothing moves that must stay, and the freed nodes end up empty. At the end, with
+    the pending pods at the nodes of `arrivals`, no rule is broken that was not broken before,
+    except spreads by pods that had no node.
 
     Raises
     ------
@@ -464,9 +476,10 @@ def check_waves(
     """
     scheduler = Scheduler(state)
     before = scheduler.broken()
-    for place, wave in enumerate(waves, 1):
+    for index, wave in enumerate(waves, 1):
+        # 1. Each move of the wave is allowed by itself.
         if len({move.pod for move in wave}) != len(wave):
-            raise InfeasibleSolution(f"wave {place} moves a {state.workload_noun} twice")
+            raise InfeasibleSolution(f"wave {index} moves a {state.workload_noun} twice")
         evicted: Counter[tuple[str, str]] = Counter()
         for move in wave:
             pod = state.pods[move.pod]
@@ -478,23 +491,26 @@ def check_waves(
                 evicted[key] += 1
                 if evicted[key] > max(budget.allowed, int("budget" in released)):
                     raise InfeasibleSolution(
-                        f"wave {place} evicts {evicted[key]} pods of the budget {budget.name}, "
+                        f"wave {index} evicts {evicted[key]} pods of the budget {budget.name}, "
                         f"which allows {budget.allowed}"
                     )
+        # 2. All moves of the wave fit at the same time, each pod on its old and its new node.
         for move in wave:
             scheduler.come(move.pod, move.node)
         for move in wave:
             if why := scheduler.refusals(move.pod, move.node):
                 raise InfeasibleSolution(
-                    f"wave {place}: {move.node} does not take {state.pods[move.pod].title}: "
+                    f"wave {index}: {move.node} does not take {state.pods[move.pod].title}: "
                     f"{', '.join(why)}"
                 )
         for move in wave:
             scheduler.leave(move.pod)
+    # 3. Freed nodes hold only pods that belong to them.
     for number, name in scheduler.where.items():
         pod = state.pods[number]
         if name in freed and pod.role not in (Role.RESIDENT, Role.LEAVING):
             raise InfeasibleSolution(f"{pod.title} is still on {name}, which is to be freed")
+    # 4. Nothing is broken at the end that was not broken before.
     moved = scheduler.broken()
     for number, name in arrivals.items():
         scheduler.arrive(number, name)
@@ -511,8 +527,8 @@ def check_arrivals(
     arrivals: Mapping[int, str],
     released: Collection[str] = (),
 ) -> None:
-    """Decide whether pending pods can be placed one after the other, in the order of `arrivals`,
-    once the others are where `where` says.
+    """Check that pending pods can be placed one after the other, in the order of `arrivals`, when
+    the other pods are at the nodes of `where`.
 
     Raises
     ------
@@ -545,7 +561,7 @@ def _require_movable(scheduler: Scheduler, number: int, released: Collection[str
 
 
 def _selected(selector: tuple[Expression, ...] | None, pod: Pod) -> bool:
-    """Whether a selector, if there is one, chooses a pod by its labels."""
+    """Return whether a label selector, if there is one, matches a pod."""
     return selector is not None and all(_met(each, pod.labels.get(each.key)) for each in selector)
 
 
@@ -573,7 +589,7 @@ def _is_whole(text: str) -> bool:
 
 
 def node_selected(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
-    """Whether a node is one of those that every group of terms asks for."""
+    """Return whether a node matches at least one term of every group of node terms."""
     for group in groups:
         for term in group:
             conditions = [(c, node.labels.get(c.key)) for c in term.labels]
@@ -588,7 +604,7 @@ def node_selected(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
 
 
 def untolerated(pod: Pod, node: Node) -> str:
-    """The first taint of a node that a pod does not tolerate; "" when it tolerates all."""
+    """First taint of a node that a pod does not tolerate; "" if it tolerates all."""
     for taint in node.taints:
         for each in pod.tolerations:
             if each.effect not in ("", taint.effect):

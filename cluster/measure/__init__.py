@@ -1,1 +1,1 @@
-"""Measuring the user's own commands alone and together, on one machine, into a store."""
+"""Measurement of the user's own commands, alone and together, on one machine."""

@@ -1,4 +1,6 @@
-"""This computer as a machine: it hands visits to the supervisor, and leaves no process behind."""
+"""Measurement on this computer: visits are run by a supervisor process, and no process is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _LEAVE = 10.0  # seconds for a supervisor to kill what it started
 
 
 def require_linux() -> Any:
-    """The module psutil; raises InvalidOption without it, or where this is no Linux."""
+    """Import psutil; raises InvalidOption if it is missing or this is not Linux."""
     if not sys.platform.startswith("linux"):
         raise InvalidOption(
             f"measuring needs Linux (it pins and reaps processes there); this is {sys.platform}"
@@ -49,8 +51,8 @@ _MOST_SWEEPS = 1000
 
 
 def kill_leftovers(token: str) -> int:
-    """Kill every process that carries the token of a store, or of a machine of it (the store's, a
-    dot and a number); returns how many there were.
+    """Kill every process that carries the token of a store or of one of its machines (token, dot,
+    number); return how many there were.
     """
     psutil = require_linux()
     known, killed = set[Any](), 0
@@ -70,7 +72,7 @@ def kill_leftovers(token: str) -> int:
 
 
 class Computer:
-    """This computer; see `measurement.Machine`. Close it, or use it in a with statement.
+    """This computer as a `measurement.Machine`; close it, or use it in a with statement.
 
     Parameters
     ----------
@@ -101,7 +103,9 @@ class Computer:
         return time.time()
 
     def end(self) -> None:
-        """From another thread: have the supervisor kill what runs; the visit then has an error."""
+        """Make the supervisor kill what runs (called from another thread); the visit then has an
+        error.
+        """
         process = self._process
         if process is not None and process.stdin is not None:
             with suppress(OSError, ValueError):
@@ -140,7 +144,7 @@ class Computer:
         )
 
     def close(self) -> None:
-        """End the supervisor, which kills whatever it started."""
+        """End the supervisor, which kills all processes that it started."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -171,7 +175,7 @@ class Computer:
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The supervisor's answer; None when it was killed."""
+        """Send a request to the supervisor and return its reply; None if it was killed."""
         if self._process is None:
             self._errors.truncate(0)
             self._process = subprocess.Popen(
@@ -198,13 +202,15 @@ class Computer:
 
 
 def last_line(stream: IO[bytes]) -> str:
-    """The last line that a process wrote; "" when it wrote none."""
+    """Last line that a process wrote to a stream; "" if none."""
     stream.seek(0)
     return (stream.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...]:
-    """Members with the share of each run in which the others ran, on average over them."""
+    """Convert the supervisor's reply to runs by member, each with the share of time in which the
+    others ran.
+    """
     times = [
         [(run["begin"], run["end"]) for run in answer["runs"]]
         + ([tuple(answer["cut"])] if answer["cut"] else [])

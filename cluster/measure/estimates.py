@@ -1,4 +1,4 @@
-"""What is known of every entry of the matrix: measured, predicted, or neither."""
+"""Estimated penalty of every pair of jobs: measured, predicted, or unknown."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Voids = Mapping[tuple[int, int], str]
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The matrix as it was measured: row T beside column T; the last column, which `CONTROL` is the
-    index of, beside the control.
+    """Estimated penalties, shape (T, T + 1): row beside column; the last column (`CONTROL`) is
+    beside the control.
 
     Attributes
     ----------
@@ -40,18 +40,18 @@ class Estimates:
 
     @cached_property
     def half(self) -> Floats:
-        """(T, T + 1) the wider half of each interval."""
+        """Half width of each interval (the wider side), shape (T, T + 1)."""
         return np.maximum(self.high - self.mid, self.mid - self.low)
 
     @property
     def known(self) -> Booleans:
-        """(T, T): which pairs were measured, both their entries."""
+        """Whether both entries of each pair were measured, shape (T, T)."""
         measured: Booleans = np.isfinite(self.mid[:, :CONTROL])
         return measured & measured.T
 
 
 def estimate_penalties(seen: Observations, confidence: float) -> Estimates:
-    """What observations show."""
+    """Estimate penalties with intervals from observations."""
     jobs = len(seen.jobs)
     level = (1 - confidence) / jobs**2
     samples: npt.NDArray[np.int64] = np.zeros((jobs, jobs + 1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The jobs that are measured: commands of the user's own, read from a TOML file."""
+"""Jobs to measure: the user's commands, read from a TOML file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HASHED = 64_000_000
 
 @dataclass(frozen=True)
 class Job:
-    """A command that does a fixed amount of work and ends.
+    """Command of the user that does a fixed amount of work and ends.
 
     Attributes
     ----------
@@ -54,26 +54,28 @@ class Job:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The whole environment of a run."""
+        """Complete environment of a run."""
         return {**os.environ, **self.environment}
 
     @property
     def program(self) -> str | None:
-        """The file that its command runs; None when there is none that can be run."""
+        """Path of the program that the command runs; None if there is no executable file."""
         variables = self.environment if "PATH" in self.environment else os.environ
         return find_program(self.command[0], str(self.directory), variables.get("PATH"))
 
     @property
     def fingerprint(self) -> str:
-        """What a measurement of it belongs to: the command, its directory and environment, and the
-        content of the program and of the files that its arguments name.
+        """Hash that identifies what is measured: command, directory, environment, and the content
+        of the program and of the files named in its arguments.
         """
         files = [self.program, *(os.path.join(self.directory, word) for word in self.command[1:])]
         return self._digest([_content(path) for path in files if path and os.path.isfile(path)])
 
     @property
     def words_fingerprint(self) -> str:
-        """The same of its words alone, whatever its files hold: no measurement belongs to it."""
+        """Hash of the command, directory and environment without the content of files; measurements
+        are not stored under it.
+        """
         return self._digest(None)
 
     def _digest(self, files: list[str] | None) -> str:
@@ -87,7 +89,7 @@ class Job:
 
 
 def find_program(name: str, directory: str, path: str | None) -> str | None:
-    """The file that a command's first word names in a directory; None if none can run."""
+    """Path of the executable that the first word of a command names; None if there is none."""
     if os.sep in name:
         file = os.path.join(directory, name)
         return file if os.path.isfile(file) and os.access(file, os.X_OK) else None
@@ -95,7 +97,7 @@ def find_program(name: str, directory: str, path: str | None) -> str | None:
 
 
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
-    """The `[[job]]` tables of a TOML file.
+    """Read the `[[job]]` tables of a TOML file.
 
     Raises
     ------
@@ -123,7 +125,8 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
 def read_tables(
     path: str | os.PathLike[str], kind: type[Table], read: Callable[[Table, Path], Read]
 ) -> list[Read]:
-    """What is read of each `[[job]]` table of a TOML file, with names that differ; see `read_jobs`.
+    """Read each `[[job]]` table of a TOML file with `read`, and require distinct names; see
+    `read_jobs`.
 
     Parameters
     ----------
@@ -158,9 +161,7 @@ def read_tables(
 
 
 def _validated(kind: type[Table], table: dict[str, Any]) -> Table:
-    """A table with the fields that it should have; raises InvalidInstance for the first wrong one,
-    with its description as what was expected.
-    """
+    """Validate a table; raises InvalidInstance for the first wrong field, with its description."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
@@ -173,7 +174,7 @@ def _validated(kind: type[Table], table: dict[str, Any]) -> Table:
 
 
 def require_program(job: Job) -> None:
-    """Refuse a job whose command cannot be run on this computer."""
+    """Raise InvalidInstance if the command of a job cannot be run on this computer."""
     if job.program is None:
         raise InvalidInstance(
             "command[0]", repr(job.command[0]), f"a program that can be run in {job.directory}"
@@ -199,7 +200,7 @@ Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class CommandTable(BaseModel, extra="forbid", strict=True):
-    """The fields of a file, and of a store, that say how a job's command is run; see `Job`."""
+    """Fields of a TOML file, or of a store, that describe how to run a job's command; see `Job`."""
 
     command: Annotated[tuple[Text, ...], AfterValidator(_begins_with_program)] = Field(
         strict=False,
@@ -215,7 +216,7 @@ class CommandTable(BaseModel, extra="forbid", strict=True):
     )
 
     def job(self, name: str, folder: Path, **others: Any) -> Job:
-        """The job of this command, its directory seen from a folder."""
+        """Job with this command; its directory is relative to `folder`."""
         directory = folder / self.directory
         if not directory.is_dir():
             expected = str(CommandTable.model_fields["directory"].description)
@@ -226,7 +227,7 @@ class CommandTable(BaseModel, extra="forbid", strict=True):
 
 
 class JobTable(CommandTable):
-    """A `[[job]]` table of jobs that are measured."""
+    """`[[job]]` table of a job to measure."""
 
     name: Name = Field(description=NAME)
     count: int = Field(USUAL_COUNT, ge=1, description="an integer of agents, at least 1")
@@ -238,7 +239,7 @@ Read = TypeVar("Read")
 
 
 def _content(path: str) -> str:
-    """The content of a file in a few letters."""
+    """Short hash of the content of a file."""
     facts = os.stat(path)
     if facts.st_size <= _HASHED:
         with suppress(OSError):  # a program may be for running only
@@ -248,6 +249,6 @@ def _content(path: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _hashed(path: str, size: int, changed: int) -> str:
-    """The hash of a file, read once for the thousands of jobs that name it."""
+    """Short hash of a file, cached because many jobs may name it."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

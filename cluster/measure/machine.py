@@ -1,4 +1,4 @@
-"""What a measurement belongs to: the facts of a computer, and their fingerprint."""
+"""Facts of a computer on which measured penalties depend, and their fingerprint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .topology import SYSFS, Seats, cpu_text, read_word
 
 
 def machine_facts(seats: Seats) -> dict[str, str]:
-    """Facts of this computer that a penalty may depend on; a change of any is another machine."""
+    """Facts of this computer on which a penalty may depend; if one changes, the machine counts as
+    another one.
+    """
     psutil = require_linux()
     cpu: dict[str, str] = {}
     with suppress(OSError):
@@ -34,11 +36,11 @@ def machine_facts(seats: Seats) -> dict[str, str]:
 
 
 def fingerprint(facts: dict[str, str]) -> str:
-    """The facts in a few letters."""
+    """Short hash of the facts of a machine."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _identity() -> str:
-    """Which computer it is, in letters that do not show its name."""
+    """Identifier of this computer that does not reveal its name."""
     name = read_word(Path("/etc/machine-id")) or platform.node()
     return hashlib.sha256(f"cotenant {name}".encode()).hexdigest()[:12]

@@ -1,4 +1,5 @@
-"""Measure jobs alone and together, in random rounds, until every penalty is as narrow as wished.
+"""Measurement of jobs alone and together, in random rounds, until all intervals are as narrow as
+requested.
 
 One round visits every open cell once, in an order of its own: each job alone, pairs beside each
 other, and each job beside the control, which only spins. A pair is compared with the runs alone of
@@ -38,7 +39,7 @@ def measure(
     progress: Callable[[MeasurementStatus], None] | None = None,
     **settings: Any,
 ) -> Summary:
-    """Measure what jobs lose beside each other, and add every run to a store.
+    """Measure the penalties of jobs beside each other and add every run to a store.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""What came of running one job alone, or some beside each other, and the machine that does it."""
+"""Data of a measurement, of one job alone or some together, and the interface of the machine that
+makes it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from .jobs import Job
 
 @dataclass(frozen=True)
 class Run:
-    """One whole run of a job.
+    """Complete run of a job.
 
     Attributes
     ----------
@@ -29,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class JobRuns:
-    """One side of a visit: its whole runs, or why none counts, and processes left and killed."""
+    """Runs of one member of a visit, or why none counts, with processes left behind and killed."""
 
     runs: tuple[Run, ...] = ()
     error: str = ""
@@ -38,7 +40,7 @@ class JobRuns:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One job alone or some together, once.
+    """Result of a visit: one job alone or several together.
 
     Attributes
     ----------
@@ -55,13 +57,13 @@ class Measurement:
 
     @property
     def error(self) -> str:
-        """Why it does not count; "" when it does."""
+        """Reason why the measurement does not count; "" if it does."""
         return next((member.error for member in self.members if member.error), "")
 
 
 @dataclass(frozen=True)
 class MeasurementRequest:
-    """What a machine is to run at the same time.
+    """Jobs that a machine is to run at the same time.
 
     Attributes
     ----------
@@ -81,16 +83,16 @@ class MeasurementRequest:
 
     @classmethod
     def once(cls, jobs: Sequence[Job], outputs: Sequence[str]) -> MeasurementRequest:
-        """Each job once beside the others, to its end or its timeout."""
+        """Request in which each job runs once, to its end or its timeout."""
         limits = [math.inf if job.timeout is None else job.timeout for job in jobs]
         return cls(list(jobs), limits, outputs=list(outputs))
 
 
 class Machine(Protocol):
-    """What runs jobs: this computer, a worker of a cluster, or a simulated one in tests."""
+    """Interface of what runs jobs: this computer, or a simulated machine in tests."""
 
     def now(self) -> float:
         """Seconds since 1970."""
 
     def visit(self, order: MeasurementRequest) -> Measurement:
-        """Run the members of an order until each has ended once."""
+        """Run the members of a request until each has ended once."""

@@ -1,4 +1,4 @@
-"""What to run next: which pairs, until when, and how many rounds a cell needs."""
+"""Choice of the next measurements: which pairs, and how many more rounds each needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_LOOKS = 200
 
 
 def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -> list[Cell]:
-    """A random share of the pairs, each job in one at least; none of a lone job with itself."""
+    """Draw a random share of the pairs with at least one for each job."""
     jobs = len(counts)
     pairs = [
         (a, c) for a in range(jobs) for c in range(a, jobs) if a != c or counts[a] >= 2 or jobs == 1
@@ -48,7 +48,7 @@ def first_pairs(counts: Sequence[int], share: float, rng: np.random.Generator) -
 
 @dataclass(frozen=True)
 class CellProgress:
-    """How a cell stands.
+    """Progress of the measurement of a cell (a pair, or a job alone).
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class CellProgress:
 
 
 def cell_progress(cell: Cell, estimates: Estimates, half_width: float) -> CellProgress:
-    """How a cell stands, both its entries."""
+    """Progress of a cell from the intervals of both of its entries."""
     a, c = cell
     alike = np.zeros(estimates.mid.shape, dtype=bool)  # cells whose looks vary as those of this one
     if c == CONTROL:

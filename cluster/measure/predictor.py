@@ -1,4 +1,4 @@
-"""The penalties as they are estimated while a queue runs."""
+"""Estimates of penalties, updated while a queue runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .store import StoredMeasurement
 
 
 class Predictor:
-    """The preference predictor: estimates of the penalties, kept up to date with every run.
+    """Preference predictor: estimates of penalties, updated with every measurement.
 
     Parameters
     ----------
@@ -29,16 +29,18 @@ class Predictor:
 
     @property
     def seen(self) -> Observations:
-        """The observations behind it."""
+        """Observations on which the estimates are based."""
         return self._profile.seen
 
     def add(self, look: StoredMeasurement) -> None:
-        """Take a look into account."""
+        """Add a measurement to the observations."""
         self.seen.add(look)
         self._instance = None
 
     def instance(self) -> Colocation:
-        """The matrix with its intervals; two agents of each type, and a machine for each."""
+        """Colocation instance of the estimates with their intervals: two jobs of each type, and one
+        machine for each type.
+        """
         if self._instance is None:
             profile = self._profile
             types, confidence = len(profile.names), profile.estimates.confidence

@@ -1,4 +1,4 @@
-"""One command's measuring: first runs, rounds of visits, and every reason to stop."""
+"""Measurement campaign of one command: first runs, rounds of visits, and all stopping rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
 
 @dataclass(frozen=True)
 class MeasurementStatus:
-    """Where a campaign stands, for whoever waits.
+    """Progress of a campaign, for display.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class MeasurementStatus:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a campaign came to.
+    """Result of a campaign.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Summary:
 
 @dataclass
 class Profiler:
-    """The system profiler: which visits one command makes, in which order, and when it stops.
+    """System profiler: chooses the visits of a campaign, their order, and when to stop.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Profiler:
         )
 
     def run(self) -> Summary:
-        """Everything, until it stops."""
+        """Run the campaign until a stopping rule applies."""
         stop: Stop
         try:
             self._first_runs()
@@ -200,7 +200,7 @@ class Profiler:
             self.timeouts.append(job.timeout or max(60.0, 10 * run.wall))
 
     def _rounds(self) -> tuple[Stop, str]:
-        """Rounds until there is a reason to stop."""
+        """Run rounds until a stopping rule applies; return it with its explanation."""
         for taken in range(1, MOST_LOOKS + 1):
             estimates = self._estimates()
             standings = self._progress(estimates)
@@ -223,7 +223,9 @@ class Profiler:
     def _worth(
         self, opened: list[Cell], standings: dict[Cell, CellProgress]
     ) -> tuple[list[Cell], str]:
-        """The open cells that can be done in the time left, and what is said of the others."""
+        """Open cells that can be finished in the remaining time, and a sentence about the
+        others.
+        """
         seconds = self._seconds(self._with_alone(opened))
         rounds = MOST_LOOKS
         if self.settings.budget is not None:
@@ -241,7 +243,7 @@ class Profiler:
         )
 
     def _round(self, cells: list[Cell]) -> bool:
-        """One round of these cells; False when the budget ended it."""
+        """Run one round of the given cells; return False if the budget ended it."""
         done: set[Cell] = set()
         if self.cut:
             done = self._done_in(self.number)
@@ -280,7 +282,7 @@ class Profiler:
         return self.machine.visit(MeasurementRequest(members, limits, swapped, keep_errors))
 
     def _add(self, visit: Measurement, cell: Cell, number: int) -> str:
-        """Keep what came of a visit; returns its state."""
+        """Store the result of a visit and return its state."""
         look = self.rows.add(
             visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
             machine=self.place, round=number, most_pressure=self.settings.pressure,
@@ -295,7 +297,7 @@ class Profiler:
         return look.state
 
     def _done_in(self, number: int) -> set[Cell]:
-        """The cells that a round has already."""
+        """Cells that a round already contains."""
         place = {job: at for at, job in enumerate(self.ids)}
         cells = set()
         for look in self.rows.looks(self.place):
@@ -306,7 +308,7 @@ class Profiler:
         return cells
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
-        """Cells with those alone of every job in them."""
+        """Add to some cells the runs alone of every job in them."""
         jobs = sorted({job for cell in cells for job in cell if job >= 0})
         return [*cells, *((job, ALONE) for job in jobs)]
 
@@ -314,7 +316,7 @@ class Profiler:
         return estimate_penalties(self.seen, self.settings.confidence)
 
     def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
-        """How every cell stands that is wanted and has not failed twice, without those alone."""
+        """Progress of every requested cell of two jobs that has not failed twice."""
         controls = [(a, CONTROL) for a in range(len(self.jobs))] if self.settings.control else []
         failed = {job for job, other in self.voids if other == ALONE}
         return {
@@ -324,7 +326,7 @@ class Profiler:
         }
 
     def _expected(self, cell: Cell) -> float:
-        """Seconds that a visit may take."""
+        """Expected duration of a visit in seconds."""
         jobs = [job for job in cell if job >= 0]
         return max(self.typical[job] for job in jobs) * (_MARGIN if len(jobs) == 2 else 1.0)
 
@@ -332,7 +334,7 @@ class Profiler:
         return sum(map(self._expected, cells))
 
     def _left(self) -> float:
-        """Seconds of the budget that are left."""
+        """Remaining seconds of the budget."""
         if self.settings.budget is None:
             return math.inf
         return self.settings.budget - (self.machine.now() - self.begin)
@@ -362,7 +364,7 @@ class Profiler:
 
 
 def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
-    """How many cells are done, of how many, and the half width of the widest."""
+    """Number of finished cells, number of all cells, and the widest half width."""
     return {
         "done": sum(one.done for one in standings.values()),
         "cells": len(standings),

@@ -1,4 +1,6 @@
-"""What a store shows: penalties with intervals, failures, the instance."""
+"""Profiles of jobs from a store: penalties with intervals, failures, and the colocation
+instance.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ LONGEST_NAME = 14
 
 @dataclass(frozen=True)
 class JobProfiles:
-    """What a store shows of the jobs of its last command.
+    """Profiles of the jobs of a store's last command.
 
     Attributes
     ----------
@@ -61,7 +63,7 @@ class JobProfiles:
         name: str = "measured",
         machines: float | None = None,
     ) -> Colocation:
-        """The instance, penalties with their intervals.
+        """Colocation instance with penalties and intervals.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class JobProfiles:
         )
 
     def document(self) -> dict[str, Any]:
-        """Everything as plain JSON."""
+        """Convert to plain JSON."""
         found, jobs = self.estimates, range(len(self.names))
 
         def entry(a: int, c: int) -> dict[str, Any]:
@@ -161,7 +163,7 @@ class JobProfiles:
         }
 
     def tables(self) -> list[Table]:
-        """The matrix in blocks of a few columns, and the jobs."""
+        """Tables of the matrix, in blocks of a few columns, and of the jobs."""
         blocks = [
             self._block(columns)
             for columns in (
@@ -172,7 +174,7 @@ class JobProfiles:
         return [*blocks, self._jobs()]
 
     def _block(self, columns: Sequence[int]) -> Table:
-        """Some columns of the matrix."""
+        """Table of some columns of the matrix."""
         names = ("control" if c == CONTROL else f"{c + 1}" for c in columns)
         head = [Column("job"), *(Column(name, numeric=True) for name in names)]
         rows = tuple(
@@ -190,7 +192,9 @@ class JobProfiles:
         return Table("penalties", title, tuple(head), rows, notes=notes)
 
     def _jobs(self) -> Table:
-        """The jobs: how long they take, and the looks at the entry of their row that has fewest."""
+        """Table of the jobs: run time alone, and the smallest number of measurements in
+        their row.
+        """
         rows = []
         for a, name in enumerate(self.names):
             looks = self.estimates.samples[a, :CONTROL]
@@ -239,7 +243,7 @@ class JobProfiles:
         return (middle, f"{100 * middle:.1f}±{f'{half:.1f}' if half < 100 else '>99'}")
 
     def _alone(self, job: int) -> float | None:
-        """The median of its seconds alone."""
+        """Median run time of a job alone in seconds; None if unknown."""
         times = sorted(time for _, time in self.seen.alone[job].values())
         return times[len(times) // 2] if times else None
 
@@ -251,7 +255,7 @@ def profiles(
     time: Time | None = None,
     confidence: Annotated[float | None, Above(0, most=0.9999)] = None,
 ) -> JobProfiles:
-    """What a store shows of the jobs of its last command.
+    """Read the profiles of the jobs of a store's last command.
 
     Parameters
     ----------
@@ -269,7 +273,7 @@ def profiles(
 def profile_of(
     rows: Store, *, time: Time | None = None, confidence: float | None = None
 ) -> JobProfiles:
-    """Read the job profiles from an open store; see `profiles`."""
+    """Read the profiles from an open store; see `profiles`."""
     machine, settings, stop = rows.last_session()
     if not settings["names"]:
         raise InvalidFile(f"{rows.path} names no jobs")
@@ -302,7 +306,9 @@ def _voids(
     place: dict[int, int],
     good: dict[tuple[tuple[int, ...], str], float],
 ) -> dict[Cell, str]:
-    """The pairs that failed twice in one round and never ran well since, alone too."""
+    """Pairs (and jobs alone) that failed twice in one round and never succeeded since, with the
+    reason.
+    """
     times = Counter(visit[:4] for visit in failed)
     voids: dict[Cell, str] = {}
     for first, second, kind, number, reason, begin in failed:

@@ -1,4 +1,4 @@
-"""How jobs are measured: the options of `measure`, which its command shows as they stand here."""
+"""Options of `cotenant measure`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Time = Literal["cpu", "wall"]
 @validate_options
 @dataclass(frozen=True, kw_only=True)
 class RareSettings:
-    """What is set rarely, in the file of `--settings`.
+    """Rarely changed options, set in the file of `--settings`.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class RareSettings:
 @validate_options
 @dataclass(frozen=True, kw_only=True)
 class Settings(RareSettings):
-    """How jobs are measured.
+    """Options of a measurement.
 
     Attributes
     ----------

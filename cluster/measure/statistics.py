@@ -1,5 +1,5 @@
-"""From times to penalties with intervals: paired logarithms, Student's t, rounds that are needed,
-and calibrated intervals of predictions.
+"""Penalties with intervals from run times: paired logarithms, Student's t, required rounds, and
+calibrated intervals of predictions.
 
 A job that does its work in T seconds beside another, and in W seconds alone in the same round, has
 lost l = log(T / W) there; over rounds the mean of l has a t-interval, and the penalty, the share of
@@ -47,7 +47,7 @@ _MOST_ROUNDS = 10**5
 
 
 class Observations:
-    """The looks of a set of jobs, by round.
+    """Run times of a set of jobs, alone and beside each other, by round.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Observations:
         self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
 
     def add(self, look: StoredMeasurement) -> None:
-        """Take a look into account; one of other jobs is left aside."""
+        """Add a measurement; ignored if its jobs are not in the set."""
         if look.round < 0:
             self._add_produced(look)
             return
@@ -95,7 +95,9 @@ class Observations:
             rounds[look.round] = (look.begin, [*before_it, (seconds, covered)])
 
     def logs(self, job: int, other: int) -> Floats:
-        """The loss of a job beside another (or `CONTROL`) in each round that has both."""
+        """Logarithmic losses of a job beside another (or `CONTROL`), one for each round with
+        both.
+        """
         losses_of_rounds = []
         for number, (_, sides) in self._beside.get((job, other), {}).items():
             alone = self.alone[job].get(number, (0.0, 0.0))[1]
@@ -109,16 +111,18 @@ class Observations:
         return np.array(losses_of_rounds + self._production((job, other)))
 
     def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
-        """The loss of one run of production against the nearest run alone; None without one."""
+        """Logarithmic loss of a production run relative to the nearest run alone; None if there is
+        none.
+        """
         near = self._nearest(self._references.get(row, []), begin)
         return None if near is None else paired_loss(seconds, near[1], covered)
 
     def fresh(self, row: int, now: float) -> bool:
-        """Whether a job was run alone in the last hour."""
+        """Return whether a job was run alone in the last hour."""
         return self._nearest(self._references.get(row, []), now) is not None
 
     def seconds(self, run: tuple[int, float, float, float]) -> float:
-        """The seconds that count of a look's run."""
+        """Seconds of a run that count: of the processor or of the clock."""
         return run[1] if self._wall else run[2]
 
     def _add_produced(self, look: StoredMeasurement) -> None:
@@ -137,13 +141,13 @@ class Observations:
             )
 
     def _refer(self, row: int, begin: float, seconds: float) -> None:
-        """Keep a run alone as what runs of production are compared with."""
+        """Store a run alone as a reference of production runs."""
         insort(self._references.setdefault(row, []), (begin, seconds))
         for entry in [entry for entry in self._matched if entry[0] == self._types[row]]:
             del self._matched[entry]
 
     def _production(self, entry: Entry) -> list[float]:
-        """The losses of production, each with a run alone of its own."""
+        """Logarithmic losses of production runs, each with its own reference run."""
         if entry not in self._matched:
             losses, unused = [], dict[int, list[tuple[float, float]]]()
             for begin, row, seconds, covered in sorted(self._produced.get(entry, [])):
@@ -158,7 +162,7 @@ class Observations:
 
     @staticmethod
     def _nearest(references: list[tuple[float, float]], begin: float) -> tuple[float, float] | None:
-        """The run alone that is nearest in time, within an hour."""
+        """Reference run nearest in time, at most an hour away; None if there is none."""
         place = bisect_left(references, (begin, 0.0))
         near = min(
             references[max(0, place - 1) : place + 1],
@@ -169,7 +173,7 @@ class Observations:
 
 
 def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
-    """The logarithmic loss of one round; None when there is none."""
+    """Logarithmic loss of one round; None if it cannot be computed."""
     if seconds <= 0 or alone <= 0 or covered < LEAST_COVERED:
         return None
     rate = 1 - (1 - alone / seconds) / covered
@@ -179,7 +183,7 @@ def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
 def interval(
     samples: Numbers, mean: Numbers, deviation: Numbers, level: float
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """The penalties that mean logarithmic losses show, and the ends of their t-intervals.
+    """Penalties and the ends of their t-intervals for mean logarithmic losses.
 
     Parameters
     ----------
@@ -194,14 +198,16 @@ def interval(
 
 
 def rounds_needed(deviation: float, mid: Numbers, half_width: float, level: float) -> Numbers:
-    """Looks until a t-interval is as narrow as wished, if the deviation of one stays as it is."""
+    """Number of rounds until a t-interval has the requested half width, for a constant standard
+    deviation.
+    """
     reach = np.log1p(half_width / np.maximum(1 - mid, 1e-9))  # of the logarithm, on the wider side
     return 2 + np.searchsorted(-_half_widths(level), -reach / max(deviation, 1e-200))
 
 
 @cache
 def _half_widths(level: float) -> Floats:
-    """Half widths of the t-intervals of 2, 3, ... looks whose deviation is 1."""
+    """Half widths of the t-intervals of 2, 3, ... samples with standard deviation 1."""
     from scipy.special import stdtrit
 
     looks = np.arange(2, _MOST_ROUNDS)
@@ -216,7 +222,7 @@ def jackknife_plus(
     measured: tuple[Floats, Floats],
     range: tuple[float, float],
 ) -> tuple[Floats, Floats, Floats]:
-    """Predictions of the entries of a square matrix that are not known, with calibrated intervals.
+    """Predict the unknown entries of a square matrix with calibrated intervals (jackknife+).
 
     Each known pair, both its entries, is left out and predicted from the others. What the
     prediction then missed it by, added to what that prediction says of an unknown entry, gives the

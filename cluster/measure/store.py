@@ -1,4 +1,4 @@
-"""The file of everything measured: an SQLite database to which rows are added and never changed."""
+"""Store of all measurements: an SQLite database to which rows are added and never changed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 
 
 class MeasureSettings(BaseModel, extra="allow"):
-    """What a session of `measure` keeps of its command; a queue's session has more."""
+    """Settings of a measurement command that the store keeps; a queue's session has more."""
 
     names: list[str]
     jobs: list[int]
@@ -110,7 +110,7 @@ Failed = tuple[int, int | None, str, int, str, float]
 
 @dataclass(frozen=True)
 class StoredMeasurement:
-    """A visit as it is stored: the times of each member's runs.
+    """Visit as stored: the run times of each member.
 
     Attributes
     ----------
@@ -137,12 +137,12 @@ OWN_FACTS = ("machine", "seats")
 
 
 def kind_of(facts: Mapping[str, str]) -> dict[str, str]:
-    """The facts that machines of the same kind have in common."""
+    """Facts that machines of one kind have in common."""
     return {name: value for name, value in facts.items() if name not in OWN_FACTS}
 
 
 class Store:
-    """The database; make one by `opened`."""
+    """SQLite database of measurements; create it by `opened`."""
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._rows = connection
@@ -154,8 +154,8 @@ class Store:
         return str(self._one("SELECT value FROM meta WHERE name = 'token'"))
 
     def machine(self, fingerprint: str, facts: Mapping[str, str], *, other: bool = False) -> int:
-        """The row of a machine; raises InvalidFile when the store holds measurements of another
-        one, and `other` does not permit a second.
+        """Row number of a machine; raises InvalidFile if the store has measurements of another
+        machine and `other` is false.
         """
         machines = self.rows("SELECT id, fingerprint, facts FROM machine")
         for number, name, _ in machines:
@@ -172,7 +172,7 @@ class Store:
         return self.insert("machine", fingerprint=fingerprint, facts=json.dumps(dict(facts)))
 
     def job(self, job: Job, *, words: bool = False) -> int:
-        """The row of a job; a changed command, program or input is another job of the same name.
+        """Row number of a job; a changed command, program or input is another job of the same name.
 
         Parameters
         ----------
@@ -190,18 +190,18 @@ class Store:
         )  # fmt: skip
 
     def begin_session(self, machine: int, begin: float, settings: Mapping[str, Any]) -> int:
-        """A new row of one command's work."""
+        """Add a row for one command's session and return its number."""
         return self.insert(
             "session", machine=machine, begin=begin, settings=json.dumps(dict(settings))
         )  # fmt: skip
 
     def end_session(self, session: int, end: float, stop: str) -> None:
-        """Note why and when a command ended."""
+        """Record when and why a session ended."""
         with self.writing() as rows:
             rows.execute("UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session))
 
     def last_session(self) -> tuple[int, dict[str, Any], str]:
-        """The last command's machine, settings and end; InvalidFile without measurements."""
+        """Machine, settings and end of the last session; raises InvalidFile if there is none."""
         sessions = self.rows("SELECT machine, settings, stop FROM session ORDER BY id DESC LIMIT 1")
         if not sessions:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
@@ -217,7 +217,7 @@ class Store:
         return machine, settings, stop
 
     def facts(self, machine: int) -> dict[str, str]:
-        """The facts of a machine."""
+        """Facts of a machine."""
         text = self._one("SELECT facts FROM machine WHERE id = ?", (machine,))
         facts: dict[str, str] = self._parsed(text, dict[str, str], "machine.facts")
         return facts
@@ -233,7 +233,7 @@ class Store:
         most_pressure: float,
         control: bool = False,
     ) -> StoredMeasurement:
-        """Add what came of a visit, whole or not at all.
+        """Add the result of a visit in one transaction.
 
         Parameters
         ----------
@@ -267,28 +267,28 @@ class Store:
         return StoredMeasurement(round, tuple(jobs), kind, visit.begin, times, number, state)
 
     def looks(self, machine: int) -> list[StoredMeasurement]:
-        """Every visit of a machine that counts, in order, without those of production."""
+        """Valid visits of a machine in order, without production runs."""
         return self._looks("machine = ? AND round > 0", (machine,))
 
     def produced(self, machine: int) -> list[StoredMeasurement]:
-        """Every visit that counts of jobs that were run once, for their own sake, on machines of
-        the same kind; their rounds are minus their epochs.
+        """Valid production visits on machines of the same kind; their round is minus their
+        epoch.
         """
         alike = json.dumps(self.alike(machine))
         return self._looks("machine IN (SELECT value FROM json_each(?)) AND round < 0", (alike,))
 
     def alike(self, machine: int) -> list[int]:
-        """The rows of the machines of the same kind."""
+        """Row numbers of the machines of the same kind."""
         wanted = kind_of(self.facts(machine))
         machines = self.rows("SELECT id FROM machine")
         return [number for (number,) in machines if kind_of(self.facts(number)) == wanted]
 
     def commands(self) -> set[tuple[str, str, str]]:
-        """Name, words and directory of every job."""
+        """Name, command and directory of every job."""
         return set(self.rows("SELECT name, command, directory FROM job"))
 
     def names(self) -> dict[int, str]:
-        """The name of every job, by its row."""
+        """Name of every job by row number."""
         return dict(self.rows("SELECT id, name FROM job"))
 
     def _looks(self, which: str, values: Sequence[Any]) -> list[StoredMeasurement]:
@@ -310,7 +310,9 @@ class Store:
         return list(visits.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
-        """(first, second, kind, round, reason, begin) of every visit in a state, in order."""
+        """(first, second, kind, round, reason, begin) of every visit in the given state, in
+        order.
+        """
         return self.rows(
             "SELECT first, second, kind, round, reason, begin FROM visit "
             "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
@@ -318,7 +320,7 @@ class Store:
         )
 
     def last_visit(self, machine: int) -> tuple[int, float]:
-        """The round and the end of a machine's last visit; (0, 0.0) when there is none."""
+        """Round and end of a machine's last visit; (0, 0.0) if there is none."""
         visits = self.rows(
             "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
             "ORDER BY id DESC LIMIT 1",
@@ -327,7 +329,7 @@ class Store:
         return visits[0] if visits else (0, 0.0)
 
     def surroundings(self, machine: int) -> dict[str, float | None]:
-        """The number of visits by state, and the median and most pressure of their runs."""
+        """Number of visits by state, and the median and maximum pressure of their runs."""
         visits = self.rows(
             "SELECT state, pressure FROM visit WHERE machine = ? AND round > 0", (machine,)
         )
@@ -341,7 +343,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is kept, or nothing. Within another it is a part of that one."""
+        """Context of a transaction; nested transactions are part of the outer one."""
         if self._rows.in_transaction:
             yield self._rows
             return
@@ -350,7 +352,7 @@ class Store:
             yield self._rows
 
     def insert(self, table: str, **values: Any) -> int:
-        """Add a row; returns its number."""
+        """Add a row and return its number."""
         names, marks = ", ".join(values), ", ".join("?" * len(values))
         with self.writing() as rows:
             added = rows.execute(
@@ -359,7 +361,7 @@ class Store:
         return int(added.lastrowid or 0)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query; each value is of the type of its column, see `_require_sound`."""
+        """Rows of a query; values have the types of their columns, see `_require_sound`."""
         with sqlite_errors_as_invalid_file(self.path):
             return self._rows.execute(query, values).fetchall()
 
@@ -372,7 +374,7 @@ class Store:
 
 
 def parsed(text: str, kind: Any, where: str) -> Any:
-    """Parse a JSON text that is kept in a store.
+    """Parse a JSON text of a store.
 
     Parameters
     ----------
@@ -399,7 +401,7 @@ _DAMAGED = "the store was changed or damaged: take an earlier copy of it"
 
 @contextmanager
 def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store]:
-    """The store in a file.
+    """Open the store in a file.
 
     Parameters
     ----------
@@ -430,7 +432,7 @@ def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store
 
 
 def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
-    """Know the file as ours, or make it so when it is empty."""
+    """Create the tables of an empty file, or require that the file is a store."""
     empty = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
     if empty and new:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -453,8 +455,8 @@ def _prepare(connection: sqlite3.Connection, where: str, new: bool) -> None:
 
 
 def _require_sound(connection: sqlite3.Connection, where: str) -> None:
-    """Refuse a file with anything in it that this package would not have written: other tables,
-    views, triggers, or values that a table does not take.
+    """Raise InvalidFile if a file has anything that this package does not write: other tables,
+    views, triggers, or values of a wrong type.
     """
     connection.execute("PRAGMA trusted_schema = OFF")
     schema = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -485,7 +487,7 @@ def _require_sound(connection: sqlite3.Connection, where: str) -> None:
 
 @contextmanager
 def sqlite_errors_as_invalid_file(where: str) -> Iterator[None]:
-    """Say what SQLite could not do, and the cure."""
+    """Context that turns SQLite errors into InvalidFile with a cure."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:

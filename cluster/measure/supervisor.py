@@ -1,4 +1,5 @@
-"""The one process that starts what is measured, and outlives none of it.
+"""Supervisor process that starts measured commands and kills them when the process that asked for
+them ends.
 
 It is a fresh interpreter that imports the standard library only and is handed requests as lines of
 JSON; it answers each with a line. When its standard input ends, because the harness left or was
@@ -40,11 +41,11 @@ Plain = dict[str, Any]
 
 
 class _Left(BaseException):
-    """Nobody listens any more."""
+    """Raised when the process that asked for a visit has ended."""
 
 
 class _Member:
-    """One side of a visit: the same command, run again and again on its CPUs."""
+    """Member of a visit: one command that is run again and again on its CPUs."""
 
     def __init__(self, given: Plain) -> None:
         self.given = given
@@ -62,7 +63,9 @@ class _Member:
 
     @property
     def done(self) -> bool:
-        """Whether nothing has to be waited for: a whole run is there, or there never will be."""
+        """Whether the visit no longer waits for this member: it has a complete run, or cannot have
+        one.
+        """
         return self.control or bool(self.runs) or bool(self.error)
 
     @property
@@ -71,8 +74,8 @@ class _Member:
         return float("inf") if waits else self.begin + float(self.given["timeout"])
 
     def start(self, libc: Any) -> None:
-        """Begin a run. Nothing is waited for: what is in the way of a start, or an error of it, is
-        seen as that of a run is, by its time limit or its end.
+        """Start a run without blocking; obstacles and errors of the start are reported like those
+        of a run.
         """
         self.errors = tempfile.TemporaryFile() if self.given.get("keep_errors") else None
         why, reason = os.pipe()  # closed by exec, or brings the reason why there was none
@@ -85,7 +88,7 @@ class _Member:
         os.close(reason)
 
     def _become(self, libc: Any, supervisor: int, reason: int) -> None:
-        """In the child: be the command, or the spinner; never returns."""
+        """In the child process: execute the command, or the control loop; never returns."""
         step = "cannot be started"
         try:
             os.setsid()
@@ -122,7 +125,7 @@ class _Member:
             os._exit(127)
 
     def ended(self, status: int, usage: Any, end: float, left_behind: int) -> None:
-        """Note how a run ended."""
+        """Record the end of a run."""
         code = os.waitstatus_to_exitcode(status)
         self.pid = 0
         with self.why as stream:
@@ -152,7 +155,9 @@ class _Member:
 
 
 def _output(path: str) -> int:
-    """The file that a job's output is added to; of a pipe or socket not even opening is tried."""
+    """Open the file to which a job's output is appended; a pipe or socket is refused without
+    opening it.
+    """
 
     def require_file(mode: int) -> None:
         if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
@@ -180,7 +185,7 @@ class _Supervisor:
             signal.signal(name, signal.SIG_IGN)
 
     def visit(self, request: Plain) -> Plain:
-        """Run the members of a visit, and say what came of it."""
+        """Run the members of a visit and return the result."""
         members = [_Member(given) for given in request["members"]]
         before, begin = _pressure(), time.monotonic()
         try:
@@ -209,8 +214,8 @@ class _Supervisor:
         }
 
     def _watch(self, members: list[_Member], once: bool) -> None:
-        """Until every member has a whole run, or one has failed: restart whoever ends first. Or
-        `once`: until every member has ended, however it did.
+        """Restart members that end until every one has a complete run or one has failed; with
+        `once`, wait until every member has ended.
         """
         while once or not any(member.error for member in members):
             if all(member.done and not (once and member.pid) for member in members):
@@ -249,7 +254,7 @@ class _Supervisor:
                     member.start(self._libc)
 
     def _wait(self, patience: float) -> None:
-        """Wait for a child's end; raises when whoever asked is gone."""
+        """Wait for the end of a child; raises `_Left` if the asking process has ended."""
         ready, _, _ = select.select([0, self._wake], [], [], min(patience, 3600.0))
         if self._wake in ready:
             with suppress(BlockingIOError):
@@ -259,7 +264,7 @@ class _Supervisor:
             raise _Left
 
     def _kill_strays(self, seat: int) -> int:
-        """Kill what the job of a seat left behind; returns how many there were."""
+        """Kill the processes that the job of a seat left behind; return how many there were."""
         mark, killed = f"{SEAT}={seat}".encode(), set()
         while strays := [
             pid for pid in _descendants(_children(os.getpid())) if _carries(pid, mark)
@@ -274,7 +279,7 @@ class _Supervisor:
         return len(killed)
 
     def _kill_all(self) -> None:
-        """Kill every process below this one, whatever session it is in."""
+        """Kill all descendants of this process, in any session."""
         while children := _children(os.getpid()):
             for pid in _descendants(children):
                 with suppress(ProcessLookupError):
@@ -285,7 +290,7 @@ class _Supervisor:
 
 
 def _children(pid: int) -> list[int]:
-    """The children of a process, of all its threads."""
+    """Process ids of the children of a process, over all its threads."""
     children = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -295,7 +300,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _carries(pid: int, mark: bytes) -> bool:
-    """Whether a process has a variable in its environment; one that is dead has none."""
+    """Return whether a process has the mark in its environment; False if it has ended."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
             return mark in stream.read().split(b"\0")
@@ -304,7 +309,7 @@ def _carries(pid: int, mark: bytes) -> bool:
 
 
 def _descendants(pids: list[int]) -> list[int]:
-    """These processes and all below them."""
+    """Process ids of some processes and of all their descendants."""
     below, level = list(pids), list(pids)
     while level:
         level = [child for pid in level for child in _children(pid)]
@@ -313,7 +318,9 @@ def _descendants(pids: list[int]) -> list[int]:
 
 
 def _pressure() -> float | None:
-    """Seconds so far in which somebody waited for a processor of this machine; None if untold."""
+    """Seconds in which some task waited for a processor (pressure stall information); None if not
+    available.
+    """
     with suppress(OSError, ValueError), open("/proc/pressure/cpu") as stream:
         return int(stream.readline().rpartition("total=")[2]) / 1e6
     return None

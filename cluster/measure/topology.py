@@ -1,4 +1,4 @@
-"""Which processors share a cache, from sysfs, and the two seats that jobs are pinned to."""
+"""CPU topology from sysfs (shared caches), and the two seats to which jobs are pinned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RANGE = re.compile(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*")
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs of a machine and what they share.
+    """CPUs of a machine and the caches they share.
 
     Attributes
     ----------
@@ -34,7 +34,9 @@ class Topology:
     allowed: Set[int] = field(default_factory=lambda: os.sched_getaffinity(0))
 
     def domains(self) -> list[tuple[int, ...]]:
-        """The CPUs that share their last cache, a group each; without caches, a package's."""
+        """Groups of CPUs that share their last-level cache; without cache information, the CPUs of
+        a package.
+        """
         if self.caches:
             groups = set(self.caches[max(self.caches)].values())
         else:
@@ -58,7 +60,7 @@ class Topology:
 
 @dataclass(frozen=True)
 class Seats:
-    """Where the jobs of a machine sit.
+    """CPUs of the seats of a machine.
 
     Attributes
     ----------
@@ -71,7 +73,7 @@ class Seats:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """The CPUs of all."""
+        """CPUs of all seats."""
         return tuple(dict.fromkeys(cpu for part in self.parts for cpu in part))
 
     def __str__(self) -> str:
@@ -79,7 +81,7 @@ class Seats:
 
 
 def read_topology(sysfs: Path = SYSFS) -> Topology:
-    """The topology that the system describes."""
+    """Read the CPU topology from sysfs."""
     online = cpu_list(read_word(sysfs / "online")) or tuple(sorted(os.sched_getaffinity(0)))
     cores, packages = {}, {}
     caches: dict[int, dict[int, tuple[int, ...]]] = {}
@@ -97,7 +99,7 @@ def read_topology(sysfs: Path = SYSFS) -> Topology:
 
 
 def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
-    """Two seats of halves of the cores of one cache's CPUs, or of those given.
+    """Choose two seats, each half of the cores that share one cache, or of the given CPUs.
 
     The threads of a core stay in one seat, so that jobs share a cache and no core, unless there is
     one core only.
@@ -148,8 +150,8 @@ def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
 
 
 def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) -> list[str]:
-    """The CPUs of this computer in equal parts, one a machine of two seats, as `choose_seats` takes
-    them; no part is of two caches.
+    """Divide the CPUs of this computer into equal parts of two seats, one a machine, in the format
+    of `choose_seats`; no part spans two caches.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) ->
 
 
 def require_pinning(seats: Seats) -> None:
-    """Try the seats on this process, and go back; raises InvalidOption if the system refuses."""
+    """Test whether this process can be pinned to the seats; raises InvalidOption if not."""
     before = os.sched_getaffinity(0)
     try:
         for cpus in seats.parts:
@@ -203,7 +205,7 @@ def require_pinning(seats: Seats) -> None:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """The CPUs that a list such as "0-3,8" names, in order; () for what is no such list."""
+    """CPUs of a list such as "0-3,8", in order; () if it is not such a list."""
     cpus: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
@@ -214,7 +216,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
 
 
 def cpu_text(cpus: Iterable[int]) -> str:
-    """CPUs as such a list."""
+    """Format CPUs as a list such as "0-3,8"."""
     parts: list[list[int]] = []
     for cpu in sorted(cpus):
         if parts and cpu == parts[-1][-1] + 1:
@@ -225,7 +227,7 @@ def cpu_text(cpus: Iterable[int]) -> str:
 
 
 def read_word(path: Path) -> str:
-    """The words of a small file of the system; "" where there is none."""
+    """Content of a small system file; "" if it does not exist."""
     try:
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError):

@@ -1,1 +1,3 @@
-"""Questions about a state, their translation into packing instances, and bounds on the answers."""
+"""Questions about a cluster state, their translation into packing instances, and bounds on the
+answers.
+"""

@@ -1,5 +1,5 @@
-"""The one question about a cluster, which pods go on which nodes under which rules, and its answer:
-numbers with what is proved of them, a witness, and why no more can be done.
+"""Question about a cluster (which pods go on which nodes under which rules) and its answer: values
+with bounds, a witness, and the reasons for what is impossible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_MOVES = Ordered((), {})
 
 
 def require_kinds(released: Collection[str]) -> None:
-    """Raise InvalidOption for the first kind that cannot be released."""
+    """Raise InvalidOption for the first kind of constraint that `released` cannot name."""
     for kind in released:
         if kind not in RELEASED:
             raise InvalidOption(
@@ -37,7 +37,7 @@ def require_kinds(released: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Question:
-    """Put pods of a state on its nodes, so that what runs breaks no rule.
+    """Question how to place the pods of a state on its nodes such that no rule is broken.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Proved:
-    """A number of an answer, and what is proved of others.
+    """Value of an answer with its lower or upper bounds.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Proved:
 
 @dataclass(frozen=True)
 class CardUse:
-    """The cards of one resource.
+    """Use of the cards of one resource: how many there are, and how many are free in which pieces.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class CardUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is known of a question; pods are numbers of their places in the state.
+    """Answer to a question about a cluster; pods are given by their indices in the state.
 
     Attributes
     ----------
@@ -200,19 +200,19 @@ class Answer:
 
     @property
     def proved(self) -> bool:
-        """Whether no plan of any kind that leaves as few pods waiting uses fewer nodes, or costs
-        less.
+        """Whether the number of nodes, or their cost, is proved minimal among all plans that leave
+        as few pods pending.
         """
         least = self.nodes if self.cost is None else self.cost
         return bool(least.value == least.bound)
 
     @property
     def waste(self) -> float:
-        """The share of the nodes in use that can go."""
+        """Share of the nodes in use that the plan frees."""
         return 1 - self.nodes.value / len(self.in_use) if self.in_use else 0.0
 
     def document(self) -> dict[str, Any]:
-        """As plain JSON values, by the names of the fields, without those that are empty."""
+        """Convert to plain JSON values, by field name, without empty fields."""
         titles = [pod.title for pod in self.state.pods]
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {
@@ -230,7 +230,7 @@ _OF_PODS = {
 
 
 def _plain(value: Any, titles: list[str]) -> Any:
-    """A value of an answer as JSON."""
+    """Convert a value of an answer to JSON."""
     if isinstance(value, Answer):
         return value.document()
     if isinstance(value, ClusterState):
@@ -250,7 +250,7 @@ def _plain(value: Any, titles: list[str]) -> Any:
 
 
 def _state(state: ClusterState) -> dict[str, Any]:
-    """What a document says of the state."""
+    """Convert the name, counts and warnings of a state to JSON."""
     pods = state.pods
     soft = {pod.title: list(pod.soft) for pod in pods if pod.placed and pod.soft}
     return {

@@ -1,4 +1,6 @@
-"""The packing instance of a state: rows of pods, classes of nodes, and the rules between them."""
+"""Assembly of a packing instance from a cluster state: types from kinds of pods, classes from
+nodes, and the rules between them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from .kinds import Kinds
 
 @dataclass(frozen=True)
 class Translation:
-    """A state as an instance.
+    """Packing instance of a cluster state, with the pods and nodes that its types and servers stand
+    for.
 
     Attributes
     ----------
@@ -56,13 +59,15 @@ class Translation:
 
     @property
     def waiting_servers(self) -> int:
-        """How many servers are none of the nodes: there one pending pod each may wait."""
+        """Number of artificial servers on which one pending pod each may wait."""
         return int(self.instance.server_count.sum()) - len(self.nodes)
 
 
 @dataclass
 class Rule:
-    """A rule between kinds of pods: "limit" and "spread" count them together, "apart" are two."""
+    """Rule about kinds of pods: "limit" and "spread" count pods of all kinds together, "apart"
+    separates two kinds.
+    """
 
     sort: str
     kinds: tuple[int, ...]
@@ -88,7 +93,7 @@ or waiting, as they run nowhere yet; waiting only.
 
 
 class Assembly:
-    """The instance of one translation, step by step.
+    """Builder of the packing instance of one translation.
 
     Parameters
     ----------
@@ -124,8 +129,9 @@ class Assembly:
         self.waiting = sum(len(self.pods[row]) for row in self.arriving)
 
     def _rows(self, pinned: Mapping[int, tuple[Reason, ...]]) -> list[tuple[int, int, bool]]:
-        """The types of the instance: a kind, where its pods may be, and whether only there. A pod
-        that stays, and one that may stay though no other of its kind may come, name their node.
+        """VM types of the instance: a kind of pods, the node it is bound to (if any), and whether
+        it may only be there. A pod that stays, or whose kind may not come to its node, gets a type
+        of its own node.
         """
         table: dict[tuple[int, int, bool], list[int]] = {}
         for number in self.kinds.counted:
@@ -147,7 +153,7 @@ class Assembly:
         return list(table)
 
     def _allowed(self) -> npt.NDArray[np.bool_]:
-        """(rows, nodes) whether a pod of the row may be there."""
+        """Whether a pod of each type may be on each node, shape (types, nodes)."""
         allowed = np.zeros((len(self.rows), len(self.nodes)), dtype=bool)
         closed = np.array([node.name in self.drained for node in self.nodes])
         for row, (kind, where, stays) in enumerate(self.rows):
@@ -160,7 +166,8 @@ class Assembly:
         return allowed
 
     def translation(self, rules: Sequence[Rule]) -> Translation:
-        """The translation, without what was pinned, dropped and broken."""
+        """Build the translation; pinned pods, dropped and broken rules are added by the caller."""
+        # 1. Amounts, and classes of equal nodes.
         names, demand, capacity, allowed = self._amounts()
         costs = node_costs(self.state)
         rooms = [tuple(column) for column in zip(*capacity, strict=True)]
@@ -170,11 +177,13 @@ class Assembly:
         seat = {number: place for place, number in enumerate(servers)}
         heads = [members[0] for members in classes]
         size, price = [len(members) for members in classes], [costs.of_node[n] for n in heads]
+        # 2. One class of servers where pending pods may wait.
         if self.waiting:
             heads.append(len(self.nodes))
             zones.append("")
             size.append(self.waiting)
             price.append(costs.waiting)
+        # 3. The current placement.
         here = self.kinds.place
         placed = Counter(
             (seat[here[self.state.pods[number].node]], row)
@@ -183,6 +192,7 @@ class Assembly:
             if self.state.pods[number].placed
         )
         placed.update({(seat[n], len(self.rows) + k): 1 for k, n in enumerate(self.kept)})
+        # 4. The rules, and the instance.
         titles = [self.kinds.title(kind) for kind, *_ in self.rows]
         limits, apart, spreads = self._rules(rules, {zones[n] for n in servers})
         instance = Packing(
@@ -214,9 +224,10 @@ class Assembly:
         )  # fmt: skip
 
     def _amounts(self) -> tuple[list[str], list[list[int]], list[list[int]], npt.NDArray[np.bool_]]:
-        """Names of resources; demand (types, resources); capacity (resources, nodes and the one
-        where pods wait); where each type may be (types, nodes and that one).
+        """Resource names; demand, shape (types, resources); capacity, shape (resources, nodes +
+        waiting server); and where each type is allowed, shape (types, nodes + waiting server).
         """
+        # 1. Each resource in units of the greatest common divisor of the requests.
         sample, asks, waits = self.kinds.sample, self.kinds.asks, int(self.waiting > 0)
         resources = sorted(
             {name for k in self.types for name in sample[k].requests if asks(sample[k], name)}
@@ -234,11 +245,12 @@ class Assembly:
             most = max((column[row] for row in self.arriving), default=0)
             capacity.append(rooms + [most] * waits)
             names.append(name if unit == 1 else f"{name} [{unit}]")
+        # 2. Types on nodes, and pending pods on the server where they wait.
         demand = [list(row) for row in zip(*columns, strict=True)]
         allowed = np.hstack([self.allowed, np.zeros((len(self.rows), waits), dtype=bool)])
         if waits:
             allowed[self.arriving, -1] = True
-        # a control-plane node counts as in use whatever runs there: something that only it holds
+        # 3. A control-plane node is always in use: an artificial VM that only it can hold.
         if self.kept:
             names.append("kept")
             demand = [[*row, 0] for row in demand]
@@ -246,6 +258,7 @@ class Assembly:
             demand += [[0] * (len(names) - 1) + [1] for _ in self.kept]
             only = np.arange(len(self.nodes) + waits) == np.array(self.kept)[:, None]
             allowed = np.vstack([allowed, only])
+        # 4. Servers need some capacity: full nodes get a resource that no type requests.
         occupied = {
             self.kinds.place[self.state.pods[number].node]
             for number in self.kinds.counted
@@ -253,11 +266,12 @@ class Assembly:
         }
         free = zip(*capacity, strict=True)
         spent = [n in occupied and not any(column) for n, column in enumerate(free)]
-        if any(spent):  # no instance has servers without room: these have some of what none asks
+        if any(spent):
             names.append("spent")
             demand = [[*row, 0] for row in demand]
             capacity.append([int(each) for each in spent])
-        if waits:  # one pod waits on each server
+        # 5. One pending pod on each server where pods wait.
+        if waits:
             names.append("waiting")
             demand = [[*row, int(place in self.arriving)] for place, row in enumerate(demand)]
             some = [any(column) for column in zip(*capacity, strict=True)]
@@ -271,7 +285,7 @@ class Assembly:
         costs: NodeCosts,
         allowed: npt.NDArray[np.bool_],
     ) -> list[list[int]]:
-        """The nodes with any room, by class."""
+        """Group the nodes that have any free capacity into classes of equal nodes."""
         signature: dict[object, list[int]] = {}
         for number, room in enumerate(rooms):
             if any(room):
@@ -282,7 +296,9 @@ class Assembly:
     def _rules(
         self, rules: Sequence[Rule], zones: set[str]
     ) -> tuple[tuple[Limit, ...], set[tuple[int, int]], tuple[ZoneSpread, ...]]:
-        """Limits, pairs of types that are kept apart, and spreads, for servers of these zones."""
+        """Limits, pairs of types kept apart, and spreads of the instance, for servers in the given
+        zones.
+        """
         limits: list[Limit] = []
         apart: set[tuple[int, int]] = set()
         spreads: list[ZoneSpread] = []
@@ -312,7 +328,7 @@ class Assembly:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Names distinguished by a number where two are the same."""
+    """Make names unique by appending a number to repeated ones."""
     seen: Counter[str] = Counter()
     total = Counter(names)
     found = []

@@ -1,4 +1,4 @@
-"""Which nodes to buy, and how many of each type, for the pods that wait."""
+"""The cheapest nodes to buy, by type, such that pending pods fit."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def buy(
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
 ) -> Answer:
-    """The cheapest nodes that hold the pending pods beside those that there are, which are free of
-    charge, while nothing moves; Ctrl-C keeps the best so far.
+    """Find the cheapest new nodes on which, with the existing nodes free of charge, the pending
+    pods fit while nothing moves; Ctrl-C keeps the incumbent.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def buy(
 def _rank(
     of: Mapping[str, int], final: ClusterState, arrivals: Mapping[int, str]
 ) -> tuple[int, Fraction]:
-    """Fewer than none pods that arrive, and the price of the new nodes."""
+    """Sort key of an answer: minus the number of pods placed, then the price of the new nodes."""
     prices = (node.price or Fraction(0) for node in final.nodes if node.name in of)
     return -len(arrivals), sum(prices, Fraction(0))
 
@@ -110,7 +110,9 @@ def _question(grown: ClusterState, of: Mapping[str, int]) -> Question:
 
 
 def _cheapest(plan: Translation, words: str, work: SolveBudget) -> Found:
-    """The best answer that is found, by patterns where every rule is a resource."""
+    """Find the cheapest placement, by packing patterns if every rule can be written as a
+    resource.
+    """
     settled = with_waiting(plan, nowhere(plan))
     plain = as_resources(settled.instance)
     for one in ([] if plain is None else [replace(settled, instance=plain)]) + [plan]:
@@ -121,7 +123,7 @@ def _cheapest(plan: Translation, words: str, work: SolveBudget) -> Found:
 
 
 def _only(grown: ClusterState, of: Mapping[str, int], used: Collection[str]) -> ClusterState:
-    """The state without new nodes that are not used."""
+    """Remove the new nodes that are not used from a state."""
     gone = {name for name in of if name not in used}
     return replace(
         grown, nodes=tuple(node for node in grown.nodes if node.name not in gone),
@@ -132,7 +134,9 @@ def _only(grown: ClusterState, of: Mapping[str, int], used: Collection[str]) -> 
 def _checked(
     grown: ClusterState, of: Mapping[str, int], found: Found
 ) -> tuple[ClusterState, dict[int, str]]:
-    """The state with the new nodes in use, and the nodes of pods that arrive, in order."""
+    """State with the new nodes in use, and the nodes of the pending pods in an order that passes
+    the filters.
+    """
     targets = {} if found.count is None else targets_of(grown, found.plan, found.count)
     final, able = _only(grown, of, {*targets.values()}), can_arrive(grown)
     scheduler = Scheduler(final)
@@ -150,9 +154,9 @@ def _with_more(
     grown: ClusterState, of: Mapping[str, int], types: Sequence[NodeType], final: ClusterState,
     arrivals: dict[int, str],
 ) -> tuple[ClusterState, dict[int, str]]:  # fmt: skip
-    """The same with one more node after the other of the cheapest type that takes a pod of which a
-    spread wants more of them, as no instance knows a minDomains; what there was where the rest do
-    not all arrive so.
+    """Add nodes of the cheapest suitable type one by one for pods whose spread has a minDomains,
+    which no packing instance models; return the input unchanged if not all remaining pods arrive
+    so.
     """
     best, able = (final, arrivals), can_arrive(grown)
     left = [grown.pods[n] for n in able if n not in arrivals]
@@ -173,7 +177,9 @@ def _with_more(
 
 
 def _bounds(relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
-    """How few pods wait at least, and what nodes cost at least where no more than some wait."""
+    """Lower bounds on the number of pods left pending, and on the cost of nodes if at most
+    `waiting` are.
+    """
     least, instance = 0, relaxed.instance
     if waiting:  # by number alone: sums of money beside what waiting costs lose digits
         flat_cost = np.ones(instance.classes, dtype=np.int64)
@@ -186,8 +192,8 @@ def _bounds(relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int,
 
 
 def as_resources(instance: Packing) -> Packing | None:
-    """The same without rules: a limit on a server's VMs is a resource, and so is being on a server
-    that is allowed; None where VMs are kept apart, or zones count.
+    """Rewrite an instance without rules, each limit or allowed class as an additional resource;
+    None if types are kept apart or spread over zones.
     """
     limits = instance.limits or ()
     if instance.apart is not None or instance.spreads or any(x.within != "server" for x in limits):
@@ -208,7 +214,7 @@ def as_resources(instance: Packing) -> Packing | None:
 
 
 def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) -> dict[int, int]:
-    """By type, so many nodes that no answer needs more of it."""
+    """Upper bound on the number of new nodes of each type that an optimal answer needs."""
     pods = [pod for pod in state.pods if pod.schedulable]
     total = Counter[str]()
     for pod in pods:

@@ -1,4 +1,6 @@
-"""Cards on nodes: which are free and in which pieces; and the gangs of pods that wait for some."""
+"""GPUs on nodes: how many are free and in which pieces, and the gangs of pending pods that request
+some.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,17 @@ MIG = "nvidia.com/mig-"
 
 
 def is_card(resource: str) -> bool:
-    """Whether a resource counts cards, or slices of them."""
+    """Return whether a resource counts GPUs or slices of GPUs."""
     return resource.endswith("/gpu") or resource.startswith(MIG)
 
 
 def cards_of(requests: Mapping[str, int]) -> dict[str, int]:
-    """The cards among what a pod requests."""
+    """The GPU resources among the requests of a pod."""
     return {name: number for name, number in requests.items() if is_card(name) and number}
 
 
 def card_use(state: ClusterState) -> Iterator[CardUse]:
-    """The cards of each resource, the most first."""
+    """Use of each GPU resource of a state, the most used first."""
     scheduler = Scheduler(state)
     total = Counter[str]()
     for node in state.nodes:
@@ -43,7 +45,7 @@ def card_use(state: ClusterState) -> Iterator[CardUse]:
 
 
 def cards_together(pods: Iterable[Pod]) -> Counter[str]:
-    """The cards that pods ask for together, by resource."""
+    """Total GPU requests of some pods, by resource."""
     asked = Counter[str]()
     for pod in pods:
         asked.update(cards_of(pod.requests))
@@ -51,8 +53,8 @@ def cards_together(pods: Iterable[Pod]) -> Counter[str]:
 
 
 def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
-    """The pending pods by gang, of those in which a pod asks for cards; pods that belong to none
-    stand alone, of equal pods of one owner the first.
+    """Pending pods that request GPUs, by gang; a pod without a gang is one of its own, and of equal
+    pods of one owner only the first is listed.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
 
 
 def chosen_gangs(state: ClusterState, gang: str | None) -> dict[str, tuple[int, ...]]:
-    """The gangs that are asked about, and their pending pods.
+    """Gangs that the option `gang` selects, with their pending pods.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the nodes of a state cost in a packing instance, and what a bound there says in money."""
+"""Integer costs of nodes in a packing instance, and the conversion of a bound on them to money."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..state.state import ClusterState, change_nodes
 
 @dataclass(frozen=True)
 class NodeCosts:
-    """Integer costs of nodes, and of a pod left pending, in one unit.
+    """Integer costs of nodes and of a pod left pending, in one unit.
 
     Attributes
     ----------
@@ -33,22 +33,22 @@ class NodeCosts:
     paid_anyway: Fraction = Fraction(0)
 
     def split(self, total: int) -> tuple[int, int]:
-        """Pods that wait, and the cost of the nodes, in a total (of an answer, or a bound: then no
-        fewer pods wait, and with as many the nodes cost no less).
+        """Split a total cost into the number of pods left pending and the cost of nodes; of a lower
+        bound the parts are lexicographic lower bounds.
         """
         return divmod(total, self.waiting)
 
     def limit(self, cost: int) -> int:
-        """The largest cost of nodes that takes no more money."""
+        """Largest integer cost of nodes that has the same price as `cost`."""
         return cost // self.step * self.step + self.step - 1
 
     def money(self, cost: int) -> Fraction:
-        """The least money that nodes of such a cost take, or of more."""
+        """Lower bound on the price of nodes whose integer cost is `cost` or more."""
         return cost // self.step * self.unit + self.paid_anyway
 
 
 def node_costs(state: ClusterState) -> NodeCosts:
-    """The costs of a state's nodes: their prices, or 1 each.
+    """Integer costs of the nodes of a state: proportional to their prices, or 1 each.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def unpriced(state: ClusterState) -> ClusterState:
 
 
 def price_of(state: ClusterState, names: frozenset[str]) -> Fraction | None:
-    """What is paid while some nodes are in use: their prices, and those of nodes that may not be
-    freed; None where the state has no prices.
+    """Price of the named nodes and of all nodes that may not be freed; None if the state has no
+    prices.
     """
     if not state.priced:
         return None

@@ -1,4 +1,6 @@
-"""Whether nodes can be emptied together, what blocks it, and the fewest moves that do it."""
+"""Question whether some nodes can be emptied together, with the blocking pods and the fewest
+moves.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ def drain(
     released: Collection[str] = (),
     say: Say = lambda words: None,
 ) -> Answer:
-    """Whether nodes can be emptied together, what blocks it pod by pod, and the fewest moves that
-    do it. The time limit, progress and Ctrl-C are as `advise` has them.
+    """Decide whether nodes can be emptied together, name the pods that block it, and find the
+    fewest moves that do it. Time limit, progress and Ctrl-C are those of `advise`.
 
     Raises
     ------
@@ -80,7 +82,9 @@ def drain(
 
 
 def _let_go(question: Question) -> str:
-    """What would let nodes be emptied: that no spread counts a node that is cordoned."""
+    """Explain that nodes could be emptied if no spread counted cordoned nodes; "" if that is not
+    the reason.
+    """
 
     def honoring(pod: Pod) -> Pod:
         return replace(pod, spread=tuple(replace(one, honor_taints=True) for one in pod.spread))

@@ -1,4 +1,4 @@
-"""Whether pods that run nowhere fit: now, after moves, or with new nodes."""
+"""Question whether pending pods fit: now, after moves, or with new nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fit(
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
 ) -> Answer:
-    """Whether all pending pods fit together: now, after the fewest moves, or with new nodes.
+    """Decide whether all pending pods fit together: now, after the fewest moves, or with new nodes.
 
     Parameters
     ----------
@@ -66,9 +66,8 @@ def fit(
 
 
 def _with_status(known: Answer, plan: Answer | None, most: int) -> Answer:
-    """The answer with its plan, where no moves make room for more pods than `most`: whether all
-    have a node is not known where the filters do not decide some of their constraints, or the
-    search ended.
+    """Add the plan and the status, given the maximum number of pods that fit after moves: "not
+    known" if the filters do not decide all constraints or a search was ended by its limit.
     """
     number, now = len(known.pods), known.fits.value
     kept = known.arrivals if plan is None else plan.arrivals
@@ -85,8 +84,8 @@ def _with_status(known: Answer, plan: Answer | None, most: int) -> Answer:
 
 
 def _after_moves(question: Question, pods: int, work: SolveBudget) -> tuple[Answer | None, int]:
-    """The fewest moves after which as many as can be of so many pods have a node, and the most that
-    any moves make room for.
+    """Find the fewest moves after which the maximum number of pods fit, and an upper bound on that
+    number.
     """
     search = Search(question, work)
     split = search.relaxed.costs.split

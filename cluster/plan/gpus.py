@@ -1,5 +1,5 @@
-"""The question of GPUs: where cards are free, and which moves admit the gangs that wait, all pods
-of one or none.
+"""Question of GPUs: where cards are free, and which moves admit the pending gangs, each with all of
+its pods or none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def gpus(
     time_limit: float | None = SECONDS,
     say: Say = lambda words: None,
 ) -> Answer:
-    """Where cards are free, and what admits the gangs that wait.
+    """Find where GPUs are free, and the moves that admit the pending gangs.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def admit(
     released: Collection[str],
     work: SolveBudget,
 ) -> Answer:
-    """The fewest moves after which all pods of a gang have nodes, of all domains of a topology, or
-    a proof that no moves admit it.
+    """Find the fewest moves after which all pods of a gang have nodes, over all domains of a
+    topology, or prove that no moves admit it.
 
     Returns
     -------
@@ -165,13 +165,13 @@ def admit(
 
 
 def _lifted(pod: Pod) -> Pod:
-    """A pod of a gang without what the question is about."""
+    """Remove from a pod the constraints that the question replaces."""
     left = tuple(each for each in pod.unsupported_constraints if each[0] not in LIFTED)
     return replace(pod, unsupported_constraints=left)
 
 
 def _in_domain(state: ClusterState, topology: str, value: str) -> ClusterState:
-    """The state whose pending pods are for nodes with a value of a label."""
+    """Copy a state whose pending pods are restricted to the nodes with one value of a label."""
     if not topology:
         return state
     term = (NodeTerm((Expression(topology, "In", (value,)),)),)

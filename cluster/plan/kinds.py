@@ -1,4 +1,4 @@
-"""The kinds of pods that no constraint distinguishes."""
+"""Kinds of pods: pods that no constraint distinguishes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..state.state import CARD, COMPARED, SHARES, ClusterState, Node, Pod, Role,
 
 
 class Kinds:
-    """The pods that a translation places, by kind.
+    """Pods of a translation grouped by kind, with the residents and nodes that surround them.
 
     Parameters
     ----------
@@ -83,19 +83,23 @@ class Kinds:
         return f"{pod.namespace}/{owner}" if pod.namespace else owner
 
     def zone(self, node: Node) -> str:
-        """The zone of a node in an instance, where "" is none: the empty label is one as others."""
+        """Zone of a node in the packing instance; "" for a node without the zone label, which
+        differs from an empty label.
+        """
         return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
 
     def free_scheduler(self, kind: int) -> bool:
-        """Whether only capacity is known of where it would be put, as by another scheduler."""
+        """Return whether only capacity restricts pods of a kind in the bound, as when another
+        scheduler places them.
+        """
         return self.for_bound and any(
             what in (SCHEDULER, TOLERATIONS)
             for what, _ in self.sample[kind].unsupported_constraints
         )
 
     def asks(self, pod: Pod, resource: str) -> int:
-        """What a pod takes; in the bound no volumes of which not all is known, and no card that it
-        shares.
+        """Request of a pod for a resource; in the bound 0 for volumes that are not fully known and
+        for shared GPUs.
         """
         unsure = "volumes" if limitless(resource) else SHARES if resource == CARD else ""
         if self.for_bound and any(what == unsure for what, _ in pod.unsupported_constraints):

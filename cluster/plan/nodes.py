@@ -1,4 +1,4 @@
-"""How many nodes are enough, which can go, with which moves, and what is proved of it."""
+"""Question how few nodes hold all pods: which nodes can be freed, by which moves, with bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def advise(
     pending: bool = True,
     say: Say = lambda words: None,
 ) -> Answer:
-    """How many nodes are enough, which can go, and the fewest moves to that.
+    """Find the fewest (or cheapest) nodes that hold all pods, the nodes that can be freed, and the
+    fewest moves to that.
 
     As many pending pods as can be have a place; then the nodes cost as little as they can (where
     the state has no prices, there are as few as can be); then as few pods move. Ctrl-C keeps the
@@ -105,7 +106,7 @@ def advise(
 
 
 def unmoved(state: ClusterState) -> Answer:
-    """The answer to move nothing, where nothing has to: what is idle can go at once."""
+    """Answer without any move, for a state in which only idle nodes can be freed."""
     in_use = workers_in_use(state, state.where)
     cost, every = price_of(state, frozenset(in_use)), frozenset(node.name for node in state.nodes)
     waiting = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)
@@ -118,8 +119,8 @@ def unmoved(state: ClusterState) -> Answer:
 
 
 def _bounds(search: Search, waiting: int, totals: tuple[int, int]) -> dict[str, Any]:
-    """What is proved of nodes and pods that wait, as fields of an answer: from bounds on the total
-    of any plan, and of one in which the pinned pods stay.
+    """Bounds on nodes and pending pods, as fields of an answer, from lower bounds on the total cost
+    of any plan and of plans in which the pinned pods stay.
     """
     costs, priced = search.relaxed.costs, search.question.state.priced
     # a bound on the cost is one of the plans that leave as many waiting
@@ -136,7 +137,9 @@ def _bounds(search: Search, waiting: int, totals: tuple[int, int]) -> dict[str, 
 
 
 def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
-    """Why no fewer nodes can do, where it can be said in a few words."""
+    """Explain in a few words why fewer nodes cannot hold the pods; "" if there is no short
+    reason.
+    """
     if waiting:
         return "no placement on fewer"
     instance, keepers = relaxed.instance, relaxed.control_plane_in_use
@@ -152,7 +155,7 @@ def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
 
 
 def _by_volume(instance: Packing, j: int) -> int:
-    """The fewest servers whose capacities of a resource add up to what is wanted of it."""
+    """Minimum number of servers whose total capacity of resource `j` reaches the total demand."""
     wanted = int(instance.requested.astype(np.int64) @ instance.demand[:, j])
     rooms = sorted(instance.capacity[instance.server_class, j].tolist(), reverse=True)
     totals = enumerate(accumulate(rooms, initial=0))

@@ -1,5 +1,5 @@
-"""How cheap the nodes can be and how few the moves, by the packing methods, and the time that all
-searches of a question have together; from a placement to the nodes of pods, and back.
+"""Packing methods applied to the translations of a question within one time budget, and the
+conversion between placements and nodes of pods.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .assembly import Translation
 
 @dataclass(frozen=True)
 class Found:
-    """An answer to one of the questions.
+    """Placement, value and bounds found for one translation.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ _Any = TypeVar("_Any")
 
 
 class SolveBudget:
-    """The time of an advice, its progress, and whether it was interrupted: then only what makes a
-    plan of what was found is still done.
+    """Time limit and progress of a question; after an interrupt only the steps that turn the
+    incumbent into a plan still run.
     """
 
     def __init__(self, time_limit: float | None, say: Say) -> None:
@@ -63,11 +63,11 @@ class SolveBudget:
         self.cut: list[str] = []
 
     def share(self, parts: float) -> float | None:
-        """Seconds for one of so many parts of the solving to come."""
+        """Seconds for one of `parts` equal parts of the remaining solve time."""
         return self.solving.time_slice(parts)
 
     def part(self, words: str, work: Callable[[], _Any], otherwise: _Any) -> _Any:
-        """What a part of the work returns; something else after an interrupt."""
+        """Run one step and return its result, or `otherwise` after an interrupt."""
         if self.interrupted:
             return otherwise
         self.say(words)
@@ -80,8 +80,8 @@ class SolveBudget:
     def find(
         self, words: str, parts: float, search: Callable[..., Found], plan: Translation, *asked: Any
     ) -> Found:
-        """What a search finds in one of so many parts of the time: its best answer where it is
-        interrupted, nothing after that.
+        """Run one search in one of `parts` equal parts of the time; return its incumbent if it is
+        interrupted, and nothing after an earlier interrupt.
         """
 
         def work() -> Found:
@@ -92,7 +92,7 @@ class SolveBudget:
         return found
 
     def report(self, words: str) -> Callable[..., None]:
-        """Progress of a search, after a few words."""
+        """Progress callback of a search, with a prefix."""
 
         def says(
             seconds: float, objective: float | None, bound: float | None, text: str = ""
@@ -113,7 +113,7 @@ it ends with a proof.
 def cost_needed(
     plan: Translation, time_limit: float | None = None, report: Report | None = None
 ) -> Found:
-    """A proved bound on the cost of the workers in use: the least where that is soon known."""
+    """Lower bound on the cost of the worker nodes in use; the optimum where it is found quickly."""
     if plan.instance.has_constraints and _size(plan) > SMALL:
         problem, clock = reduce_ruled(plan.instance, costs=True), Clock(time_limit, report)
         bound = aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
@@ -125,9 +125,8 @@ def moves_needed(
     plan: Translation, limit: int | None, quick: bool = False, time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:  # fmt: skip
-    """The fewest pods that move while workers in use and waiting pods cost `limit` at most, or a
-    proved bound on them where the size is not small, or it has to be `quick`; infeasible where no
-    moves do.
+    """Minimum number of moves with a cost of at most `limit`, or a lower bound on it for large
+    instances and if `quick`; infeasible if no moves reach the limit.
     """
     if _size(plan) <= (TINY if quick else SMALL):
         return fewest_moves(plan, limit, None, time_limit, report)
@@ -146,7 +145,9 @@ def _uniform(instance: Packing) -> bool:
 
 
 def _within(plan: Translation, limit: int | None) -> dict[str, Any]:
-    """The limit on servers, where each costs 1, or on their cost; None forbids nothing."""
+    """Options of `fewest-moves` for the limit: on servers if each costs 1, else on their cost; none
+    for None.
+    """
     cost = int(plan.instance.server_count @ plan.instance.server_cost)
     cost = cost if limit is None else limit + plan.kept_cost
     return {"servers" if _uniform(plan.instance) else "cost": cost}
@@ -158,8 +159,8 @@ def least_cost(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:
-    """The cheapest workers that hold everything, as few as can be where each costs 1; `start` is an
-    answer (servers, types).
+    """Find the cheapest worker nodes that hold all pods, or the fewest if each costs 1; `start` is
+    a placement (servers, types).
     """
     if not _uniform(plan.instance):
         return _found(plan, "min-cost", time_limit, report, start=start)
@@ -183,14 +184,14 @@ def fewest_moves(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:
-    """As few pods that leave their node as let workers in use and waiting pods cost `limit` at most
-    (None: anything); `start` is an answer (servers, types).
+    """Find the placement with the fewest moves whose cost is at most `limit` (None: no limit);
+    `start` is a placement (servers, types).
     """
     return _found(plan, "fewest-moves", time_limit, report, start=start, **_within(plan, limit))
 
 
 def run(method: str, instance: Packing, **options: object) -> Outcome:
-    """Run a method of packing and return its answer."""
+    """Run a method of packing and return its outcome."""
     function = find(Packing.problem, method).resolve()
     outcome: Outcome = function(instance, rng=np.random.default_rng(0), **options)
     return outcome
@@ -204,7 +205,9 @@ def _found(
     start: Integers | None = None,
     **within: int,
 ) -> Found:
-    """What a method answers, checked and counted again, on the servers where most stays."""
+    """Run a method, check and recount its placement, and assign it to the servers such that most
+    pods stay.
+    """
     instance, options = plan.instance, dict[str, object](within)
     if start is not None:
         used = np.flatnonzero(start.any(axis=1))
@@ -225,8 +228,8 @@ def _found(
 
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
-    """The workers that hold a pod which is no node's own, in the state's order; `where` has the
-    node of each pod, by its place in the state.
+    """Worker nodes that hold a pod which does not belong to its node, in the order of the state;
+    `where` has the node of each pod by index.
     """
     own = (Role.RESIDENT, Role.LEAVING, Role.FINISHED)
     occupied = {node for n, node in where.items() if state.pods[n].role not in own}
@@ -234,16 +237,14 @@ def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, 
 
 
 def idle_nodes(state: ClusterState) -> tuple[str, ...]:
-    """The workers that run and hold nothing but pods of their own: they can go before any pod
-    moves.
-    """
+    """Worker nodes that hold only pods of their own and so can be freed before any move."""
     used = {*workers_in_use(state, state.where)}
     return tuple(node.name for node in state.nodes if node.can_be_drained and node.name not in used)
 
 
 def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[int, str]:
-    """The new node of every pod that moves, and of every pending pod that gets one: of equal pods
-    as many stay as can.
+    """New node of every pod that moves and of every pending pod that is placed; of equal pods as
+    many as possible stay.
 
     Parameters
     ----------
@@ -282,18 +283,18 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
 
 
 def moves_of(plan: Translation, count: Integers) -> int:
-    """Pods that leave their node in a placement (servers, types)."""
+    """Number of pods that leave their node in a placement (servers, types)."""
     return int(np.maximum(present_counts(plan.instance) - count, 0).sum())
 
 
 def cost_of(plan: Translation, count: Integers) -> int:
-    """The cost of a placement (servers, types): of the workers in use, and of pods that wait."""
+    """Cost of a placement (servers, types): worker nodes in use and pending pods."""
     cost = plan.instance.server_cost[plan.instance.server_class]
     return int(cost[count.any(axis=1)].sum()) - plan.kept_cost
 
 
 def as_it_is(plan: Translation) -> Integers:
-    """(servers, types) what runs now, each pending pod on a server where it waits."""
+    """Current placement, shape (servers, types), with each pending pod on a waiting server."""
     count: Integers = present_counts(plan.instance).copy()
     pending = plan.instance.requested.astype(np.int64) - count.sum(axis=0)
     for place, row in enumerate(np.repeat(np.arange(len(pending)), pending)):
@@ -302,8 +303,8 @@ def as_it_is(plan: Translation) -> Integers:
 
 
 def with_waiting(plan: Translation, number: int, scale: int = 1) -> Translation:
-    """The same with servers where so many pods can wait, each at a cost of 1; of the others the
-    cost is so many times as large.
+    """Add `number` waiting servers of cost 1 to a translation and multiply the cost of the other
+    servers by `scale`.
     """
     instance, nodes = plan.instance, len(plan.nodes)
     if not plan.waiting_servers:
@@ -316,7 +317,7 @@ def with_waiting(plan: Translation, number: int, scale: int = 1) -> Translation:
 
 
 def settled(plan: Translation, count: Integers) -> Integers:
-    """A placement (servers, types) of an instance, without the servers where nothing waits."""
+    """Restrict a placement to the servers of an instance without waiting servers."""
     nodes = len(plan.nodes)
     waiting = count[nodes:]
     return np.vstack([count[:nodes], waiting[waiting.any(axis=1)]])

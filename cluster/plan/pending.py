@@ -1,4 +1,4 @@
-"""Pods that run nowhere yet: on which nodes they fit while nothing moves."""
+"""Pending pods: the nodes on which they fit while nothing moves, and the reasons of the others."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
 
 
 def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) -> dict[int, str]:
-    """Put pods on the first of some nodes that takes them, one after the other, and again as long
-    as one more finds a node; those that did, and where. The scheduler has them then.
+    """Place pods greedily, each on the first node that takes it, and repeat until no further pod
+    finds a node; return the pods placed and their nodes. The scheduler's state then includes them.
     """
     arrivals: dict[int, str] = {}
     left, state = list(pods), scheduler.state
@@ -49,7 +49,7 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
 
 
 def tally(refusals: Iterable[Collection[str]]) -> dict[str, int]:
-    """How many nodes have each of their reasons, the most first."""
+    """Number of nodes by reason of refusal, the most frequent first."""
     counts = Counter(why for reasons in refusals for why in sorted({*reasons}))
     return dict(counts.most_common())
 
@@ -57,14 +57,14 @@ def tally(refusals: Iterable[Collection[str]]) -> dict[str, int]:
 def refused_by(
     scheduler: Scheduler, pods: Iterable[int], nodes: Collection[str] | None = None
 ) -> dict[int, dict[str, int]]:
-    """Of each pod, how many nodes (of some) refuse it for which reason, the most first."""
+    """For each pod, the number of nodes that refuse it by reason, the most frequent first."""
     names = [*(scheduler.nodes if nodes is None else nodes)]
     return {n: tally(scheduler.refusals(n, name) for name in names) for n in pods}
 
 
 def why_refused(scheduler: Scheduler, pods: Iterable[int]) -> dict[int, dict[str, int]]:
-    """Of each pod without a node, on how many nodes which reason keeps it off; also what not even
-    the filters decide of it.
+    """For each pod without a node, the number of nodes that refuse it by reason, and the
+    constraints that the filters do not decide.
     """
     none, equal = [] if scheduler.nodes else ["no type takes it"], dict[object, dict[str, int]]()
     found = {}
@@ -79,7 +79,7 @@ def why_refused(scheduler: Scheduler, pods: Iterable[int]) -> dict[int, dict[str
 
 
 def can_arrive(state: ClusterState) -> list[int]:
-    """The pending pods of which the filters decide all constraints, the largest first."""
+    """Pending pods all of whose constraints the filters decide, the largest first."""
     pods = [n for n, pod in enumerate(state.pods) if pod.schedulable and not pod.undecided]
     return sorted(pods, key=lambda n: -max(state.pods[n].requests.values(), default=0))
 
@@ -87,8 +87,8 @@ def can_arrive(state: ClusterState) -> list[int]:
 def most_that_fit(
     state: ClusterState, seconds: float | None = None, *, later: bool = False
 ) -> tuple[dict[int, str], int]:
-    """The most pending pods that fit together while nothing moves, each with its node, in an order
-    in which every filter passes; and the proved number of which no more do.
+    """Find the maximum number of pending pods that fit together while nothing moves, each with its
+    node in an order that passes the filters, and a proved upper bound on that number.
 
     The scheduler's own filters place them first; where they leave some, the packing program does,
     and its bound and the filters' refusals say how many can be placed at most: now, or also once
@@ -122,8 +122,8 @@ def most_that_fit(
 def _surely_nowhere(
     state: ClusterState, some: Sequence[int], pending: Sequence[int], later: bool
 ) -> int:
-    """How many of some pending pods the filters refuse on every node, for a reason that is known
-    and that no other pending pod can take away.
+    """Number of pending pods that every node refuses for a certain reason that no other pending pod
+    can remove.
     """
     # 1. reasons that may be none: anywhere, and by node
     everywhere = {"spread", "affinity"} if len(pending) > 1 else set[str]()
@@ -154,7 +154,7 @@ def _surely_nowhere(
 
 
 def _counted_in_doubt(pod: Pod) -> set[str]:
-    """The refusals in which a pod may count for less than is read of it."""
+    """Reasons of refusal that may be wrong because the pod may request less than was read."""
     unread = pod.unsupported_constraints
     volumes = (name for name in pod.requests if limitless(name) and ("volumes", SHARED) in unread)
     cards = [CARD] * any(kind == SHARES for kind, _ in unread)
@@ -162,14 +162,14 @@ def _counted_in_doubt(pod: Pod) -> set[str]:
 
 
 def _alike(pod: Pod) -> object:
-    """What pods have in common that the filters do not tell apart."""
+    """Key that is equal for pods which the filters do not distinguish."""
     rules = (getattr(pod, name) for name in _DECIDED)
     return (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
             pod.undecided, *rules)  # fmt: skip
 
 
 def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:
-    """The pods that can go to their targets, in an order in which every filter passes."""
+    """Pods that can reach their target nodes, in an order in which every filter passes."""
     arrivals: dict[int, str] = {}
     left = dict(targets)
     while True:
@@ -181,7 +181,7 @@ def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[
 
 
 def standing_still(state: ClusterState) -> ClusterState:
-    """Copy a state so that every placed pod becomes a resident of its node."""
+    """Copy a state in which every placed pod is a resident that cannot move."""
 
     def still(pod: Pod) -> Pod:
         stays = pod.placed and pod.role is not Role.LEAVING
@@ -191,7 +191,7 @@ def standing_still(state: ClusterState) -> ClusterState:
 
 
 def vouched(state: ClusterState, released: Collection[str]) -> ClusterState:
-    """The state whose pending pods have no constraint of these kinds."""
+    """Copy a state whose pending pods have no constraints of the released kinds."""
 
     def free(pod: Pod) -> Pod:
         left = tuple(each for each in pod.unsupported_constraints if each[0] not in released)

@@ -1,5 +1,5 @@
-"""From a placement to a plan: who moves where, in which order, which pending pods have a node then,
-and what the default scheduler would make of it; checked by the judge.
+"""Conversion of a placement to a checked plan: moves, their order, nodes of pending pods, and what
+the default scheduler would leave pending.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def plan_answer(
     moves_bound: int = 0,
     **proved: Any,
 ) -> Answer:
-    """The plan of a placement, checked. Where pending pods are all to have a node, how many fit now
-    is not asked.
+    """Convert a placement to a checked plan. The number of pods that fit now is left out if all
+    pending pods must be placed.
 
     Where rules are tightened, the bound on the moves while the pinned pods stay is that of any
     plan.
@@ -120,8 +120,9 @@ def plan_answer(
 def _arrivals(
     state: ClusterState, where: dict[int, str], places: Mapping[int, str], spare: bool
 ) -> dict[int, str]:
-    """The pending pods that have a node once the others are where `where` says: that of the
-    placement, or any that takes it, in use before idle, cheap before dear; without `spare` in use.
+    """Pending pods that can be placed once the others are at the nodes of `where`: on their node in
+    the placement or on any other, nodes in use before idle ones, cheap before expensive; only nodes
+    in use unless `spare`.
     """
     scheduler = Scheduler(state, where)
     planned = {n: name for n, name in places.items() if state.pods[n].role is Role.PENDING}

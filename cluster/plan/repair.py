@@ -1,4 +1,4 @@
-"""Which rules are broken now, and the fewest moves that repair them."""
+"""Question which rules are broken now, and by which fewest moves they are repaired."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def repair(
     released: Collection[str] = (),
     say: Say = lambda words: None,
 ) -> Answer:
-    """Which rules are broken now, and the fewest moves that repair them all; no node is emptied for
-    that. The time limit, progress and Ctrl-C are as `advise` has them.
+    """Find the rules that are broken now and the fewest moves that repair them all, without freeing
+    nodes. Time limit, progress and Ctrl-C are those of `advise`.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Whether nodes can be lost: places for the pods that they leave, while nothing else moves."""
+"""Question whether nodes can be lost: the pods on them fit on other nodes while nothing else
+moves.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def safe(
     released: Collection[str] = (),
     say: Say = lambda words: None,
 ) -> Answer:
-    """Whether any one node, or all nodes with one value of a label, can be lost.
+    """Decide whether any one node, or all nodes with one value of a label, can be lost.
 
     What belongs to a node, and what nothing starts again, is lost with it. Nodes that are lost
     stay listed as unreachable: a spread counts them as Kubernetes does. Pods that are pending now
@@ -95,8 +97,8 @@ def safe(
 
 
 def starts_again(pod: Pod) -> bool:
-    """Whether a pod is started elsewhere when its node is lost: also one that no plan may move, if
-    something made it.
+    """Return whether a pod is recreated elsewhere when its node is lost, including pods that no
+    plan may move but that have an owner.
     """
     return pod.role is Role.MOVABLE or (pod.role is Role.FIXED and bool(pod.owner[1]))
 
@@ -104,9 +106,7 @@ def starts_again(pod: Pod) -> bool:
 def without(
     state: ClusterState, names: Collection[str], released: Collection[str] = ()
 ) -> ClusterState:
-    """The state when some nodes are lost: their pods that something starts again are pending, and
-    no others are.
-    """
+    """Copy a state without the lost nodes: only their pods that are recreated are pending."""
 
     def waits(pod: Pod) -> Pod:
         if pod.role is not Role.PENDING and not (pod.placed and pod.node in names):
@@ -124,7 +124,7 @@ def without(
 def _by_filters(
     scheduler: Scheduler, kind: str, name: str, lost: Sequence[str], released: Collection[str]
 ) -> Answer:
-    """A loss with the places that the filters give one pod after the other, the largest first."""
+    """Try to place the pods of a loss greedily by the filters, the largest first."""
     state, gone = scheduler.state, set(lost)
     there = [n for each in lost for n in sorted(scheduler.on[each])]
     pods = tuple(n for n in there if starts_again(state.pods[n]))
@@ -149,8 +149,8 @@ def _by_filters(
 
 
 def _exactly(lost: ClusterState, case: Answer, seconds: float | None) -> Answer:
-    """The case with the most pods that fit in the state without its nodes, and why others do not;
-    its status is False where it is proved that not all do, None where that is not known.
+    """Find the maximum number of the lost pods that fit on the remaining nodes; status False if
+    proved that not all fit, None if not known.
     """
     fitting, most = most_that_fit(lost, seconds, later=True)
     arrivals, scheduler = max(fitting, case.arrivals, key=len), Scheduler(lost)

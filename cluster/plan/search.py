@@ -1,5 +1,5 @@
-"""The one search of all questions: as few pods as can be wait, then the cost of nodes is as low as
-can be, then as few pods move; each with what is proved of it.
+"""Lexicographic search of all questions: fewest pending pods, then least cost of nodes, then fewest
+moves, each with a bound.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .to_packing import translate
 
 
 class Search:
-    """The searches of a question: `needed` and `cheapest` where nodes or waiting pods are to be
-    few, then `move` and `relax`.
+    """Searches of one question: `needed` and `cheapest` minimize pending pods and nodes, then
+    `move` and `relax` minimize and bound the moves.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ class Search:
 
     @cached_property
     def relaxed(self) -> Translation:
-        """The translation for bounds. Raises InvalidInstance where a running pod can be nowhere."""
+        """Translation for bounds. Raises InvalidInstance if no node may hold some running pod."""
         return translate(self.question, for_bound=True)
 
     @cached_property
     def plans(self) -> list[Translation]:
-        """The translations for plans: what is broken now is left alone, or repaired. Raises as
-        `relaxed` does.
+        """Translations for plans: one that leaves broken rules as they are, and one that repairs
+        them. Raises as `relaxed` does.
         """
         left = translate(self.question)
         if not left.violated_rules or self.question.repair:
@@ -77,21 +77,23 @@ class Search:
 
     @property
     def moves(self) -> int | None:
-        """So many pods move in the best answer; None without one."""
+        """Number of moves of the best answer; None without an answer."""
         return None if self.best is None else self.best.value
 
     @property
     def pinned(self) -> int | None:
-        """No plan moves fewer while the pinned pods stay; None where no moves do."""
+        """Lower bound on the moves while the pinned pods stay; None if no moves reach the goal."""
         return None if self.bound is None or self.low is None else max(self.bound, self.low)
 
     def needed(self, parts: float, words: str = "nodes") -> int:
-        """A bound on the cost of nodes and waiting pods together."""
+        """Lower bound on the cost of nodes and pending pods together."""
         words = f"a bound on the {words}"
         return self.work.find(words, parts, cost_needed, self.relaxed).bound
 
     def cheapest(self, parts: float, aim: str) -> list[Found]:
-        """The cheapest answer of each plan; of the first never worse than what runs now."""
+        """Cheapest answer of each plan translation; that of the first is never worse than the
+        current placement.
+        """
         present = as_it_is(self.plans[0])
         answers = [
             self.work.find(aim, parts, least_cost, plan, start)
@@ -105,8 +107,8 @@ class Search:
     def move(
         self, parts: float, waiting: int = 0, limit: int | None = None, starts: Sequence[Found] = ()
     ) -> None:
-        """The fewest moves while the pinned pods stay, nodes cost at most `limit` (None: anything),
-        and no more pods wait than so many, or than no node may take.
+        """Find the fewest moves while the pinned pods stay, nodes cost at most `limit` (None: no
+        limit) and at most `waiting` pods stay pending, besides those that no node may take.
 
         Parameters
         ----------
@@ -135,8 +137,8 @@ class Search:
     def relax(
         self, parts: float, waiting: int = 0, limit: int | None = None, quick: bool = False
     ) -> None:
-        """The bound on the moves in any case, where so many pods may wait and nodes cost at most
-        `limit`.
+        """Lower bound on the moves without pinning, with the same limits on pending pods and
+        cost.
         """
         words = f"a bound on the moves{f' in {self.name}' * bool(self.name)}"
         if (placed := at_most_waiting(self.relaxed, waiting)) is None:
@@ -147,7 +149,7 @@ class Search:
         self.bound = None if low.infeasible else low.bound
 
     def impossible(self) -> str:
-        """How surely no moves do what `move` found none for; "" where that is not known."""
+        """How certain it is that no moves do what `move` found no answer for; "" if not known."""
 
         def proof() -> str:
             try:
@@ -165,7 +167,7 @@ class Search:
 def cost_beside(
     relaxed: Translation, waiting: int, work: SolveBudget, parts: float, words: str
 ) -> int:
-    """A bound on the cost of the nodes where no more than so many pods wait."""
+    """Lower bound on the cost of nodes if at most `waiting` pods stay pending."""
     # a node costs so much in it that all of the waiting pods together do not reach that
     free = with_waiting(relaxed, waiting, waiting + 1)
     total = work.find(words, parts, cost_needed, free).bound
@@ -173,7 +175,9 @@ def cost_beside(
 
 
 def fewest(answers: Iterable[Found]) -> Found | None:
-    """The answer with the fewest moves, of those that are some; its bound is one of them all."""
+    """Answer with the fewest moves among the answers found, with a bound that holds for all of
+    them.
+    """
     possible = [one for one in answers if not one.infeasible]
     some = [one for one in possible if one.count is not None]
     if not some:
@@ -183,7 +187,7 @@ def fewest(answers: Iterable[Found]) -> Found | None:
 
 
 def nowhere(plan: Translation) -> int:
-    """The pods of a plan that no node may take."""
+    """Number of pods of a plan translation that no node may take."""
     instance, last = plan.instance, plan.instance.classes - 1
     large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
     taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
@@ -191,7 +195,7 @@ def nowhere(plan: Translation) -> int:
 
 
 def at_most_waiting(plan: Translation, number: int) -> Translation | None:
-    """A translation in which so many pending pods may wait; None where one more has to."""
+    """Translation in which at most `number` pods may stay pending; None if more have to."""
     try:
         return with_waiting(plan, number)
     except InvalidInstance:

@@ -1,4 +1,4 @@
-"""The translation of a state into a packing instance, and what of the state it leaves out.
+"""Translation of a cluster state into a packing instance, and the list of what it leaves out.
 
 The same state is translated twice. For the *plan*, a pod with a constraint that is not modelled
 stays where it is (it is pinned), as do all pods whose move could break such a constraint. For the
@@ -26,7 +26,7 @@ from .kinds import Kinds
 
 
 def translate(question: Question, *, for_bound: bool = False) -> Translation:
-    """A question as an instance: for the plan, or `for_bound` for the bound.
+    """Translate a question into a packing instance: for the plan, or for the bound (`for_bound`).
 
     Raises
     ------
@@ -37,7 +37,7 @@ def translate(question: Question, *, for_bound: bool = False) -> Translation:
 
 
 class _Builder(Kinds):
-    """One translation, step by step."""
+    """Builder of one translation: kinds, rules, pinned pods."""
 
     def __init__(self, question: Question, for_bound: bool) -> None:
         super().__init__(question.state, for_bound, question.pending)
@@ -75,11 +75,12 @@ class _Builder(Kinds):
     # where each kind may be
 
     def eligible(self) -> np.ndarray:
-        """(kinds, nodes) whether a pod of the kind could be put there, other pods apart that move
-        themselves.
+        """Whether a pod of each kind may be on each node regardless of other pods that can move,
+        shape (kinds, nodes).
         """
+        # 1. Group residents that differ by their node only.
         found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
-        alike: dict[object, list[Pod]] = {}  # residents that differ by their node only
+        alike: dict[object, list[Pod]] = {}
         for pod in self.residents:
             signature = (
                 pod.namespace,
@@ -88,6 +89,7 @@ class _Builder(Kinds):
                 pod.ports,
             )
             alike.setdefault(signature, []).append(pod)
+        # 2. For each kind, nodes whose labels, taints and volumes admit it.
         matched: dict[tuple[object, ...], list[bool]] = {}
         for kind, pod in enumerate(self.sample):
             if self.free_scheduler(kind):
@@ -101,6 +103,7 @@ class _Builder(Kinds):
             found[kind] = matched[key]
             for spread in pod.spread:
                 found[kind] &= [spread.topology in node.labels for node in self.state.nodes]
+            # 3. Without the nodes where a resident's port or anti-affinity excludes it.
             for residents in alike.values():
                 one = residents[0]
                 # own pods of a node that is not bought forbid nothing
@@ -122,7 +125,7 @@ class _Builder(Kinds):
         return found
 
     def _domains(self, topology: str, pods: Iterable[Pod]) -> np.ndarray:
-        """(nodes,) whether each is in the domain of one of these pods."""
+        """Whether each node is in the topology domain of one of these pods, shape (nodes,)."""
         nodes = self.state.nodes
         values = {nodes[self.place[pod.node]].labels.get(topology) for pod in pods} - {None}
         return np.array([node.labels.get(topology) in values for node in nodes])
@@ -214,6 +217,7 @@ class _Builder(Kinds):
         ]
 
     def _spread_rules(self) -> list[Rule]:
+        # 1. Group the kinds that carry the same spread and count the same nodes.
         carriers: dict[tuple[str, Spread, tuple[object, ...]], list[int]] = {}
         for kind, pod in enumerate(self.sample):
             for spread in dict.fromkeys(pod.spread):
@@ -226,6 +230,7 @@ class _Builder(Kinds):
                 carriers.setdefault(key, []).append(kind)
         found = []
         for (namespace, spread, _), who in carriers.items():
+            # 2. The nodes and domains that it counts.
             meant = set(self._counted_by(namespace, spread))
             words = f"spread of {self.title(who[0])} over {spread.topology}"
             one = self.sample[who[0]]
@@ -241,6 +246,7 @@ class _Builder(Kinds):
             )
             if not domains:
                 continue  # no node takes pods of it
+            # 3. The rule, and the reason if no instance can state it.
             rule = Rule(
                 "spread", tuple(who), spread.most, spread.topology, words, "spread", domains,
                 others=tuple(meant - set(who)),
@@ -276,8 +282,9 @@ class _Builder(Kinds):
         return found
 
     def _over_nodes(self, rule: Rule, counting: Sequence[int], honor: bool) -> None:
-        """A spread over single nodes: each is a zone where the instance has no other zones; a limit
-        on each where one surely has none of the pods, or as near as a limit comes to the spread.
+        """Model a spread over single nodes: each node is a zone if the instance has no other zones,
+        else a limit on each node, exact where some node certainly has none of the pods and
+        otherwise as close as a limit allows.
         """
         # 1. nodes that count now; that always do; and until nodes are deleted, or only cordoned
         nodes = self.state.nodes
@@ -319,7 +326,7 @@ class _Builder(Kinds):
                     self.reasons[number]["spread", words] = None
 
     def _least(self, rule: Rule, nodes: Sequence[int]) -> int:
-        """No more pods of a spread than these can be on the node that has the fewest of them."""
+        """Upper bound on the number of pods of a spread on the node with the fewest of them."""
         kinds = [*rule.kinds]
         pods = [self.state.pods[n] for kind in kinds for n in self.kinds[kind]]
         found = len(pods) // max(1, len(nodes))
@@ -337,7 +344,9 @@ class _Builder(Kinds):
         return found
 
     def _usable(self, rule: Rule) -> bool:
-        """Whether a rule is in the instance; where not, its pods are pinned and it is named."""
+        """Return whether the instance can contain a rule; if not, pin its pods and name the
+        rule.
+        """
         everywhere = rule.topology in self.hostnames or not rule.topology
         if not everywhere and not rule.why:
             if rule.topology != self.zone_key:
@@ -357,7 +366,9 @@ class _Builder(Kinds):
         return not (self.for_bound and any(map(self.free_scheduler, rule.kinds)))
 
     def _broken(self, rule: Rule) -> bool:
-        """Whether what runs now breaks a rule; of a spread the judge says so."""
+        """Return whether the current placement breaks a rule; spreads are decided by the
+        filters.
+        """
         if rule.kind == "spread":
             titles = (self.state.pods[n].title for kind in rule.kinds for n in self.kinds[kind])
             return any(f"spread of {each} over {rule.topology}" in self.judged for each in titles)
@@ -381,7 +392,9 @@ class _Builder(Kinds):
     # what nodes have room for, and who is pinned
 
     def _rooms(self) -> list[dict[str, int]]:
-        """By node what is left beside residents, and at least what its pods take now."""
+        """Free capacity of each node beside its residents, at least what its movable pods
+        take now.
+        """
         # where no limit is given, as of attached volumes, there is none
         endless = {
             name: LARGEST for pod in self.state.pods for name in pod.requests if limitless(name)
@@ -418,7 +431,9 @@ class _Builder(Kinds):
         return [dict(room) for room in rooms]
 
     def _pin_by_state(self) -> None:
-        """Pin pods by what the reader did not model, and by budgets that allow nothing."""
+        """Pin pods with constraints that the reader did not model, and pods whose disruption budget
+        allows no eviction.
+        """
         by_namespace: dict[str, list[Budget]] = {}
         for budget in self.state.budgets:
             by_namespace.setdefault(budget.namespace, []).append(budget)

@@ -1,1 +1,1 @@
-"""Answers about a cluster as text, as a page, and as commands to run."""
+"""Answers about a cluster as text, as an HTML page, and as commands to run."""

@@ -1,4 +1,4 @@
-"""The words of an answer by its question."""
+"""Choice of the report that fits the question of an answer."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _WORDS = {
 
 @validate_options
 def shown(answer: Answer) -> Shown:
-    """An answer as people read it, in a terminal and on a page."""
+    """Convert an answer to sentences and tables, for the terminal and the page."""
     return _WORDS[answer.kind](answer)

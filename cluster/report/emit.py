@@ -1,4 +1,4 @@
-"""Write the commands that carry out a plan, as text. Nothing here runs anything."""
+"""Commands that carry out a plan, as text. Nothing here runs anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FREED = "cotenant.plan/freed"
 
 
 def emit(advice: Answer, form: str) -> str:
-    """The plan in a form of `FORMS`, after its `head` where the form has comments.
+    """Convert a plan to one of `FORMS`, preceded by its `head` where the form allows comments.
 
     Raises
     ------
@@ -32,8 +32,8 @@ def emit(advice: Answer, form: str) -> str:
 
 
 def head(advice: Answer) -> Iterator[str]:
-    """What stands before a plan that is carried out: the warnings of its state, and what the
-    default scheduler and cluster-autoscaler would make of it.
+    """Comment lines before the commands of a plan: warnings about the state, and what the default
+    scheduler and cluster-autoscaler would do with the plan.
     """
     yield from (f"warning: {each.sentence} [{each.code}]" for each in advice.state.warnings)
     if advice.targets and advice.left_pending:
@@ -42,8 +42,8 @@ def head(advice: Answer) -> Iterator[str]:
 
 
 def require_form(form: str | None, platform: str = "") -> None:
-    """Raise InvalidOption for a form that is none, or of another platform than the state (if that
-    is known).
+    """Raise InvalidOption for an unknown form, or one that the platform of the state (if known)
+    does not have.
     """
     if form is None:
         return
@@ -59,7 +59,9 @@ def require_form(form: str | None, platform: str = "") -> None:
 
 
 def _kubectl(advice: Answer) -> str:
-    """Cordon and label the nodes, then evict wave by wave through the API that keeps budgets."""
+    """`kubectl` commands that cordon and label the nodes, then evict wave by wave through the API
+    that respects disruption budgets.
+    """
     state = advice.state
     lines = ["# Evictions keep disruption budgets; a pod that one protects is refused (429)."]
     for name in advice.freed:

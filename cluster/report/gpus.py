@@ -1,4 +1,4 @@
-"""Cards of a cluster in words: what admits the gangs that wait, and where cards are free."""
+"""Report on the GPUs of a cluster: what admits the pending gangs, and where GPUs are free."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PIECES, PINS = 4, 2
 
 
 def gpus_answer(found: Answer) -> Shown:
-    """What is known of the cards, the gangs that wait first."""
+    """Report on the GPUs of a cluster, the pending gangs first."""
     state, those = found.state, found.steps
     planned = [one for one in those if one.status and one.plan and one.plan.targets]
     advice = planned[0].plan if len(planned) == 1 else None
@@ -57,7 +57,7 @@ def gpus_answer(found: Answer) -> Shown:
 
 
 def _title(one: Answer) -> str:
-    """A gang by name, with its pods and cards."""
+    """Name of a gang with the number of its pods and GPUs."""
     of = cards_together(one.state.pods[n] for n in one.pods)
     cards = " and ".join(_number_of(name, number) for name, number in of.items())
     if len(one.pods) == 1:
@@ -66,7 +66,7 @@ def _title(one: Answer) -> str:
 
 
 def _number_of(resource: str, number: int) -> str:
-    """So many cards, or slices of a profile."""
+    """Format a number of GPUs, or of slices of a MIG profile."""
     if resource.startswith(MIG):
         return f"{number} {resource.rpartition('/')[2]}"
     return plural(number, "card")
@@ -79,7 +79,7 @@ def _number(one: Answer) -> str:
 
 
 def _admitted(one: Answer) -> str:
-    """Whether a gang fits, and what is proved of it."""
+    """Sentence on whether a gang fits, and what is proved of it."""
     where = f" in {one.topology} {one.domain}" * bool(one.domain)
     if one.status and one.plan is not None:
         advice = one.plan
@@ -102,7 +102,7 @@ def _admitted(one: Answer) -> str:
 
 
 def _best_domain(one: Answer) -> bool:
-    """Whether it is proved that no other domain needs fewer moves."""
+    """Return whether it is proved that no other topology domain needs fewer moves."""
     advice = one.plan
     return bool(one.topology) and advice is not None and (
         len(advice.targets) <= advice.moves.pinned
@@ -110,7 +110,9 @@ def _best_domain(one: Answer) -> bool:
 
 
 def _reasons(one: Answer) -> Iterator[str]:
-    """Why nodes refuse the first pod of a gang that does not fit, and which pods may not move."""
+    """Sentences on why nodes refuse the first pod of a gang that does not fit, and which pods are
+    pinned.
+    """
     if one.status:
         return
     [why] = why_refused(Scheduler(one.state), one.pods[:1]).values()
@@ -124,7 +126,7 @@ def _reasons(one: Answer) -> Iterator[str]:
 
 
 def _use(one: CardUse) -> str:
-    """Cards of a resource, and in which pieces they are free."""
+    """Sentence on the GPUs of a resource, and in which pieces they are free."""
     pieces = sorted(((free, nodes) for free, nodes in one.pieces.items() if free), reverse=True)
     words = [f"{free} on {plural(nodes, 'node')}" for free, nodes in pieces]
     text = f"{_number_of(one.resource, one.total)} ({one.resource}): {one.used} in use, {one.free}"
@@ -133,7 +135,7 @@ def _use(one: CardUse) -> str:
 
 
 def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:
-    """Tables of a page: pieces of room, domains, and where the pods of a gang go."""
+    """Tables of the page: free pieces, topology domains, and the nodes of the pods of a gang."""
     rows = [
         (one.resource, f"{free} free", nodes) for one in found.room
         for free, nodes in sorted(one.pieces.items(), reverse=True)

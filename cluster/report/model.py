@@ -1,5 +1,5 @@
-"""The model of an answer about a cluster, of which text and page are made: sentences, lists and the
-further sections of the page.
+"""Data model of a report on a cluster, shared by text and page: sentences, lists, and sections of
+the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..state.state import ClusterState
 
 @dataclass(frozen=True)
 class PagePart:
-    """A section: sentences, tables and pictures; `folded` until it is opened."""
+    """Section of a page: sentences, tables and pictures; collapsed at first if `folded`."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class PagePart:
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence of an answer, or a list.
+    """Sentence or list of a report.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Shown:
-    """An answer about a state as people read it, in a terminal and on a page.
+    """Report on an answer, for the terminal and the page.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
-"""The page of an answer about a cluster, as data: its decision and what stands before it, the nodes
-of its plan before and after, the moves, and what is proved.
+"""HTML page of an answer about a cluster: decision, warnings, nodes before and after, moves, and
+what is proved.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_PENDING = 200
 
 @validate_options
 def answer_page(answer: Shown) -> AnswerPage:
-    """The page of an answer: what a terminal shows of it with nothing left out, its plan, parts of
-    its own, and what it rests on.
+    """Build the page of an answer: the complete text of the terminal, the plan, sections of its
+    question, and the assumptions.
     """
     state, advice = answer.state, answer.advice
     lines = [(one.number, as_sentence(state, one.words)) for one in answer.lines
@@ -80,7 +80,7 @@ def answer_page(answer: Shown) -> AnswerPage:
 def rows_part(
     title: str, headings: Iterable[str], rows: Iterable[Iterable[Any]], folded: bool = False
 ) -> PagePart:
-    """A section of a page with one table, the first column of which names its rows."""
+    """Section with one table whose first column names the rows."""
     columns = (Column(name, bold=not place, numeric=name == "number")
                for place, name in enumerate(headings))  # fmt: skip
     table = Table(slug(title), "", tuple(columns), tuple(map(tuple, rows)))
@@ -88,8 +88,8 @@ def rows_part(
 
 
 def nodes_part(advice: Answer) -> PagePart:
-    """Every node with what happens to it: those that are freed first, then those that change; how
-    full it is of the resource that it has least left of.
+    """Section with the state of every node before and after the plan: freed nodes first, then other
+    changed ones; utilization is that of the most used resource.
     """
     state, now = advice.state, advice.state.where
     after = now | dict(advice.targets) | dict(advice.arrivals)
@@ -124,7 +124,9 @@ def nodes_part(advice: Answer) -> PagePart:
 
 
 def _moves_parts(advice: Answer) -> Iterator[PagePart]:
-    """The moves by wave, each from where the pod is then, and when freed nodes are empty."""
+    """Sections with the moves by wave, each from the node where the pod is at that time, and with
+    the nodes that are empty after each wave.
+    """
     pods, one, rows = advice.state.pods, advice.state.workload_noun, list[tuple[Any, ...]]()
     place, last = dict(advice.state.where), dict[str, int]()
     for number, wave in enumerate(advice.order.waves, 1):
@@ -146,7 +148,7 @@ def _moves_parts(advice: Answer) -> Iterator[PagePart]:
 
 
 def _certificate(advice: Answer) -> PagePart:
-    """Show the plan's objective beside its proved bound."""
+    """Section with the objective of the plan beside its proved bound."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
     rows: list[tuple[Any, ...]] = [(f"{host}s in use after the plan", *astuple(advice.nodes))]
@@ -171,7 +173,7 @@ def _certificate(advice: Answer) -> PagePart:
 
 @dataclass(frozen=True)
 class AnswerPage:
-    """The page of an answer.
+    """Page of an answer, as data.
 
     Attributes
     ----------
@@ -195,7 +197,7 @@ class AnswerPage:
 
 @validate_options
 def write_page(page: AnswerPage, path: str | os.PathLike[str], command: Sequence[str] = ()) -> Path:
-    """Write the page of an answer as one HTML file that needs no network; returns its path.
+    """Write the page of an answer as one HTML file that needs no network, and return its path.
 
     Parameters
     ----------

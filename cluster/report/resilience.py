@@ -1,4 +1,4 @@
-"""The answers about single nodes in words: emptying them, losing them, and repairs."""
+"""Reports on emptying nodes, on losing nodes, and on repairing broken rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from .text_report import (
 
 
 def drain_answer(found: Answer) -> Shown:
-    """Whether nodes can be emptied, what stands in the way pod by pod, and the moves that do it."""
+    """Report on whether nodes can be emptied, which pods block that, and the moves."""
+    # 1. The decision, in one sentence.
     state, advice, single = found.state, found.plan, len(found.hosts) == 1
     one = state.workload_noun
     pods = [n for n in found.pods if state.pods[n].role in (Role.MOVABLE, Role.FIXED)]
@@ -48,6 +49,7 @@ def drain_answer(found: Answer) -> Shown:
         begin += f"they cannot all leave {found.impossible}."
     else:
         begin += "no way to do that was found in time, but there may be one."
+    # 2. Moves of other pods that make room, and the order of the moves.
     if advice is not None:
         room = [
             f"{state.pods[n].title} ({state.pods[n].node} to {target})"
@@ -57,6 +59,7 @@ def drain_answer(found: Answer) -> Shown:
         lines += [Line(f"to make room: {some(room)}")] * bool(room)
         lines += map(Line, (*ordering(advice), *cut_short(advice), *not_by_default(advice)))
         advice = replace(advice, arrivals={}, waiting=())
+    # 3. Pod by pod, those that block first.
     rows = sorted(_remarks(found), key=lambda row: not row[1].startswith("blocks: "))
     lines.append(Line(one, rows=rows, title=f"On {found.name}"))
     about = (
@@ -70,7 +73,7 @@ def drain_answer(found: Answer) -> Shown:
 
 
 def _remarks(found: Answer) -> Iterator[tuple[str, str]]:
-    """Of each pod on a node its name, and where it goes or what stands in its way."""
+    """For each pod on an emptied node, its name and its new node or what blocks it."""
     state, targets = found.state, {} if found.plan is None else found.plan.targets
     for number in found.pods:
         pod = state.pods[number]
@@ -91,7 +94,9 @@ def _remarks(found: Answer) -> Iterator[tuple[str, str]]:
 
 
 def safe_answer(found: Answer) -> Shown:
-    """What can be lost, and of the rest which pods have no place."""
+    """Report on which nodes or domains can be lost, and which pods do not fit after the other
+    losses.
+    """
     state, one, lines = found.state, found.state.workload_noun, []
     for kind in dict.fromkeys(loss.kind for loss in found.steps):
         losses = [loss for loss in found.steps if loss.kind == kind]
@@ -126,7 +131,7 @@ def safe_answer(found: Answer) -> Shown:
 
 
 def _others(losses: Iterable[Answer]) -> str:
-    """The cases that are not safe, and those that are not known."""
+    """Sentence on the losses that are not safe, and on those that are not known."""
     names = grouped((str(loss.status), loss.name) for loss in losses)
     never, unknown = names.get("False", ()), names.get("None", ())
     words = f"; {len(never)} cannot (proved): {some(never, 3)}" * bool(never)
@@ -134,7 +139,7 @@ def _others(losses: Iterable[Answer]) -> str:
 
 
 def _without(loss: Answer) -> str:
-    """Which pods of a loss have no place, and why."""
+    """Sentence on the pods of a loss that fit nowhere, and why."""
     state, fits = loss.state, loss.fits
     titles = [state.pods[n].title for n in loss.pods if n not in loss.arrivals]
     sure = f"{'no more' if fits.value == fits.bound else f'at most {fits.bound}'} fit, proved"
@@ -145,7 +150,7 @@ def _without(loss: Answer) -> str:
 
 
 def repair_answer(found: Answer) -> Shown:
-    """What is broken, and the moves that repair it."""
+    """Report on the broken rules and the moves that repair them."""
     state, advice, number, lines = found.state, found.plan, len(found.broken), []
     first = f"{plural(number, 'rule')} {'is' if number == 1 else 'are'} broken now; "
     if not found.broken:

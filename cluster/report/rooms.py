@@ -1,4 +1,4 @@
-"""Room for new pods in words: whether they fit, and what to buy for them."""
+"""Reports on pending pods: whether they fit, and which nodes to buy for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPLAINED = 10
 
 
 def fit_answer(found: Answer) -> Shown:
-    """Whether the pods fit, and what stops them."""
+    """Report on whether pending pods fit, and which constraints prevent it."""
     state, number, plan = found.state, len(found.pods), found.plan
     one, fit_now, most_now = state.workload_noun, found.fits.value, found.fits.bound
     asked, lines, most = plural(number, f"pending {one}"), [], number - found.waits.bound
@@ -62,7 +62,7 @@ def fit_answer(found: Answer) -> Shown:
 
 
 def buy_answer(found: Answer) -> Shown:
-    """What to buy, and what is known of cheaper answers."""
+    """Report on the nodes to buy, and the bound on their cost."""
     state, one = found.state, found.state.workload_noun
     lines = [Line(_bought(found), number=amount(_cost(found).value)), *_not_read(state)]
     lines += _waits(found)
@@ -81,7 +81,7 @@ def _cost(found: Answer) -> Proved:
 
 
 def _bought(found: Answer) -> str:
-    """Word which nodes to buy, and how sure it is that nothing is cheaper."""
+    """Sentence on which nodes to buy, and whether a cheaper choice is ruled out."""
     cost = _cost(found)
     number, fit = sum(found.bought.values()), plural(len(found.arrivals), found.state.workload_noun)
     wait = ""
@@ -103,7 +103,7 @@ def _bought(found: Answer) -> str:
 
 
 def _waits(found: Answer) -> Iterator[Line]:
-    """Pods without a node, the first of them with the reasons of all nodes."""
+    """Lines on the pods without a node, the first of them with the reasons of all nodes."""
     state, pods, rows = found.state, found.waiting, []
     for n in pods[:EXPLAINED]:
         why = on_nodes(found.refused[n], state.host_noun)
@@ -115,13 +115,13 @@ def _waits(found: Answer) -> Iterator[Line]:
 
 
 def _not_read(state: ClusterState) -> list[Line]:
-    """What of the files may hold pods and is left out."""
+    """Lines on objects in the files that may contain pods and are not read."""
     kinds = some([f"{number} {kind}" for kind, number in state.ignored.items()])
     return [Line(f"not read: {kinds}")] * bool(kinds)
 
 
 def _places(state: ClusterState, arrivals: Mapping[int, str]) -> tuple[PagePart, ...]:
-    """List the nodes on which pending pods are placed."""
+    """Section with the nodes on which pending pods are placed."""
     rows = [(state.pods[n].title, name) for n, name in [*arrivals.items()][:MAX_PENDING]]
     headings = state.workload_noun, state.host_noun
     return (rows_part("Where they go", headings, rows),) if rows else ()

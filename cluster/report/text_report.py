@@ -1,5 +1,5 @@
-"""Answers about a cluster in words: the decision in ten lines of a terminal, what it rests on, and
-all that is said of a plan; and the words that all answers share.
+"""Text report of an answer about a cluster: the decision in ten lines, the details of a plan, and
+the phrases that all reports share.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WIDEST = 100
 
 
 def answer_lines(answer: Shown, details: bool = False) -> list[str]:
-    """An answer in lines of 80 letters after its warnings; `details`: every name, and what it rests
-    on.
+    """Lines of an answer, at most 80 characters wide, preceded by its warnings; all names and
+    assumptions if `details`.
     """
     before, after = warning_lines(answer.state), []
     plan, sentences = answer.advice, detail_sentences(answer.state, answer.advice)
@@ -62,7 +62,7 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
 
 
 def _texts(line: Line, shown: int) -> Iterator[str]:
-    """A line as it is printed, with so many items of its list."""
+    """Printed text of a line, with a limited number of items of its list."""
     rest = len(line.names or line.rows) - shown
     if line.names:
         names = some(line.names, shown) if shown else ""
@@ -78,14 +78,14 @@ def _texts(line: Line, shown: int) -> Iterator[str]:
 
 
 def warning_lines(state: ClusterState) -> list[str]:
-    """What stands before an answer: warnings, and what its places rest on."""
+    """Lines before an answer: warnings about the state, and assumptions about its pending pods."""
     lines = [f"warning: {each.sentence} [{each.code}]" for each in state.warnings]
     lines += [f"note: {each.sentence}" for each in state.assumptions if each.code in GIVEN]
     return wrapped(lines)
 
 
 def nodes_answer(advice: Answer) -> Shown:
-    """The plan for fewer nodes in words."""
+    """Report on the plan with fewer nodes."""
     state, order, moves = advice.state, advice.order, len(advice.targets)
     host, one = state.host_noun, state.workload_noun
     enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes.value, host)}"
@@ -121,7 +121,7 @@ def nodes_answer(advice: Answer) -> Shown:
 
 
 def sure_of_moves(advice: Answer) -> str:
-    """How surely a plan has the fewest moves, and its waves."""
+    """Phrase on whether the number of moves is proved minimal, and the number of waves."""
     stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
     bounds = advice.moves.bound, advice.moves.pinned
     sure = fewest(len(advice.targets), *bounds, stay)
@@ -129,7 +129,7 @@ def sure_of_moves(advice: Answer) -> str:
 
 
 def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
-    """What an answer and its plan rest on, and what is reported only."""
+    """Sentences on the assumptions of an answer and its plan, and on what is reported only."""
     texts = [] if advice is None else list(_plan_details(advice))
     for role, words in ((Role.FINISHED, "finished"), (Role.LEAVING, "being deleted")):
         if number := sum(pod.role is role for pod in state.pods):
@@ -172,7 +172,7 @@ def _plan_details(advice: Answer) -> Iterator[str]:
 
 
 def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
-    """Pods that are pinned, and that stay in any case, by reason; only where there are some."""
+    """Pinned pods, and pods that stay in any case, by reason; without empty entries."""
     pods = advice.state.pods
     kinds = {
         "pinned": grouped(
@@ -185,19 +185,21 @@ def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
 
 
 def is_carried_out(advice: Answer) -> bool:
-    """Whether there are moves, in an order: what is said of pending pods is about their end."""
+    """Return whether the plan has moves in an order, so that what is said of pending pods refers to
+    its end.
+    """
     return bool(advice.targets) and not advice.order.stuck
 
 
 def still_idle(advice: Answer) -> tuple[str, ...]:
-    """Nodes that hold nothing but their own pods, and that no step of the plan uses."""
+    """Nodes that hold only their own pods and that no step of the plan uses."""
     used = {move.node for wave in advice.order.waves for move in wave}
     used |= {*advice.arrivals.values(), *advice.targets.values()}
     return tuple(name for name in advice.idle if name not in used)
 
 
 def _enough(advice: Answer) -> str:
-    """How many nodes are enough, and how sure it is that no fewer are."""
+    """Sentence on how many nodes are enough, and whether fewer are ruled out."""
     state, order, number = advice.state, advice.order, advice.nodes.value
     used, place = len(advice.in_use), f"{'worker ' * (state.platform == 'kubernetes')}"
     if not used and not number:
@@ -231,7 +233,7 @@ def _enough(advice: Answer) -> str:
 
 
 def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
-    """What the plan saves of what all nodes cost, and the most that any plan does."""
+    """Sentence on the cost that the plan saves, and on the maximum that any plan saves."""
     state, cost = advice.state, paid_then.value
     least, pinned = paid_then.bound, paid_then.pinned
     saves = f"{'would save' if advice.order.stuck else 'saves'} {amount(now - cost)} of "
@@ -249,7 +251,7 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
 
 
 def _pending(advice: Answer) -> str:
-    """How many pending pods fit together now and after the plan."""
+    """Sentence on how many pending pods fit together now and after the plan."""
     arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fits.value
     number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
     begin = plural(number, f"pending {one}")
@@ -267,8 +269,8 @@ def _pending(advice: Answer) -> str:
 
 
 def pending_places(advice: Answer, most: int) -> list[tuple[str, str]]:
-    """Of each pending pod its name, and the node it has after the plan, or why it waits; of each
-    kind so many, and how many there are besides.
+    """For each kind of pending pods, its number, name, and node after the plan or the reason why it
+    stays pending.
     """
     state, after = advice.state, " after the plan" * is_carried_out(advice)
     where = {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
@@ -305,7 +307,9 @@ def ordering(advice: Answer) -> Iterator[str]:
 
 
 def not_by_default(advice: Answer) -> Iterator[str]:
-    """What moves that cluster-autoscaler would not evict by default, and what is lost then."""
+    """Sentences on moved pods that cluster-autoscaler would not evict by default, and on the data
+    they lose.
+    """
     state, scheduler = advice.state, Scheduler(advice.state)
     moved = [(n, state.pods[n]) for n in advice.targets]
     system = [n for n, p in moved if p.namespace == "kube-system" and not scheduler.budgets(n)]
@@ -319,7 +323,7 @@ def not_by_default(advice: Answer) -> Iterator[str]:
 
 
 def preemption(state: ClusterState, waiting: Sequence[int]) -> Iterator[str]:
-    """Whether pods that wait could have the room of others by their priority."""
+    """Sentences on pending pods that could preempt pods of lower priority."""
     stay = (pod.priority for pod in state.pods if pod.placed and pod.role is not Role.LEAVING)
     least = min(stay, default=math.inf)
     if number := sum(state.pods[n].priority > least for n in waiting):
@@ -334,7 +338,7 @@ def cut_short(advice: Answer) -> Iterator[str]:
 
 
 def left_to_default(advice: Answer) -> str:
-    """How many evicted pods stay pending if the default scheduler places them itself."""
+    """Sentence on how many evicted pods stay pending if the default scheduler places them."""
     words = [f"{scoring} {len(left)}" for scoring, left in advice.left_pending.items()]
     return f"left to the default scheduler, of the evicted pods stay pending: {', '.join(words)}."
 
@@ -347,24 +351,24 @@ _PROVED = re.compile(r"(?<![\w/.-])proved(?![\w/.-])(?! of )")
 
 
 def plural(number: int, noun: str) -> str:
-    """A number of things."""
+    """Format a number with its noun in singular or plural."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def some(names: Sequence[str], most: int = NAMED) -> str:
-    """The first of some names, and how many there are besides."""
+    """Join the first `most` names, with the number of the others."""
     rest = len(names) - most
     return ", ".join(names[:most]) + f" and {rest} more" * (rest > 0)
 
 
 def on_nodes(counts: Mapping[str, int], host: str) -> str:
-    """Reasons by the number of nodes that have them: "on 3 nodes: spread; on 1 node: volume"."""
+    """Format reasons with their numbers of nodes: "on 3 nodes: spread; on 1 node: volume"."""
     by_number = grouped((plural(count, host), why) for why, count in counts.items())
     return "; ".join(f"on {number}: {', '.join(whys)}" for number, whys in by_number.items())
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The second of some pairs by the first."""
+    """Group the second elements of pairs by the first."""
     groups: dict[str, list[str]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -372,7 +376,7 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def fewest(number: int, least: int, pinned: int, stay: str = "") -> str:
-    """How sure it is that no fewer do: by a bound in any case, and one while something stays."""
+    """Phrase on how far a minimum is proved: in any case, or while the pinned pods stay."""
     if number == least:
         return "fewest, proved"
     if number == pinned:
@@ -381,7 +385,7 @@ def fewest(number: int, least: int, pinned: int, stay: str = "") -> str:
 
 
 def amount(money: Fraction, rounded: Callable[[Fraction], int] = round) -> str:
-    """An amount of money in the unit of its prices, with at most four digits after the point."""
+    """Format money in the unit of its prices, with at most four decimals."""
     digits = 2 if abs(money) >= 100 else 4
     number = rounded(money * 10**digits)
     whole, part = divmod(abs(number), 10**digits)
@@ -389,13 +393,13 @@ def amount(money: Fraction, rounded: Callable[[Fraction], int] = round) -> str:
 
 
 def qualified(state: ClusterState, words: str) -> str:
-    """A sentence about a state: what is proved says of what."""
+    """Restrict "proved" in a sentence to the pods in the file, if the state has warnings."""
     of = f" of the {state.workload_noun}s in this file" if state.warnings else ""
     return _PROVED.sub(f"proved{of}", words, count=1)
 
 
 def as_sentence(state: ClusterState, words: str) -> str:
-    """Words about a state as a sentence of a page; a name of a node stays as it is."""
+    """Capitalize a text as a sentence of a page, unless it begins with a name."""
     words = qualified(state, words)
     if words.partition(" ")[0].rstrip(",") in {node.name for node in state.nodes}:
         return words
@@ -403,7 +407,7 @@ def as_sentence(state: ClusterState, words: str) -> str:
 
 
 def wrapped(lines: Iterable[str]) -> list[str]:
-    """Printable lines of at most 80 letters, what does not fit indented below."""
+    """Wrap printable lines at 80 characters, with continuation lines indented."""
     texts = []
     for line in map(sanitize_for_terminal, lines):
         indent = len(line) - len(line.lstrip())

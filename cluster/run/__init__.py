@@ -1,1 +1,1 @@
-"""A queue of the user's commands, done on machines by what a store knows of their types."""
+"""Queue of the user's jobs, run on machines in pairs chosen by the penalties in a store."""

@@ -1,4 +1,5 @@
-"""The action recommender: which agents are advised to break away, with whom, for what gain.
+"""Action recommender: which agents should break away from a pairing, with which partner, for which
+gain.
 
 Two agents break away if each of them gains more than `alpha`: they are a blocking pair. Gains are
 read within the intervals of what was measured: certain ones hold for every matrix within them,
@@ -25,7 +26,7 @@ Reading = Literal["certain", "possible"]
 
 @dataclass(frozen=True)
 class ActionRecommender:
-    """The advice to the agents of a pairing.
+    """Recommendations for the agents of a pairing.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ class ActionRecommender:
     alpha: float
 
     def advised(self, reading: Reading) -> int:
-        """How many agents are in a pair that breaks away."""
+        """Number of agents in pairs that break away."""
         read = self._uncertainty(reading)
         return blocking_pairs(self.instance, self.pairing, self.alpha, uncertainty=read).agents
 
     def advice(self, reading: Reading) -> tuple[Advice, ...]:
-        """The advice to every agent; see `recommender.recommend`."""
+        """Recommendation for every agent; see `recommender.recommend`."""
         read = self._uncertainty(reading)
         return recommend(self.instance, self.pairing, alpha=self.alpha, uncertainty=read)
 

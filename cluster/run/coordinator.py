@@ -1,5 +1,5 @@
-"""The coordinator: epochs in which the jobs that wait are grouped on the machines that are free,
-begun there, and written down when they end.
+"""Coordinator of a queue: in each epoch it pairs waiting jobs on free machines, starts them, and
+records their ends.
 
 Everything that is decided is in the store before it is done, and everything that is done once its
 end is known: whoever dies, what is in the store is true, and the same command goes on from it.
@@ -45,7 +45,7 @@ _TICK = 0.5  # seconds between two looks at whether an epoch is due
 
 @dataclass
 class _Running:
-    """A group that runs: its jobs' rows of the store, and what is predicted of them."""
+    """Running group: rows of its jobs in the store, and their predicted penalties."""
 
     group: PlacedGroup
     jobs: list[int]
@@ -53,7 +53,7 @@ class _Running:
 
 
 class Coordinator:
-    """Runs the jobs of a queue.
+    """Runs the jobs of a queue in epochs.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ class Coordinator:
         self._hear([Ended(group.id, None, "the command that ran it ended") for group in running])
 
     def run(self) -> Summary:
-        """Until every job ended; after Ctrl-C until what runs ended; a second one kills that.
+        """Run until every job has ended; after Ctrl-C until the running jobs have, and a second
+        Ctrl-C kills them.
 
         Raises
         ------
@@ -134,7 +135,7 @@ class Coordinator:
         return Summary.of(stop, entries, self._status, self.machines.now() - begin)
 
     def step(self, ended: Sequence[Ended]) -> None:
-        """Hear of what ended, and decide an epoch when one is due."""
+        """Record the ended groups, and decide an epoch if one is due."""
         try:
             self._hear([*self._pending, *ended])
             self._pending = []
@@ -147,7 +148,9 @@ class Coordinator:
         self._show()
 
     def decide(self) -> None:
-        """One epoch: group the oldest jobs on the free machines, advise agents, begin groups."""
+        """Decide one epoch: pair the oldest jobs on the free machines, advise agents, start the
+        groups.
+        """
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
         waiting = self.jobs.queue.waiting
@@ -186,7 +189,7 @@ class Coordinator:
             self._begin(here, ordered)
 
     def random(self) -> np.random.Generator:
-        """Random generator of this epoch: it draws the same if the epoch is decided again."""
+        """Random generator of this epoch; it gives the same draws if the epoch is decided again."""
         return np.random.default_rng([self.settings.seed, self._epoch])
 
     def _stop(self) -> None:
@@ -211,15 +214,15 @@ class Coordinator:
         return free > 0 and (waited or not self._running)
 
     def _free(self) -> list[str]:
-        """The machines that run nothing."""
+        """Names of the machines that run nothing."""
         busy = {one.group.machine for one in self._running.values()}
         return sorted(self._machine_rows.keys() - busy)
 
     def _references(
         self, groups: list[tuple[int, ...]], spare: int, now: float
     ) -> list[tuple[int, ...]]:
-        """The groups, pairs of them split on spare machines where a job's command has no run alone
-        of the last hour, with which runs of its type can be compared.
+        """Split pairs onto spare machines where a job's command has no run alone in the last hour
+        that jobs of its type could be compared with.
         """
         alone = {self.jobs.kinds(one)[0] for one in groups if len(one) == 1}
         split: list[tuple[int, ...]] = []
@@ -242,13 +245,13 @@ class Coordinator:
     def _ready(
         self, group: PlacedGroup, losses: list[tuple[float, float, float]]
     ) -> tuple[_Running, list[QueuedJob]]:
-        """A group and its commands by seat, all that is known before it begins written down."""
+        """Record a group before it starts, and return it with its commands by seat."""
         jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
         return _Running(group, [self._job_row(job) for job in ordered], losses), ordered
 
     def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
-        """Hand a group to its machine."""
+        """Start a group on its machine."""
         self._running[here.group.id] = here
         for number in here.group.jobs:
             self.jobs.attempts[number] += 1
@@ -259,7 +262,7 @@ class Coordinator:
         )
 
     def _job_row(self, queued: QueuedJob) -> int:
-        """The row of a command, as one of its type."""
+        """Row number of a command, registered as one of its type."""
         job = queued.job
         key = _words(queued)
         if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread
@@ -271,7 +274,9 @@ class Coordinator:
         return self._job_rows[document]
 
     def _hear(self, ended: Sequence[Ended]) -> None:
-        """Write down what came of groups, all of it or nothing, and let jobs wait again."""
+        """Record the results of ended groups in one transaction, and return jobs to the queue that
+        run again.
+        """
         ours = [one for one in ended if one.group in self._running]
         if not ours:
             return
@@ -312,7 +317,9 @@ class Coordinator:
     def _written(
         self, one: Ended, here: _Running
     ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
-        """Write down what came of a group: how its jobs stand, what counts, and why not."""
+        """Record the result of a group: outcome by job, the measurement if it counts, and the
+        reason if not.
+        """
         now, visit, group = self.machines.now(), one.visit, here.group
         lost = one.reason if visit is None else visit.error * visit.error.startswith(ENDED)
         if visit is None or lost:
@@ -354,7 +361,7 @@ class Coordinator:
         return ("waiting" if again else "failed"), why
 
     def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
-        """The penalty seen of each job of a group whose others were there long enough."""
+        """Measured penalty of each job of a group that ran long enough beside the others."""
         seen = self.predictor.seen
         penalties: list[float | None] = [None] * len(here.jobs)
         for run in look.runs if len(here.jobs) == 2 else ():
@@ -363,7 +370,7 @@ class Coordinator:
         return penalties
 
     def _cut(self) -> None:
-        """Hear of what was killed, and write down the rest as cut."""
+        """Record the groups that were killed at the end of the command."""
         end = self.machines.now() + CUT_SECONDS
         with suppress(KeyboardInterrupt):
             while self._running and self.machines.now() < end:
@@ -371,7 +378,7 @@ class Coordinator:
         self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
 
     def _hear_cut(self, ended: Sequence[Ended]) -> None:
-        """Write down what came of groups that were killed: an attempt that was cut is none."""
+        """Record the results of killed groups; a killed attempt does not count."""
         for one in ended:
             for number in self._running[one.group].group.jobs:
                 self.jobs.attempts[number] = min(self.jobs.attempts[number], MOST_ATTEMPTS - 1)
@@ -384,5 +391,5 @@ class Coordinator:
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:
-    """By which a command is distinguished from others before its files are looked at."""
+    """Key that distinguishes commands without reading their files."""
     return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)

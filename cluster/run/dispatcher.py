@@ -1,4 +1,4 @@
-"""The job dispatcher: this computer as machines of two seats, and the groups that run on them.
+"""Job dispatcher: this computer as machines of two seats, and the groups that run on them.
 
 Each machine has a supervisor of its own, which ends with this process and takes its jobs along.
 """
@@ -28,7 +28,9 @@ class Ended:
 
 
 class Machines(Protocol):
-    """Where groups run: this computer, or a simulated cluster in tests."""
+    """Interface of the machines on which groups run: this computer, or a simulated cluster in
+    tests.
+    """
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -47,7 +49,7 @@ class Machines(Protocol):
 
 
 class Dispatcher:
-    """The machines of this computer; see `Machines`. Use it in a with statement.
+    """Machines of this computer; see `Machines`. Use it in a with statement.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ class Dispatcher:
         return time.time()
 
     def all(self) -> Mapping[str, Mapping[str, str]]:
-        """The facts of each machine, by its name."""
+        """Map each machine's name to its hardware facts."""
         return self._facts
 
     def start(self, machine: str, group: str, request: MeasurementRequest) -> None:

@@ -1,4 +1,4 @@
-"""The advice to the agent of one job of a queue: what to do, with whom, for what gain."""
+"""Advice for one job of a queue: participate or break away, with which partner, for which gain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .queue_store import Entry, QueueStore
 
 @dataclass(frozen=True)
 class Partner:
-    """Another type that a job would rather be beside, and that would rather be beside it.
+    """Type of job with which a job would form a blocking pair.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Partner:
 
 @dataclass(frozen=True)
 class JobAdvice:
-    """The advice to a job, and what it rests on.
+    """Advice for a job, with the estimates behind it.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class JobAdvice:
     possible: tuple[Partner, ...] = ()
 
     def lines(self) -> list[str]:
-        """Word the advice as lines of text."""
+        """Lines of text of the advice."""
         job = self.job
         head = f"job {job.number} ({job.name}, type {job.kind}): {job.state}"
         head += f" ({job.reason})" if job.reason else ""
@@ -106,7 +106,7 @@ class JobAdvice:
 
 
 def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None = None) -> JobAdvice:
-    """The advice to the agent of a job, by what is predicted now of its last epoch.
+    """Advice for the agent of a job, from the current estimates and its last epoch.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
 
 
 def _agents(whole: Colocation, placed: list[list[int]], alpha: float) -> ActionRecommender:
-    """The action recommender of an epoch's groups."""
+    """Action recommender for the groups of an epoch."""
     count = np.bincount([kind for types in placed for kind in types], minlength=whole.types)
     pairs = np.array([types for types in placed if len(types) == 2], dtype=int).reshape(-1, 2)
     alone = [types[0] for types in placed if len(types) == 1]
@@ -175,7 +175,7 @@ def _agents(whole: Colocation, placed: list[list[int]], alpha: float) -> ActionR
 def _partners(
     agents: ActionRecommender, types: tuple[int, int], reading: Reading
 ) -> tuple[Partner, ...]:
-    """With whom a job of a pair would break away, its largest gain first."""
+    """Types with which a job would break away, the largest gain first."""
     kind, beside = types
     here, *ends = losses(agents.instance, types)[0]
     mine = next(one for one in agents.advice(reading) if (one.kind, one.beside) == (kind, beside))

@@ -1,4 +1,4 @@
-"""How an epoch's jobs are placed in pairs, and what is predicted of their penalties."""
+"""Pairing of an epoch's jobs on machines, and their predicted penalties."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def place(
 
 
 def losses(instance: Colocation, types: Types) -> list[tuple[float, float, float]]:
-    """The penalty predicted of each job of a group with the ends of its interval, which are the
-    penalty itself where there are none; 0 for a job alone.
+    """Predicted penalty of each job of a group with the ends of its interval (equal to the penalty
+    if there is none); 0 for a job alone.
     """
     if len(types) == 1:
         return [(0.0, 0.0, 0.0)]
@@ -47,7 +47,7 @@ def losses(instance: Colocation, types: Types) -> list[tuple[float, float, float
 
 
 def groups_of(pairing: Pairing) -> list[Types]:
-    """The types on each machine of a pairing, pairs first."""
+    """Types of jobs on each machine of a pairing, pairs first."""
     pairs = zip(pairing.first.tolist(), pairing.second.tolist(), strict=True)
     groups = [
         types

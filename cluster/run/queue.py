@@ -1,4 +1,4 @@
-"""The jobs that are to be done: commands of the user's own, each of a type, from a TOML file."""
+"""Jobs of a queue: commands of the user, each of a measured type, from a TOML file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _QueueTable(_Command):
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """A job that waits to be done once.
+    """Job of a queue, to be run once.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class QueuedJob:
 
     @classmethod
     def from_document(cls, name: str, kind: str, rerun: bool, text: str, where: str) -> QueuedJob:
-        """The job that a store keeps; `where` names the store and its column."""
+        """Read a job from the JSON of a store; `where` names the store and column for errors."""
         found = parsed(text, _Command, where)
         job = Job(kind, found.command, Path(found.directory), found.environment, found.timeout)
         return cls(name, job, rerun, found.output)
 
 
 def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[QueuedJob]:
-    """The `[[job]]` tables of a queue.
+    """Read the `[[job]]` tables of a queue.
 
     Parameters
     ----------

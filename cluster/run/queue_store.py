@@ -1,4 +1,4 @@
-"""What a store keeps of a queue: jobs, how each stands, epochs, who ran together."""
+"""Tables of a store for a queue: jobs with their states, epochs, and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Literal["waiting", "running", "done", "failed", "lost"]
 
 
 class _RunSettings(BaseModel, extra="allow"):
-    """What a session of `run` keeps of its command, so far as it is read again."""
+    """Settings of a queue's session that are read again later."""
 
     alpha: Annotated[float, Field(ge=0)] = 0.0
     voids: Literal["forbid", "predict"] | None = None
@@ -31,7 +31,7 @@ class _RunOf(BaseModel, extra="allow"):
 
 @dataclass(frozen=True)
 class Entry:
-    """A job of the queue as it stands.
+    """Job of a queue with its state.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class PlacedGroup:
-    """Jobs that are placed on one machine together.
+    """Jobs placed together on one machine.
 
     Attributes
     ----------
@@ -69,30 +69,30 @@ class PlacedGroup:
 
 
 class QueueStore:
-    """The queue's part of a store; its tables are made when they are first written to."""
+    """Queue tables of a store; they are created at the first write."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
     def prepare(self) -> None:
-        """Make the tables where they are missing."""
+        """Create the tables if they are missing."""
         with self.store.writing() as rows:
             for statement in QUEUE_TABLES.split(";") if not self.exists() else ():
                 rows.execute(statement)
 
     def exists(self) -> bool:
-        """Whether a queue was run on the store."""
+        """Return whether the store has a queue."""
         return bool(self.store.rows("SELECT 1 FROM sqlite_master WHERE name = 'queued'"))
 
     def require(self) -> None:
-        """Raise InvalidFile for a store that no queue was run on."""
+        """Raise InvalidFile if the store has no queue."""
         if not self.exists():
             raise InvalidFile(
                 f"{self.store.path} has no queue; `cotenant run queue QUEUE.toml --store` writes it"
             )
 
     def enqueue(self, queue: Sequence[QueuedJob], ages: Sequence[int] | None = None) -> None:
-        """Add the jobs that are not known yet, in order, and hold the others against what is known.
+        """Add new jobs in order, and require that known jobs are unchanged.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class QueueStore:
             )
 
     def entries(self, which: str = "1", values: Sequence[Any] = ()) -> list[Entry]:
-        """The jobs for which a condition holds, the oldest first."""
+        """Entries that satisfy a condition, the oldest first."""
         return [
             Entry(row[0], row[1], row[2], bool(row[3]), *row[4:])
             for row in self.store.rows(
@@ -146,7 +146,7 @@ class QueueStore:
         return self.entries("id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),))
 
     def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
-        """The commands of jobs."""
+        """Commands of jobs by row number."""
         where = f"{self.store.path}: queued.spec"
         return {
             number: QueuedJob.from_document(name, kind, bool(rerun), spec, where)
@@ -157,7 +157,7 @@ class QueueStore:
         }
 
     def named(self, text: str) -> Entry:
-        """The job of a number or a name; raises InvalidOption when there is none."""
+        """Entry of the job with a number or name; raises InvalidOption if there is none."""
         entries = self.entries("name = ?", (text,))
         if not entries and text.isdecimal():
             entries = self.entries("id = ?", (int(text),))
@@ -169,7 +169,7 @@ class QueueStore:
         return entries[0]
 
     def groups_beside(self, number: int) -> list[PlacedGroup]:
-        """The groups of the epoch in which a job was placed last; none when it never was."""
+        """Groups of the epoch in which a job was last placed; none if it never was."""
         return self._groups(
             "epoch = (SELECT MAX(epoch) FROM placed JOIN seat ON placed = placed.id WHERE "
             "queued = ?)",
@@ -177,7 +177,7 @@ class QueueStore:
         )
 
     def run_settings(self) -> dict[str, Any]:
-        """The settings of the last command that ran a queue."""
+        """Settings of the last command that ran the queue."""
         rows = self.store.rows(
             "SELECT settings FROM session WHERE json_extract(settings, '$.run') IS NOT NULL "
             "ORDER BY id DESC LIMIT 1"
@@ -195,7 +195,7 @@ class QueueStore:
     def begin_epoch(
         self, epoch: Mapping[str, Any], groups: Sequence[PlacedGroup], now: float
     ) -> None:
-        """Note an epoch's decision before any of it is carried out."""
+        """Record an epoch's decision before any group starts."""
         with self.store.writing() as rows:
             self.store.insert("epoch", **epoch)
             rows.executemany(
@@ -219,11 +219,11 @@ class QueueStore:
             )
 
     def running(self) -> list[PlacedGroup]:
-        """The groups of which no end is known."""
+        """Groups without a recorded end."""
         return self._groups("placed.state = 'running'")
 
     def _groups(self, which: str, values: Sequence[Any] = ()) -> list[PlacedGroup]:
-        """The groups for which a condition holds, in the order in which they began."""
+        """Groups that satisfy a condition, in the order of their starts."""
         jobs: dict[tuple[str, int, str], list[int]] = defaultdict(list)
         for *group, job in self.store.rows(
             "SELECT placed.id, epoch, machine, queued FROM placed JOIN seat ON placed = placed.id "
@@ -243,7 +243,8 @@ class QueueStore:
         visit: int | None = None,
         measured: Sequence[float | None] = (),
     ) -> None:
-        """Note how a group ended, and how its jobs stand now; within the transaction of its visit.
+        """Record the end of a group and the states of its jobs, within the transaction of its
+        visit.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Run a queue of jobs on machines: `cotenant run queue`."""
+"""Run of a queue of jobs on machines: `cotenant run queue`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DEFAULT_SETTINGS = Settings()
 
 
 def agent_options(*, alpha: Alpha = 0.0) -> float:
-    """The option of `run` beside those of its method.
+    """Read the option `alpha` of a queue from the options of its method.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def agent_options(*, alpha: Alpha = 0.0) -> float:
 def policy_of(
     method: str | Callable[..., Any], options: Mapping[str, Any], time_limit: float
 ) -> Policy:
-    """A method that pairs batches, by name or a function. One that has no answer in time or fails
-    is stood in for by `FALLBACK`.
+    """Method that pairs the jobs of an epoch, by name or as a function; `FALLBACK` replaces it when
+    it fails or has no answer in time.
     """
     problem = Colocation.problem
     function = method if callable(method) else find(problem, method).resolve()
@@ -89,14 +89,14 @@ def policy_of(
 def settings_of(
     options: Mapping[str, Any] | None, settings: Settings
 ) -> tuple[RunSettings, dict[str, Any]]:
-    """The settings of a queue, with the agents' of `agent_options`; and all options."""
+    """Settings of a queue including those of `agent_options`, and all options."""
     chosen = dict(options or {})
     mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
     return RunSettings(**asdict(settings), alpha=agent_options(**mine)), chosen
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
-    """Raise InvalidInstance for a job of a type that is not among these."""
+    """Raise InvalidInstance for a job whose type was not measured."""
     for job in jobs:
         if job.job.name not in names:
             raise InvalidInstance(
@@ -120,8 +120,7 @@ def run(
     progress: Callable[[QueueStatus], None] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Do the jobs of a queue, two on a machine, put together in epochs by what a store knows of
-    them.
+    """Run the jobs of a queue, two on a machine, paired in epochs by the estimates in a store.
 
     Parameters
     ----------
@@ -203,7 +202,7 @@ def run(
 
 
 def require_measured(store: Path) -> None:
-    """Raise InvalidFile for a store that is not there."""
+    """Raise InvalidFile if the store does not exist."""
     if not os.path.exists(store):
         raise InvalidFile(
             f"{store} does not exist; measure the types first (cotenant measure JOBS.toml --store "

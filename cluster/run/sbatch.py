@@ -1,4 +1,4 @@
-"""A queue as a script for Slurm: a node of its own for each pair of jobs. Nothing is run here."""
+"""Slurm script of a queue: one node for each pair of jobs. Nothing is run here."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def sbatch_script(
     time_limit: float = 2.0,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> str:
-    """The lines that submit every job of a queue, two on a node of their own at most, put together
-    by what a store knows of them; see `run.run`.
+    """Slurm script that submits every job of a queue, at most two on a node, paired by the
+    estimates in a store; see `run.run`.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def sbatch_script(
 
 
 def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
-    """The lines that submit the jobs of one node."""
+    """Lines that submit the jobs of one node."""
     names = " beside ".join(
         f"{job.name} ({job.job.name}, {100 * penalty:.1f} points lost)"
         for job, penalty in zip(jobs, lost, strict=True)
@@ -88,8 +88,8 @@ def _submission(jobs: Sequence[QueuedJob], lost: Sequence[float]) -> list[str]:
 
 
 def _step(queued: QueuedJob) -> str:
-    """The shell's words that run a job on its half of the node; raises InvalidInstance for words
-    that are not printable.
+    """Shell command that runs a job on its half of a node; raises InvalidInstance for unprintable
+    words.
     """
     job = queued.job
     limit = [] if job.timeout is None else ["timeout", f"{job.timeout:g}"]

@@ -1,4 +1,4 @@
-"""How a queue is run: the settings of the file of `--settings`, and those that the command adds."""
+"""Settings of a queue: those of the file of `--settings`, and the options of the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...instances.problem.option_types import Above, AtLeast, Between, validate_
 @validate_options
 @dataclass(frozen=True)
 class Settings:
-    """Settings that are rarely changed.
+    """Rarely changed settings of a queue.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Settings:
 @validate_options
 @dataclass(frozen=True)
 class RunSettings(Settings):
-    """How a queue is run.
+    """All settings of a queue.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a queue stands while it runs, and what it came to."""
+"""Progress of a queue while it runs, and the summary of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ over the jobs of which something could be measured; None while there are none.
 
 @dataclass
 class QueueStatus:
-    """How a queue stands, and what is counted of one command.
+    """Progress of a queue, with the counts of one command.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class QueueStatus:
     seen: list[tuple[float, float, float]] = field(default_factory=list)
 
     def means(self) -> Means:
-        """See `Means`."""
+        """Mean penalties of the jobs done; see `Means`."""
         predicted, half, measured = np.mean(self.seen, axis=0).tolist() if self.seen else [None] * 3
         return predicted, half, measured
 

@@ -1,4 +1,4 @@
-"""The jobs of a queue in memory: who they are, and who of them waits, by type and age."""
+"""Waiting jobs of a queue in memory, by type and age."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .queue_store import Entry
 
 
 class WaitingQueue:
-    """The jobs of a queue.
+    """Waiting jobs of a queue, by type and age.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class WaitingQueue:
             self.queue.add(age, counts)
 
     def take(self, batch: Batch, groups: Iterable[Types]) -> list[tuple[int, ...]]:
-        """The jobs of each group of types that a batch was placed in, the oldest first."""
+        """Take the oldest waiting jobs of the given types, for each group of types in a batch."""
         taken: list[deque[int]] = [deque() for _ in self.types]
         for age, counts in batch:
             for kind in np.flatnonzero(counts).tolist():
@@ -60,11 +60,11 @@ class WaitingQueue:
         return [tuple(taken[kind].popleft() for kind in types) for types in groups]
 
     def kinds(self, numbers: Iterable[int]) -> Types:
-        """The types of jobs."""
+        """Types of jobs by row number."""
         return tuple(self.types[self.entries[number].kind] for number in numbers)
 
     def put_back(self, numbers: Iterable[int]) -> None:
-        """Let jobs wait again, each at its age."""
+        """Return jobs to the queue at their original age."""
         batch = []
         for number in numbers:
             entry = self.entries[number]

@@ -1,1 +1,1 @@
-"""Readers of a cluster's state, and whether a file shows all of it."""
+"""Readers of a cluster state, and warnings where a file does not show all of it."""

@@ -1,4 +1,6 @@
-"""Whether a file is whole: signs that it shows less than the cluster has, each with a code."""
+"""Completeness checks of a state file: each sign that it shows less than the cluster has is a
+warning with a code.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ end while the file is made.
 
 
 def missing(state: ClusterState) -> tuple[StateWarning, ...]:
-    """What the pods of a Kubernetes state say of those that are not in it; none of another
-    platform.
+    """Warnings derived from the pods of a Kubernetes state about pods that the file lacks; none for
+    other platforms.
     """
     if state.platform != "kubernetes":
         return ()
@@ -83,7 +85,7 @@ def missing(state: ClusterState) -> tuple[StateWarning, ...]:
 
 
 def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterState:
-    """The state, of which no name is there twice and every pod runs on a node that is there.
+    """Raise InvalidFile if a name occurs twice or a pod runs on a node that is not in the state.
 
     Raises
     ------
@@ -108,12 +110,12 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """The first few of some names."""
+    """Join the first `most` names."""
     return ", ".join([*names[:most], *["..."] * (len(names) > most)])
 
 
 def accepted(state: ClusterState, codes: Iterable[str]) -> tuple[StateWarning, ...]:
-    """The warnings of a state without those that the user accepts.
+    """Warnings of a state without those whose codes the user accepts.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def accepted(state: ClusterState, codes: Iterable[str]) -> tuple[StateWarning, .
 
 
 def cut_list(items: Fields) -> list[StateWarning]:
-    """Whether a list is the first part of a longer one."""
+    """Warning if a list was truncated by a limit."""
     about = items.of("metadata")
     if not about.text("continue"):
         return []
@@ -139,8 +141,8 @@ def cut_list(items: Fields) -> list[StateWarning]:
 def listed(
     objects: Mapping[str, Sequence[Fields]], pods: Sequence[Pod], budgets: Sequence[Budget]
 ) -> list[StateWarning]:
-    """What the objects of a Kubernetes file say themselves of pods that are not in it, and of the
-    time when it was made.
+    """Warnings derived from the objects of a Kubernetes file about pods that the file lacks, and
+    about its age.
     """
     found = []
     if not budgets:
@@ -169,8 +171,8 @@ def listed(
 
 
 def _volumes_in_use(objects: Mapping[str, Sequence[Fields]]) -> list[StateWarning]:
-    """Whether nodes say that more volumes are mounted than pods in the file have, beyond what may
-    change while it is made.
+    """Warning if nodes report more mounted volumes than the pods in the file use, beyond normal
+    changes during the export.
     """
     users = Counter[str]()
     for pod in objects["Pod"]:
@@ -194,7 +196,7 @@ def _volumes_in_use(objects: Mapping[str, Sequence[Fields]]) -> list[StateWarnin
 
 
 def _age(nodes: Sequence[Fields]) -> list[StateWarning]:
-    """Whether the file is old, by the newest word of a node."""
+    """Warning if the newest heartbeat of a node is old."""
     times = [
         time
         for item in nodes
@@ -211,7 +213,7 @@ def _age(nodes: Sequence[Fields]) -> list[StateWarning]:
 
 
 def kept_in_place(pods: Iterable[Pod]) -> list[StateWarning]:
-    """Pods that stay only because of what the file leaves out."""
+    """Notes on pods that are pinned only because the file lacks objects."""
     found = []
     for code, words, cure in (
         ("no-pv", VOLUMES_NOT_LISTED, "get pv,pvc too"),

@@ -1,4 +1,4 @@
-"""The constraints of a pod: as the API of Kubernetes has them, and read of it."""
+"""Constraints of a pod as in the Kubernetes API, and their reader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ports = frozenset[tuple[str, str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A condition on labels: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    """Requirement on a label: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
 
     key: str
     operator: str
@@ -39,7 +39,9 @@ Selector = tuple[Expression, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """Nodes whose labels and fields (their name) meet all of these; none when both are empty."""
+    """Node selector term: requirements on labels and fields (the name) that must all hold; it
+    matches no node if both are empty.
+    """
 
     labels: tuple[Expression, ...] = ()
     fields: tuple[Expression, ...] = ()
@@ -47,7 +49,7 @@ class NodeTerm:
 
 @dataclass(frozen=True, slots=True)
 class PodTerm:
-    """Pods of some namespaces (None: all) within one domain of a topology.
+    """Affinity term: pods of some namespaces (None: all) within one domain of a topology.
 
     `has_unsupported_selector`: the term is narrower than this in a way that is not read.
     """
@@ -60,7 +62,7 @@ class PodTerm:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A DoNotSchedule spread over the domains of a topology, of pods of the own namespace."""
+    """Topology spread constraint with DoNotSchedule, over pods of the own namespace."""
 
     selector: Selector
     topology: str
@@ -72,7 +74,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What taints a pod tolerates; an empty key (with Exists) or effect stands for all."""
+    """Toleration of taints; an empty key (with Exists) or effect matches all."""
 
     key: str
     operator: str
@@ -110,7 +112,7 @@ class Constraints:
 
     @property
     def crowded(self) -> bool:
-        """Whether others may have to be on other nodes."""
+        """Whether the constraints may force other pods onto other nodes."""
         return bool(self.pod_anti_affinity or self.spread or self.ports)
 
 
@@ -119,7 +121,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def satisfies(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Whether labels meet one condition."""
+    """Return whether labels satisfy one requirement."""
     value, operator = labels.get(expression.key), expression.operator
     if operator == "In":
         return value is not None and value in expression.values
@@ -131,18 +133,18 @@ def satisfies(expression: Expression, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(value: str | None, given: tuple[str, ...], sign: int) -> bool:
-    """Whether a label is a whole number above (1) or below (-1) the one given."""
+    """Return whether a label is an integer above (sign 1) or below (sign -1) the given one."""
     numbers = [_WHOLE.fullmatch(text) for text in (value or "", *given)]
     return len(given) == 1 and all(numbers) and sign * (int(value or "") - int(given[0])) > 0
 
 
 def selects(selector: Selector, labels: Mapping[str, str]) -> bool:
-    """Whether labels meet all conditions of a selector."""
+    """Return whether labels satisfy all requirements of a selector."""
     return selector is not None and all(satisfies(each, labels) for each in selector)
 
 
 def expressions(fields: Fields, name: str = "matchExpressions") -> tuple[Expression, ...]:
-    """A list of conditions."""
+    """Read a list of label requirements."""
     found = []
     for item in fields.many(name):
         operator = item.text("operator")
@@ -153,12 +155,12 @@ def expressions(fields: Fields, name: str = "matchExpressions") -> tuple[Express
 
 
 def equal(labels: dict[str, str]) -> tuple[Expression, ...]:
-    """The condition of each label that it has this value."""
+    """Requirements that each of the labels has its given value."""
     return tuple(Expression(key, "In", (value,)) for key, value in sorted(labels.items()))
 
 
 def selector_of(fields: Fields, name: str) -> Selector:
-    """A selector of labels; None where there is none, which selects nothing."""
+    """Read a label selector; None if absent, which matches nothing."""
     if name not in fields:
         return None
     item = fields.of(name)
@@ -166,7 +168,7 @@ def selector_of(fields: Fields, name: str) -> Selector:
 
 
 def node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
-    """The terms of a node selector."""
+    """Read the terms of a node selector."""
     return tuple(
         NodeTerm(expressions(term), expressions(term, "matchFields"))
         for term in fields.many("nodeSelectorTerms")
@@ -176,7 +178,7 @@ def node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
 def read_constraints(
     item: Fields, spaces: Mapping[str, dict[str, str]], kept: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """The constraints in a pod's object, as fields of `Constraints`; of volumes nothing.
+    """Read the constraints in a pod's object, as fields of `Constraints`, except those of volumes.
 
     Parameters
     ----------
@@ -248,7 +250,9 @@ def read_constraints(
 
 
 def _selected(term: Fields, labels: dict[str, str]) -> Selector:
-    """The selector of a term, with what it takes over of the pod's own labels."""
+    """Read the label selector of a term, extended by `matchLabelKeys` and `mismatchLabelKeys` with
+    the pod's own labels.
+    """
     selector = selector_of(term, "labelSelector")
     for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
         for key in term.texts(name):
@@ -260,8 +264,8 @@ def _selected(term: Fields, labels: dict[str, str]) -> Selector:
 def _pod_term(
     term: Fields, namespace: str, labels: dict[str, str], spaces: Mapping[str, dict[str, str]]
 ) -> PodTerm:
-    """A required term of affinity or anti-affinity; without namespaces it means the pod's own.
-    `spaces` has the labels of all namespaces, where they are in the file.
+    """Read a required term of affinity or anti-affinity; without namespaces it refers to the pod's
+    own. `spaces` has the labels of all namespaces in the file.
     """
     named = frozenset(term.texts("namespaces"))
     chosen: frozenset[str] | None = named

@@ -1,4 +1,4 @@
-"""A JSON object of a state, read by name, so that an error says where in the file it is."""
+"""Typed access to the fields of a JSON object, with errors that give the position in the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
 
 
 class Fields:
-    """The fields of an object, and where it stands ("state.json: pod shop/pg-0: spec").
+    """Fields of a JSON object, and its position ("state.json: pod shop/pg-0: spec").
 
     A field that is missing or null is empty: of the API's fields nearly all are optional.
 
@@ -48,15 +48,15 @@ class Fields:
         return value
 
     def wrong(self, name: str, seen: object, expected: str, cure: str = "") -> InvalidFile:
-        """The error that a field is not what was expected."""
+        """Error for a field that does not have the expected type or value."""
         return InvalidFile(explain(f"{self.place}: {name}", shortened(seen), expected, cure))
 
     def of(self, name: str) -> Fields:
-        """An object in it."""
+        """Return a field that is an object."""
         return Fields(self._get(name, dict, {}), f"{self.place}: {name}")
 
     def many(self, name: str) -> list[Fields]:
-        """A list of objects in it."""
+        """Return a field that is a list of objects."""
         found = self._get(name, list, [])
         for place, entry in enumerate(found):
             if not isinstance(entry, dict):
@@ -64,14 +64,14 @@ class Fields:
         return [Fields(entry, f"{self.place}: {name}[{n}]") for n, entry in enumerate(found)]
 
     def text(self, name: str, empty: str = "") -> str:
-        """A text in it."""
+        """Return a field that is a string."""
         found: str = self._get(name, str, empty)
         return found
 
     def name(self, name: str) -> str:
-        """A name in it that stands in commands: labels joined by dots, each of which begins and
-        ends with a letter or a digit (RFC 1123; capitals, "_" and ":" inside them too). "" where it
-        has none.
+        """Return a field that is a name used in commands: labels joined by dots, each of which
+        begins and ends with a letter or a digit (RFC 1123; capitals, "_" and ":" inside them too);
+        "" if absent.
         """
         found = self.text(name)
         if found and not _NAME.fullmatch(found):
@@ -80,17 +80,17 @@ class Fields:
         return found
 
     def whole(self, name: str, empty: int = 0) -> int:
-        """A whole number in it."""
+        """Return a field that is an integer."""
         found: int = self._get(name, int, empty)
         return found
 
     def flag(self, name: str) -> bool:
-        """Whether something holds; it does not when nothing is said."""
+        """Return a Boolean field; False if absent."""
         found: bool = self._get(name, bool, False)
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts in it."""
+        """Return a field that is a list of strings."""
         found = self._get(name, list, [])
         for place, entry in enumerate(found):
             if not isinstance(entry, str):
@@ -98,7 +98,7 @@ class Fields:
         return tuple(found)
 
     def mapping(self, name: str) -> dict[str, str]:
-        """An object of texts in it, such as labels."""
+        """Return a field that maps strings to strings, such as labels."""
         found = self._get(name, dict, {})
         for key, entry in found.items():
             if not isinstance(entry, str):

@@ -1,5 +1,5 @@
-"""Cards that pods share by HAMi or KAI, which is not modelled: pods with a share stay where they
-are, no plan puts a pod on their nodes, and a bound knows no limit on the cards there.
+"""GPUs shared by HAMi or KAI, which are not modelled: pods with a share are pinned, no plan places
+pods on their nodes, and bounds do not limit the GPUs there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORDS = "it has or asks a share of a card"
 def with_shares(
     nodes: Sequence[Node], pods: Sequence[Pod], objects: Mapping[str, Sequence[Fields]]
 ) -> tuple[tuple[Node, ...], tuple[Pod, ...], list[StateWarning]]:
-    """Nodes and pods with what annotations say of shared cards; as they are where none do.
+    """Mark nodes and pods whose annotations mention shared GPUs; return others unchanged.
 
     Parameters
     ----------

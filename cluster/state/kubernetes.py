@@ -1,5 +1,5 @@
-"""The reader of Kubernetes states: what `kubectl get nodes,pods,pdb -A -o json` prints, and pv,
-pvc, csinodes, sc, ns in it or beside it.
+"""Reader of Kubernetes states: the output of `kubectl get nodes,pods,pdb -A -o json`, with pv, pvc,
+csinodes, sc and ns in the same or in further files.
 
 What is read is the published API (v1); what the default scheduler's filters look at is kept, what
 they look at and this package does not model is named pod by pod.
@@ -99,7 +99,7 @@ _USED = {
 
 
 def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> ClusterState:
-    """The state that one or several files hold together.
+    """Read the state in one or several files of Kubernetes objects.
 
     Parameters
     ----------
@@ -112,6 +112,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
         There is no node or no pod, an object is no object of the API, a pod runs on a node that is
         not there, a quantity is none.
     """
+    # 1. Sort the objects by kind.
     objects: dict[str, list[Fields]] = {kind: [] for kind in _USED}
     ignored: Counter[str] = Counter()
     warnings: list[StateWarning] = []
@@ -131,6 +132,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
                 f"{whole}: a Kubernetes List without {words} (it holds {seen or 'nothing'}); make "
                 f"it with `{COMMAND}`"
             )
+    # 2. Read nodes, volumes, pods and budgets.
     attachable = {name_of(item)[1]: _attachable(item) for item in objects["CSINode"]}
     nodes = tuple(_node(item, attachable) for item in objects["Node"])
     volumes = Volumes(objects)
@@ -143,6 +145,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     nodes, pods, shares = with_shares(nodes, pods, objects)
     pods = tuple(each for pod in pods for each in _on_each(pod, nodes))
     budgets = tuple(_budget(item) for item in objects["PodDisruptionBudget"])
+    # 3. Assumptions and warnings.
     assumptions = [*kept_in_place(pods), *shares]
     if volumes.unbound:
         text = f"{first_of(sorted(volumes.unbound))} taken to be made wherever the storage class "
@@ -166,7 +169,9 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
 
 
 def _items(content: Any, where: str) -> Iterable[tuple[str, Fields]]:
-    """Every object of a list, with its kind, which lists of one kind leave out of their items."""
+    """Iterate over the objects of a list with their kinds, which a list of one kind omits in its
+    items.
+    """
     kind = str(content.get("kind"))
     if kind == "Table":
         raise InvalidFile(f"{where} is a Table, rows without objects; give what `{COMMAND}` prints")
@@ -192,7 +197,7 @@ def _named(item: Fields, kind: str, where: str) -> Fields:
 
 
 def _amounts(fields: Fields) -> Counter[str]:
-    """Quantities by name, in billionths: the API rounds up what is finer."""
+    """Quantities by name, in billionths, rounded up as the API does."""
     found = Counter[str]()
     for name, given in fields.content.items():
         value = measured(given if isinstance(given, str) else repr(given))
@@ -211,7 +216,7 @@ def _whole(amounts: Mapping[str, int], fields: Fields) -> dict[str, int]:
 
 
 def _attachable(item: Fields) -> dict[str, int]:
-    """How many volumes of each CSI driver a node may have attached, where that is known."""
+    """Maximum number of attached volumes of each CSI driver on a node, where known."""
     limits = {
         f"{VOLUMES}{driver.text('name')}": driver.of("allocatable").whole("count", -1)
         for driver in item.of("spec").many("drivers")
@@ -323,7 +328,7 @@ def _pod(item: Fields, volumes: Volumes, spaces: Mapping[str, dict[str, str]]) -
 def _gang(
     notes: Mapping[str, str], labels: Mapping[str, str], spec: Fields, owner: tuple[str, str]
 ) -> str:
-    """The group of a pod within its namespace, or its Job; "" for none."""
+    """Group of a pod within its namespace, else its Job; "" for none."""
     named = [notes[key] for key in _GANG_NOTES if notes.get(key)]
     named += [spec.of("schedulingGroup").text("podGroupName"), spec.of("workloadRef").text("name")]
     named += [labels[key] for key in _GANG_LABELS if labels.get(key)]
@@ -333,8 +338,8 @@ def _gang(
 
 
 def _on_each(pod: Pod, nodes: Sequence[Node]) -> list[Pod]:
-    """A pod, or of a DaemonSet that is added one for each node that takes it, as its controller
-    makes them.
+    """Expand a DaemonSet pod that is added into one pod for each node that takes it; return other
+    pods unchanged.
     """
     terms = [term for group in pod.affinity for term in group]
     if pod.owner[0] != "DaemonSet" or pod.role is not Role.PENDING or any(t.fields for t in terms):

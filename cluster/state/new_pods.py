@@ -1,4 +1,4 @@
-"""Pods that are not in a state yet: of the manifests of workloads, or so many of one size."""
+"""Pods added to a state: from the manifests of workloads, or a number of equal pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BASE = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
 def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
-    """The pods of the workloads in a file, as a List of pods that run nowhere.
+    """Convert the workloads in a file to a List of pending pods.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def new_pods(path: str, replicas: int | None = None) -> dict[str, Any]:
 
 
 def documents(text: str, path: str) -> list[Any]:
-    """The documents of a file in JSON or YAML.
+    """Parse the documents of a JSON or YAML file.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _objects(found: list[Any], path: str) -> Iterator[Fields]:
 
 
 def _copies(item: Fields, kind: str, replicas: int | None) -> list[dict[str, Any]]:
-    """The pods of one workload."""
+    """Pending pods of one workload."""
     about, spec = item.of("metadata"), item.of("spec")
     name, labels = about.name("name"), about.mapping("labels")
     if not name:
@@ -149,7 +149,7 @@ def _copies(item: Fields, kind: str, replicas: int | None) -> list[dict[str, Any
 
 
 def with_shape(state: ClusterState, shape: str, replicas: int) -> ClusterState:
-    """The state with so many pending pods of one size, such as "cpu=4,memory=16Gi,gpu=1".
+    """Add equal pending pods to a state, with requests such as "cpu=4,memory=16Gi,gpu=1".
 
     Raises
     ------
@@ -175,15 +175,15 @@ def with_shape(state: ClusterState, shape: str, replicas: int) -> ClusterState:
 
 
 def resources_of(state: ClusterState) -> list[str]:
-    """The resources that a state knows."""
+    """Names of the resources in a state."""
     found = {name for node in state.nodes for name in node.allocatable}
     found |= {name for pod in state.pods for name in pod.requests}
     return sorted(found.union(_BASE if state.platform == "kubernetes" else ()))
 
 
 def resource_of(state: ClusterState, name: str) -> str | None:
-    """The resource of a state that a user means: "gpu" is "nvidia.com/gpu" where nothing else ends
-    so; None for none.
+    """Full name of a resource in a state, where "gpu" stands for "nvidia.com/gpu" if it is unique;
+    None if there is none.
     """
     known = resources_of(state)
     fits = [each for each in known if each.rpartition("/")[2] == name]
@@ -191,7 +191,7 @@ def resource_of(state: ClusterState, name: str) -> str | None:
 
 
 def size_of(state: ClusterState, resource: str, text: str) -> Fraction | None:
-    """An amount of a resource in the unit of the state; None where the text is none."""
+    """Parse an amount of a resource in the unit of the state; None if the text is not an amount."""
     plain = state.platform == "csv"  # there units are the user's own
     value = None if plain and text[-1:].isalpha() else measured(text)
     return None if value is None else value * (10**6 if plain else amount(Fraction(1), resource))

@@ -1,4 +1,4 @@
-"""Prices of nodes; types of nodes that can be bought, and a state with so many nodes of each."""
+"""Node types that can be bought, their prices, and states with additional nodes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _PODS = 110
 
 @dataclass(frozen=True)
 class NodeType:
-    """Nodes that can be bought: one of them, and at most how many; None for any number."""
+    """Node type: an example node, and the maximum number of such nodes (None: unlimited)."""
 
     node: Node
     most: int | None = None
 
 
 def read_types(state: ClusterState, path: str) -> tuple[NodeType, ...]:
-    """The types in a table: columns type, price and resources, and where wanted zone, most (how
-    many there can be at most) and labels ("disk=ssd pool=a").
+    """Read a table of node types: columns type, price and resources, and optionally zone, most
+    (maximum number) and labels ("disk=ssd pool=a").
 
     Raises
     ------
@@ -75,7 +75,7 @@ def read_types(state: ClusterState, path: str) -> tuple[NodeType, ...]:
 
 
 def _common_labels(state: ClusterState) -> dict[str, str]:
-    """The labels that every worker has: new ones are taken to have them too."""
+    """Labels that all worker nodes share; new nodes are assumed to have them."""
     if state.platform != "kubernetes":
         return {}
     workers = [node.labels.items() for node in state.nodes if node.can_be_drained]
@@ -85,7 +85,7 @@ def _common_labels(state: ClusterState) -> dict[str, str]:
 
 
 def type_like(state: ClusterState, name: str) -> NodeType:
-    """Any number of nodes like one of the state, at 1 each.
+    """Unlimited node type equal to a node of the state, with price 1.
 
     Raises
     ------
@@ -104,8 +104,8 @@ def type_like(state: ClusterState, name: str) -> NodeType:
 def with_nodes(
     state: ClusterState, numbers: Mapping[int, int], types: Sequence[NodeType], every: Sequence[Pod]
 ) -> tuple[ClusterState, dict[str, int]]:
-    """The state with so many nodes of each type, by its place, each with those of `every` node's
-    pods (see `daemon_pods`) that run there; and the type of each new node by its name.
+    """Add nodes of each type to a state, each with the pods of `every` node (see `daemon_pods`)
+    that run there; return also the type of each new node by name.
     """
     of: dict[str, int] = {}
     taken, host = {node.name for node in state.nodes}, _HOSTS[state.platform != "kubernetes"]
@@ -122,7 +122,7 @@ def with_nodes(
 
 
 def daemon_pods(state: ClusterState) -> list[Pod]:
-    """One pod of each DaemonSet, with the most that one of its pods requests, for any node."""
+    """One pod of each DaemonSet, with the largest requests among its pods."""
     found: dict[tuple[str, str], Pod] = {}
     for pod in state.pods:
         if pod.role in (Role.RESIDENT, Role.PENDING) and pod.owner[0] == "DaemonSet":
@@ -139,7 +139,7 @@ TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 
 
 def set_prices(state: ClusterState, path: str) -> ClusterState:
-    """The state whose nodes have the prices of a table.
+    """Copy a state with the node prices of a table.
 
     Parameters
     ----------

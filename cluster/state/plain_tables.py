@@ -1,4 +1,4 @@
-"""The reader of plain tables: a table of hosts, and one of the virtual machines on them."""
+"""Reader of plain tables: one of hosts, and one of the virtual machines on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOST, _ZONE = "host", "zone"
 
 
 def plain_state(texts: dict[str, str]) -> ClusterState:
-    """The state in a table of hosts and a table of VMs, which has a column `host`.
+    """Read a state from a table of hosts and a table of VMs (with a column `host`).
 
     Every other column is a resource; both tables have the same ones. Of a `group` no host holds two
     VMs; a VM with a `zone` goes to hosts of that zone only; one that `stays` ("yes") is not moved.

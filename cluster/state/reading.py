@@ -1,4 +1,4 @@
-"""Files of a cluster to its state, whatever they are: recognized by what they hold."""
+"""Reader of a cluster state from files whose format is detected by their content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DATA = Path(__file__).resolve().parent / "data"
 
 
 def bundled_states() -> list[str]:
-    """The names of the states that come with the package, "state/NAME"."""
+    """Names of the states that come with the package, "state/NAME"."""
     return sorted(f"state/{path.name.split('.')[0]}" for path in _DATA.glob("*.json*"))
 
 
@@ -37,7 +37,7 @@ def read_state(
     added: str | None = None,
     replicas: int | None = None,
 ) -> ClusterState:
-    """The state that one or several files hold together; "-" is standard input.
+    """Read the state in one or several files; "-" is standard input.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def read_state(
 
 
 def _read(paths: Sequence[str], added: tuple[str, dict[str, Any]] | None) -> ClusterState:
-    """The state as the files have it, with pods from another one."""
+    """Read the state in some files, with pods added from another file."""
     contents: dict[str, Any] = {}
     tables: dict[str, str] = {}
     for path in dict.fromkeys(map(str, paths)):
@@ -90,7 +90,7 @@ def _read(paths: Sequence[str], added: tuple[str, dict[str, Any]] | None) -> Clu
 
 
 def _located(path: str) -> str | Path:
-    """A file, or a bundled state where there is no such file."""
+    """Path of a file, or of the bundled state of that name."""
     if path.startswith("state/") and not Path(path).exists():
         for suffix in SUFFIXES:
             if (found := _DATA / f"{path.removeprefix('state/')}{suffix}").is_file():

@@ -1,6 +1,4 @@
-"""What labels, taints and ports say of pods and nodes: selectors, node terms, tolerations and host
-ports, applied.
-"""
+"""Matching of selectors, node terms, tolerations and host ports with pods and nodes."""
 
 from __future__ import annotations
 
@@ -11,14 +9,14 @@ from .state import Node, Pod
 
 
 def refers_to(term: PodTerm, pod: Pod) -> bool:
-    """Whether a term of affinity speaks of a pod."""
+    """Return whether an affinity term matches a pod."""
     return (term.namespaces is None or pod.namespace in term.namespaces) and selects(
         term.selector, pod.labels
     )
 
 
 def meets_terms(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
-    """Whether of each group of node terms one holds."""
+    """Return whether a node matches at least one term of every group."""
     return all(
         any(
             (term.labels or term.fields)
@@ -31,7 +29,7 @@ def meets_terms(node: Node, groups: Iterable[tuple[NodeTerm, ...]]) -> bool:
 
 
 def tolerates(node: Node, pod: Pod) -> bool:
-    """Whether a pod tolerates every taint of a node."""
+    """Return whether a pod tolerates every taint of a node."""
     return all(
         any(
             (not each.effect or each.effect == taint.effect)
@@ -44,7 +42,7 @@ def tolerates(node: Node, pod: Pod) -> bool:
 
 
 def admits(node: Node, pod: Pod) -> bool:
-    """Whether a node takes a pod, as far as labels and taints say."""
+    """Return whether labels and taints of a node admit a pod."""
     return (
         not node.not_ready_reason
         and tolerates(node, pod)
@@ -54,7 +52,7 @@ def admits(node: Node, pod: Pod) -> bool:
 
 
 def ports_clash(ports: Ports, others: Ports) -> bool:
-    """Whether two pods want one port of a node."""
+    """Return whether two pods use the same host port."""
     return any(
         (protocol, port) == (other_protocol, other_port)
         and (address == other or "0.0.0.0" in (address, other))

@@ -1,5 +1,4 @@
-"""A cluster as a file shows it: nodes, pods, the constraints between them as they are written, and
-what was not read.
+"""State of a cluster as read from files: nodes, pods with their constraints, and what was not read.
 
 Nothing here decides anything: `to_packing` translates a state for the solvers, and
 `scheduler_filters` judges moves on the state itself.
@@ -44,7 +43,7 @@ VOLUMES = "volumes of "
 
 
 def limitless(resource: str) -> bool:
-    """Whether a node that gives no limit on a resource has none, rather than nothing of it."""
+    """Return whether a resource is unlimited on a node that does not list it."""
     return resource.startswith(VOLUMES)
 
 
@@ -63,7 +62,7 @@ CARD = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A taint that keeps pods off (NoSchedule, NoExecute)."""
+    """Taint that keeps pods off a node (NoSchedule, NoExecute)."""
 
     key: str
     value: str
@@ -76,7 +75,7 @@ CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: what pods may take in all, its labels and taints.
+    """Node of a cluster: allocatable resources, labels and taints.
 
     Attributes
     ----------
@@ -103,7 +102,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pod(Constraints):
-    """A pod, or a virtual machine, with its constraints.
+    """Pod, or virtual machine, with its requests and constraints.
 
     Attributes
     ----------
@@ -134,23 +133,23 @@ class Pod(Constraints):
 
     @property
     def title(self) -> str:
-        """Its namespace and name, as people write it."""
+        """Namespace and name of the pod."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def placed(self) -> bool:
-        """Whether it takes room on a node."""
+        """Whether the pod takes room on a node."""
         return self.role not in (Role.PENDING, Role.FINISHED)
 
     @property
     def undecided(self) -> tuple[tuple[str, str], ...]:
-        """The constraints of a pod without a node that not even the scheduler's filters decide."""
+        """Constraints of a pod without a node that the scheduler's filters do not decide."""
         decided = AFFINITY, SPREAD, OWNER
         return tuple(each for each in self.unsupported_constraints if each[0] not in decided)
 
     @property
     def schedulable(self) -> bool:
-        """Whether it is pending, and the scheduler looks for a node for it."""
+        """Whether the pod is pending and the scheduler tries to place it."""
         closed = any(kind in (GATES, NOMINATED) for kind, _ in self.unsupported_constraints)
         return self.role is Role.PENDING and not closed
 
@@ -177,8 +176,9 @@ COMPARED = tuple(each.name for each in fields(Pod) if each.name not in NOT_COMPA
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many pods of a namespace may be disrupted at one time now. `always_allow_unready`: those
-    that are not ready may be evicted without being counted, unless a second budget speaks of them.
+    """Disruption budget: how many pods of a namespace may be evicted now. `always_allow_unready`:
+    pods that are not ready may be evicted without being counted, unless a second budget matches
+    them.
     """
 
     namespace: str
@@ -190,7 +190,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class StateWarning:
-    """What makes a file something else than the cluster, or is taken to be so.
+    """Warning or assumption about what a file shows of the cluster: code, text and cure.
 
     Attributes
     ----------
@@ -205,13 +205,13 @@ class StateWarning:
 
     @property
     def sentence(self) -> str:
-        """Word what was seen and the cure."""
+        """Sentence with the sign that was seen and the cure."""
         return f"{self.text}; {self.cure}" if self.cure else self.text
 
 
 @dataclass(frozen=True)
 class ClusterState:
-    """Everything a plan is made from.
+    """State of a cluster from which questions are answered.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class ClusterState:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings and assumptions, for people."""
+        """Sentences of all warnings and assumptions."""
         return tuple(each.sentence for each in (*self.warnings, *self.assumptions))
 
     @property
@@ -248,27 +248,27 @@ class ClusterState:
 
     @property
     def where(self) -> dict[int, str]:
-        """The node of each placed pod, by its place among the pods."""
+        """Node name of each placed pod, by pod index."""
         return {n: pod.node for n, pod in enumerate(self.pods) if pod.placed}
 
     @property
     def priced(self) -> bool:
-        """Whether nodes have prices."""
+        """Whether the nodes have prices."""
         return any(node.price is not None for node in self.nodes)
 
 
 def change_pods(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState:
-    """The state with what a function makes of each pod."""
+    """Copy a state with a function applied to every pod."""
     return replace(state, pods=tuple(map(change, state.pods)))
 
 
 def change_nodes(state: ClusterState, change: Callable[[Node], Node]) -> ClusterState:
-    """The state with what a function makes of each node."""
+    """Copy a state with a function applied to every node."""
     return replace(state, nodes=tuple(map(change, state.nodes)))
 
 
 def cordoned(state: ClusterState, names: Collection[str]) -> ClusterState:
-    """The state where some nodes take no new pods, as `kubectl drain` begins with."""
+    """Copy a state in which some nodes take no new pods, as after `kubectl cordon`."""
 
     def closed(node: Node) -> Node:
         return replace(node, taints=(*dict.fromkeys((*node.taints, CORDONED)),))
@@ -277,7 +277,7 @@ def cordoned(state: ClusterState, names: Collection[str]) -> ClusterState:
 
 
 def require_label(state: ClusterState, option: str, label: str) -> None:
-    """Raise InvalidOption where no node has a label that an option names."""
+    """Raise InvalidOption if no node has the label that an option names."""
     known = sorted({key for node in state.nodes for key in node.labels})
     if label not in known:
         raise InvalidOption(

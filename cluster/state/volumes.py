@@ -1,4 +1,6 @@
-"""Volumes of the pods of a Kubernetes state: where they can be used, to whose limit they count."""
+"""Volumes of the pods of a Kubernetes state: the nodes where they can be used, and the attachment
+limits that count them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _OVER = ("Succeeded", "Failed")
 
 
 class Volumes:
-    """Where the claims of pods are, by the volumes and claims in the file.
+    """Volumes and claims in a file, with the nodes where each can be used.
 
     Attributes
     ----------
@@ -65,9 +67,10 @@ class Volumes:
     def read(
         self, pod: Fields
     ) -> tuple[list[tuple[NodeTerm, ...]], Counter[str], list[tuple[str, str]]]:
-        """Where a pod's volumes can be used, how many of each CSI driver they are, and what is not
-        known of them.
+        """Node terms of a pod's volumes, the number of volumes by CSI driver, and what is not known
+        of them.
         """
+        # 1. Claims: where their volumes can be used, and which driver attaches them.
         terms: list[tuple[NodeTerm, ...]] = []
         drivers: Counter[str] = Counter()
         unread: list[str] = []
@@ -106,6 +109,7 @@ class Volumes:
                 drivers[f"{VOLUMES}{driver}"] += 1
                 if shared:  # one attachment to a node, whoever uses it there
                     unread.append(SHARED)
+        # 2. Volumes of the pod itself.
         for each in pod.of("spec").many("volumes"):
             unread += [f"a {kind} volume of its own" for kind in _OWN_DISKS if kind in each][:1]
             if driver := self._migrates(each):
@@ -116,14 +120,16 @@ class Volumes:
         return terms, drivers, [("volumes", words) for words in unread]
 
     def _migrates(self, source: Fields) -> str:
-        """The CSI driver that attaches a volume of an older plugin; "" for any other volume."""
+        """Name of the CSI driver that replaces the older plugin of a volume; "" for other
+        volumes.
+        """
         plugin, driver = next((_MIGRATED[kind] for kind in _MIGRATED if kind in source), ("", ""))
         self._migrated |= {driver: plugin} if driver else {}
         return driver
 
     def _to_be_made(self, claim: Fields) -> tuple[list[tuple[NodeTerm, ...]], str] | None:
-        """Where the volume of a claim can be made once its pod has a node, and by which driver;
-        None where that is not known.
+        """Node terms and driver of a volume that is provisioned when its pod is placed; None if not
+        known.
         """
         spec = claim.of("spec")
         made = self.classes.get(("", spec.text("storageClassName")))
@@ -143,8 +149,8 @@ class Volumes:
         return [allowed] * bool(allowed), dict(_MIGRATED.values()).get(maker, maker)
 
     def limited(self, node: Node, pods: Sequence[Pod]) -> Node:
-        """The node, where no more volumes of a driver may come than are known to be there, if there
-        are others of which the driver is not known.
+        """Limit a node to its current number of volumes of each driver if it has volumes of unknown
+        drivers.
         """
         limits = {name for name in node.allocatable if limitless(name)}
         if node.name in self._unknown:
@@ -160,8 +166,8 @@ class Volumes:
 
 
 def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
-    """Where a volume can be used: its node affinity, and its labels as the scheduler reads them: of
-    a node without any of these labels nothing is asked.
+    """Node terms of a volume: its node affinity, and its topology labels, which do not restrict
+    nodes without such labels.
     """
     required = volume.of("spec").of("nodeAffinity").of("required")
     found = [node_terms(required)] if required.content else []
@@ -177,7 +183,9 @@ def _places(volume: Fields) -> list[tuple[NodeTerm, ...]]:
 
 
 def _claims(pod: Fields) -> dict[str, bool]:
-    """The claims that a pod uses: whether each is made for it, and goes with it."""
+    """Claims that a pod uses, with whether each is ephemeral, that is created and deleted with the
+    pod.
+    """
     found: dict[str, bool] = {}
     for volume in pod.of("spec").many("volumes"):
         if "persistentVolumeClaim" in volume:

@@ -58,12 +58,12 @@ FAULTS = r"""
 + return np.asarray(before >= after)
 
 @ instances/colocation/stability.py: a gain of exactly alpha is enough
-? colocation_given::test_penalties_are_compared_as_the_decimals_that_were_written
+? colocation_given::test_penalties_are_compared_as_exact_decimals
 - return before - decimal(new) > least
 + return before - decimal(new) >= least
 
 @ instances/colocation/objective.py: slack compares each level of bandwidth with itself
-? colocation_fair::test_the_long_way_gives_what_enumeration_gives
+? colocation_fair::test_fair_integer_program_equals_enumeration
 - float((below - least[1:]).max(initial=0.0))
 + float((below - least[:-1]).max(initial=0.0))
 
@@ -113,37 +113,37 @@ FAULTS = r"""
 + cost = (self.running * (worth + 2 * SCALE))
 
 @ cluster/state/gpu_shares.py: no node of shared cards may have more of them than is said
-? advice_gpus::test_share_of_a_card_stays_and_no_plan_uses_its_node
+? advice_gpus::test_pod_with_gpu_share_is_pinned_and_its_node_unused
 - unsure=node.unsure | {CARD}
 + unsure=node.unsure
 
 @ cluster/plan/search.py: a pod of a gang may wait
-? advice_gpus::test_a_gang_is_admitted_whole_or_not_at_all
+? advice_gpus::test_gang_is_admitted_completely_or_not
 - return with_waiting(plan, number)
 + return with_waiting(plan, number + 1)
 
 @ instances/accelerators/feasible.py: a pair is one job of its type
-? accelerators::test_what_does_not_fit_is_refused
+? accelerators::test_infeasible_time_shares_are_refused
 - share, share[pair], -limit
 + share, 0 * share[pair], -limit
 
 @ solvers/accelerators/leximin.py: all stay where the first are at their most
-? accelerators::test_levels_raised_at_once_equal_those_of_a_program_each
+? accelerators::test_leximin_levels_equal_those_of_one_program_a_level
 - stopped = (weight > 0) & (weight >= MAIN * weight.sum() / rising.sum())
 + stopped = rising
 
 @ solvers/accelerators/mixes.py: mixes that others beat at the prices of the program are kept
-? accelerators::test_many_types_by_prices_equal_the_program_of_all
+? accelerators::test_price_search_of_many_types_equals_linear_program
 - self.again = bool((worse & ~self.free).any())
 + self.again = False
 
 @ solvers/accelerators/max_min.py: a ratio is ruled out by half of what it asks for
-? accelerators::test_the_optima_equal_the_programs_of_every_job
+? accelerators::test_optima_over_types_equal_programs_with_every_job
 - math.fsum(each / left) >= worth
 + 2 * math.fsum(each / left) >= worth
 
 @ instances/accelerators/measures.py: a job of two workers is due as much as one of one
-? accelerators::test_the_optima_equal_the_programs_of_every_job
+? accelerators::test_optima_over_types_equal_programs_with_every_job
 - return instance.proportional * instance.weight / instance.workers
 + return instance.proportional * instance.weight
 
@@ -193,7 +193,7 @@ FAULTS = r"""
 + if (work > instance.all_cores * (1 + ROUNDING)).any():
 
 @ instances/problem/emitted.py: a cell that begins with @ is left as it is
-? advice_reading::test_no_cell_of_a_plan_is_a_formula
+? advice_reading::test_plan_csv_cells_are_not_formulas
 - tuple("=+-@
 + tuple("=+-
 
@@ -233,12 +233,12 @@ FAULTS = r"""
 + np.ones(len(own)), np.ones(len(own))])
 
 @ models/colocation/fair.py: a mean is compared with the largest of its own bandwidth
-? colocation_fair::test_the_long_way_gives_what_enumeration_gives
+? colocation_fair::test_fair_integer_program_equals_enumeration
 - (several, highest[level[above_first] - 1], -each[above_first]),
 + (several, highest[level[above_first]], -each[above_first]),
 
 @ models/admission/arrays.py: one job less than asked for is enough
-? admission_exact::test_speeds_of_many_digits_are_proved_by_every_engine
+? admission_exact::test_speeds_with_many_decimals_are_optimal_by_every_engine
 - rows.row(x, lower=float(least_jobs))
 + rows.row(x, lower=float(least_jobs) - 1.0)
 
@@ -278,7 +278,7 @@ FAULTS = r"""
 + unit = 1e9 * np.where(loose, 1 + np.abs(
 
 @ solvers/outcome.py: a value that is a millionth off the bound is optimal
-? agreement::test_no_scale_makes_a_gap_of_the_value_itself_agree
+? agreement::test_gap_as_large_as_the_value_is_never_closed
 - AGREE = 1e-9
 + AGREE = 1e-6
 
@@ -288,12 +288,12 @@ FAULTS = r"""
 + status = Status.OPTIMAL
 
 @ solvers/colocation/first_phase.py: of its own type an agent leaves for there is none
-? colocation_first_phase::test_no_pair_of_a_pairing_with_few_blocking_pairs_is_struck_out
+? colocation_first_phase::test_first_phase_keeps_pairs_of_good_pairings
 - np.minimum(each, most + 1)
 + np.minimum(each, most)
 
 @ solvers/blossom.py: a path is taken over although enough agents are paired
-? colocation_blossom::test_a_pairing_with_few_enough_alone_is_taken_of_those_equal_at_a_rent
+? colocation_blossom::test_optimal_pairing_keeps_limit_on_single_jobs_at_ties
 - if many <= most or seen[end] or len(path) % 2:
 + if seen[end] or len(path) % 2:
 
@@ -303,7 +303,7 @@ FAULTS = r"""
 + each
 
 @ solvers/colocation/stable_routes.py: that some number of pairs is too few proves two more
-? colocation_bounds::test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no
+? colocation_bounds::test_negative_decision_for_two_blocking_pairs_proves_three
 - search.raise_bound(most + 1, f"
 + search.raise_bound(most + 2, f"
 
@@ -328,7 +328,7 @@ FAULTS = r"""
 + slack[a] < slack[b]
 
 @ solvers/admission/search.py: the bound on the jobs served is rounded past a whole number
-? admission_columns::test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved
+? admission_columns::test_second_level_at_time_limit_has_engine_bound
 - np.floor(-answer.bound + 1e-6)
 + np.floor(-answer.bound - 1e-6)
 
@@ -453,7 +453,7 @@ FAULTS = r"""
 + number = used
 
 @ analysis/colocation/metrics.py: a penalty of just ten percent is tolerated
-? colocation_analysis::test_a_penalty_of_just_ten_percent_is_not_tolerated
+? colocation_analysis::test_penalty_at_the_tolerance_is_not_tolerated
 - number[value < TOLERATED]
 + number[value <= TOLERATED]
 
@@ -463,12 +463,12 @@ FAULTS = r"""
 + "ports": "", "name": "it tells pods apart, not kinds",
 
 @ cluster/judge/scheduler_filters.py: a host port of all addresses clashes with that of none
-? advice::test_host_ports_are_one_to_a_node
+? advice::test_host_port_is_used_once_per_node
 - same = address == theirs or address == "0.0.0.0" or theirs == "0.0.0.0"
 + same = address == theirs
 
 @ cluster/judge/scheduler_filters.py: a disruption budget allows one eviction more
-? advice::test_the_judge_refuses_every_kind_of_wrong_plan
+? advice::test_plan_check_refuses_every_kind_of_wrong_plan
 - if evicted[key] > max(budget.allowed,
 + if evicted[key] > 1 + max(budget.allowed,
 
@@ -498,47 +498,47 @@ FAULTS = r"""
 + np.where(instance.useful, 1.0 - instance.parallel_fraction, 0.0)
 
 @ baselines/admission/schemes.py: machines admit fewer jobs than there are
-? admission_schemes::test_the_quota_is_rounded_up
+? admission_schemes::test_da1_quota_is_rounded_up
 - -(-instance.jobs // instance.machines)
 + instance.jobs // instance.machines
 
 @ cluster/state/constraints.py: NotIn asks for the label to be there
-? advice::test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence
+? advice::test_requirements_on_absent_labels_match_kubernetes_semantics
 - return value is None or value not in expression.values
 + return value is not None and value not in expression.values
 
 @ cluster/state/selectors.py: a toleration without an effect tolerates none
-? advice::test_nodes_that_do_not_take_a_pod_are_not_filled
+? advice::test_plan_places_no_pod_on_node_that_excludes_it
 - (not each.effect or each.effect == taint.effect)
 + (each.effect == taint.effect)
 
 @ cluster/judge/scheduler_filters.py: a spread of just its maximum is refused
-? advice_spread::test_spreads_over_nodes_equal_all_placements_of_the_judge
+? advice_spread::test_spreads_over_nodes_equal_enumeration_by_filters
 - found = total.high[domain] + own - total.least(spread.domains) <= spread.most
 + found = total.high[domain] + own - total.least(spread.domains) < spread.most
 
 @ cluster/judge/order.py: no pod moves aside for another
-? advice::test_pods_that_change_places_need_one_aside
+? advice::test_swap_of_pods_uses_temporary_move
 - while order.left and (order.direct() or order.aside()):
 + while order.left and order.direct():
 
 @ cluster/judge/order.py: a wave evicts one pod of a budget more
-? advice::test_waves_keep_budgets_and_owners
+? advice::test_waves_respect_disruption_budgets_and_owners
 - if any(self.taken[group] >= most for group in groups):
 + if any(self.taken[group] > most for group in groups):
 
 @ cluster/plan/cards.py: cards of nodes that take no pods count as free
-? advice_gpus::test_cards_on_closed_nodes_are_no_room
+? advice_gpus::test_gpus_on_cordoned_nodes_are_not_free
 - closed += free
 + pieces[free] += 1
 
 @ cluster/plan/safe.py: all pods that are lost are taken to have a place
-? advice_safe::test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node
+? advice_safe::test_safe_finds_losable_node_and_unsafe_zone
 - status=len(arrivals) == len(pods) or None
 + status=len(arrivals) <= len(pods) or None
 
 @ cluster/judge/order.py: small pods go first
-? advice::test_of_pods_that_do_not_fit_together_the_largest_goes_first
+? advice::test_largest_of_conflicting_pending_pods_is_placed_first
 - sorted(targets, key=lambda n: (-size[n], n))
 + sorted(targets, key=lambda n: (size[n], n))
 
@@ -598,12 +598,12 @@ FAULTS = r"""
 + room[kind] -= 1
 
 @ baselines/accelerators/queues.py: the job submitted last is the first of the queue
-? accelerators_policies::test_fifo_runs_those_submitted_first_on_what_is_free
+? accelerators_policies::test_fifo_gives_free_devices_to_earliest_jobs
 - np.argsort(-instance.elapsed[order], kind="stable")
 + np.argsort(instance.elapsed[order], kind="stable")
 
 @ baselines/accelerators/gandiva.py: pairs have all of their time though devices are left
-? accelerators_policies::test_no_pair_has_more_than_all_of_its_time
+? accelerators_policies::test_gandiva_pairs_use_at_most_their_whole_time
 - part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
 + part /= part.sum(axis=1, keepdims=True)
 
@@ -623,12 +623,12 @@ FAULTS = r"""
 + free[a] &= self.remaining[a] >= 1
 
 @ cli/bounds.py: --open shows what is closed
-? bounds::test_the_commands_add_show_check_and_write_the_page
+? bounds::test_bounds_commands_add_show_check_and_page
 - if not only_open or row["status"] == "open"
 + if not only_open or row["status"] != "open"
 
 @ cli/proofs.py: a bound that is only claimed ends with exit code 0
-? cli::test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both
+? cli::test_bound_stronger_than_proof_is_reported_with_both
 - if found.broken or found.claimed:
 + if found.broken or (found.claimed and as_json):
 
@@ -653,7 +653,7 @@ FAULTS = r"""
 + if width is not None and form is Form.LATEX:
 
 @ cli/advice.py: a command fails where fewer nodes can go than may
-? advice::test_the_command_says_what_is_known_and_keeps_to_80_columns
+? advice::test_advise_output_fits_80_columns
 - answer.waste > rare.fail_above
 + answer.waste < rare.fail_above
 

@@ -37,12 +37,12 @@ from cotenant.solvers.outcome import Clock
 
 
 @pytest.mark.parametrize("seed", seeds(60, 6))
-def test_the_optima_equal_the_programs_of_every_job(seed: int) -> None:
+def test_optima_over_types_equal_programs_with_every_job(seed: int) -> None:
     assert list(wrongs(drawn(seed, most_jobs=4 + seed % 2))) == []
 
 
 @pytest.mark.parametrize("seed", seeds(60, 6))
-def test_leximin_raises_every_job_as_far_as_the_program_of_every_job(seed: int) -> None:
+def test_leximin_over_types_equals_leximin_of_every_job(seed: int) -> None:
     instance = drawn(4 + seed, most_jobs=4)  # the first two have three levels each
     assert list(leximin_wrongs(instance)) == []
 
@@ -82,7 +82,7 @@ def test_wrong_fields_are_refused(changes: dict[str, object]) -> None:
         [(1, 1, 0, 0.1)],
     ],
 )
-def test_what_does_not_fit_is_refused(rows: list[tuple[int, int, int, float]]) -> None:
+def test_infeasible_time_shares_are_refused(rows: list[tuple[int, int, int, float]]) -> None:
     first, second, device, share = zip(*rows, strict=True)
     with refused(InfeasibleSolution):
         cotenant.check(tiny(), TimeShares(first, second, device, share))
@@ -127,7 +127,7 @@ LIMITED = {
 
 
 @pytest.mark.parametrize(("method", "metric"), LIMITED.items())
-def test_without_time_no_shares_are_below_proportional_ones(method: str, metric: str) -> None:
+def test_shares_at_time_limit_zero_are_at_least_proportional(method: str, metric: str) -> None:
     instance = crowded()
     options = {"least": 0.5} if method in ("max-throughput", "min-cost") else {}
     found = cotenant.solve(instance, method, time_limit=1e-9, **options)
@@ -151,7 +151,7 @@ class Programs(Clock):
 
 
 @pytest.mark.parametrize("settled", [1, 2])
-def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> None:
+def test_leximin_at_time_limit_keeps_the_proved_levels(settled: int) -> None:
     instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
     unit = entitlements(instance)
     found = []
@@ -174,7 +174,7 @@ def test_leximin_out_of_time_keeps_the_levels_that_are_settled(settled: int) -> 
 
 @pytest.mark.parametrize("block", seeds(20, 1))
 @pytest.mark.parametrize("method", ["leximin", "hierarchical"])
-def test_levels_raised_at_once_equal_those_of_a_program_each(method: str, block: int) -> None:
+def test_leximin_levels_equal_those_of_one_program_a_level(method: str, block: int) -> None:
     """Jobs at their fastest placement, kinds that are used up, and jobs that are named too late."""
     for seed in range(10 * block, 10 * block + 10):
         rng = np.random.default_rng(seed)
@@ -193,7 +193,7 @@ def test_levels_raised_at_once_equal_those_of_a_program_each(method: str, block:
         assert np.sort(ratio) == pytest.approx(np.sort(expected), rel=1e-8)
 
 
-def test_leximin_takes_equal_parts_where_the_engine_ended_with_poor_shares() -> None:
+def test_leximin_replaces_poor_engine_shares_by_equal_shares() -> None:
     instance = crowded()
     unit = entitlements(instance)
     filling = Filling(instance, unit)
@@ -206,7 +206,7 @@ def test_leximin_takes_equal_parts_where_the_engine_ended_with_poor_shares() -> 
     assert metrics(instance, outcome.solution)["worst_throughput"] >= equal
 
 
-def test_the_fairer_shares_are_those_of_the_worst_off_job_that_differs() -> None:
+def test_fairer_shares_are_decided_by_first_differing_level() -> None:
     instance = Accelerators([[1.0], [1.0]], [3, 1], [4])
     equal, poor, rich = (
         TimeShares([0, 1], [-1, -1], [0, 0], [first, second])
@@ -219,7 +219,7 @@ def test_the_fairer_shares_are_those_of_the_worst_off_job_that_differs() -> None
     assert not fairer(instance, equal, equal, unit)
 
 
-def test_thirty_levels_are_two_lines(tmp_path: Path) -> None:
+def test_answer_of_thirty_levels_is_printed_in_two_lines(tmp_path: Path) -> None:
     instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
     file = cotenant.write(instance, tmp_path / "many.json")
     shown = run("solve", str(file), "-m", "leximin", "--out", str(tmp_path / "answer.json"))
@@ -232,7 +232,7 @@ def test_thirty_levels_are_two_lines(tmp_path: Path) -> None:
     assert len(checked.stdout) < 1000
 
 
-def test_an_optimum_of_0_is_optimal_without_a_gap() -> None:
+def test_optimum_of_0_has_status_optimal_and_no_gap() -> None:
     free = cotenant.solve(crowded().replace(device_cost=[0.0] * 3), "min-cost")
     assert (free.status, free.objective, free.bound, free.gap) == ("optimal", 0, 0, 0)
 
@@ -266,7 +266,7 @@ ASKED: tuple[tuple[str, dict[str, float]], ...] = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(250, 1))
-def test_many_types_by_prices_equal_the_program_of_all(block: int) -> None:
+def test_price_search_of_many_types_equals_linear_program(block: int) -> None:
     """Where programs place two types, and those whose mixes turn out to be beaten."""
     for seed in range(4 * block, 4 * block + 4):
         instance = single(np.random.default_rng(seed))
@@ -281,7 +281,7 @@ def test_many_types_by_prices_equal_the_program_of_all(block: int) -> None:
                 cotenant.check(instance, found.solution)
 
 
-def test_jobs_one_by_one_have_the_optimum_of_the_same_jobs_by_types() -> None:
+def test_optimum_of_single_jobs_equals_optimum_of_types() -> None:
     """Thirty of each, so that more than the program places are tied."""
     rng = np.random.default_rng(7)
     fields = {

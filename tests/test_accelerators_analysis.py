@@ -19,7 +19,7 @@ from cotenant.instances.problem.errors import InvalidOption
 
 
 @pytest.mark.parametrize("seed", seeds(80, 12))
-def test_every_round_is_a_placement_and_none_gives_more_than_the_shares_round_up_to(
+def test_rounds_are_placements_within_rounded_up_shares(
     seed: int,
 ) -> None:
     instance = drawn(seed, most_jobs=9)
@@ -37,7 +37,7 @@ def test_every_round_is_a_placement_and_none_gives_more_than_the_shares_round_up
         assert total == pytest.approx(throughputs(instance, one) * instance.count)
 
 
-def test_equal_jobs_take_turns() -> None:
+def test_rounds_alternate_between_jobs_of_one_type() -> None:
     instance = Accelerators([[1.0, 4.0]], [4], [1, 1])
     shares = cotenant.solve(instance, "max-throughput").solution
     found = whole_rounds(instance, shares, rounds=80)
@@ -56,7 +56,7 @@ def test_rounds_are_an_option_of_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))
-def test_the_price_of_fairness_is_proved_at_every_floor(seed: int) -> None:
+def test_frontier_over_floors_is_proved_at_every_point(seed: int) -> None:
     instance = drawn(seed)
     (frontier,) = price_frontiers(instance, points=4)
     assert frontier.status == "optimal"
@@ -72,7 +72,7 @@ def test_the_price_of_fairness_is_proved_at_every_floor(seed: int) -> None:
         assert point.reached >= point.limit * (1 - 1e-9)
 
 
-def test_a_record_has_the_time_of_each_type_on_each_kind() -> None:
+def test_time_shares_frame_has_time_of_each_type_on_each_kind() -> None:
     instance = cotenant.read("accelerators/tiny")
     shares = TimeShares([0, 0, 1], [-1, 1, -1], [0, 0, 1], [0.5, 0.25, 1.0])
     found = record(instance, shares)
@@ -82,14 +82,14 @@ def test_a_record_has_the_time_of_each_type_on_each_kind() -> None:
     assert found["used"] == [0.75, 1]
 
 
-def test_envy_is_by_what_another_place_would_give() -> None:
+def test_envy_compares_with_throughput_at_other_jobs_shares() -> None:
     instance = Accelerators([[2.0], [5.0]], [1, 1], [1], weight=[1, 2])  # type: ignore[arg-type]
     shares = TimeShares([0, 1], [-1, -1], [0, 0], [0.25, 0.75])  # type: ignore[arg-type]
     # a third is what the first has now; of weight 1 instead of 2 it is due half of the other's .75
     assert envy(instance, shares) == pytest.approx(1 - 0.25 / 0.375)
 
 
-def test_envy_in_a_pair_is_of_the_place_beside_the_same_job() -> None:
+def test_envy_of_paired_job_is_beside_the_same_partner() -> None:
     instance = Accelerators(
         [[4.0], [4.0], [4.0]], [1, 1, 1], [2],
         together=[[[np.inf], [np.inf], [2.0]], [[np.inf], [np.inf], [3.0]],

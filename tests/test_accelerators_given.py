@@ -38,7 +38,7 @@ def throughputs(folder: Path) -> Path:
     return put(folder, "t.json", json.dumps({"fast": FAST, "slow": SLOW}))
 
 
-def test_gavels_file_and_a_list_of_jobs_are_read(tmp_path: Path) -> None:
+def test_gavel_throughputs_with_job_list_are_read(tmp_path: Path) -> None:
     jobs = put(tmp_path, "jobs.json", json.dumps({"jobs": ["B", ["A", 1], "B"]}))
     found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3,slow:2", copies=2)
     assert found.names == ("A", "B")
@@ -51,7 +51,7 @@ def test_gavels_file_and_a_list_of_jobs_are_read(tmp_path: Path) -> None:
     assert found.together[:, :, 1].tolist() == [[0.5, 0.5], [0.5, np.inf]]  # nor what is missing
 
 
-def test_a_scale_factor_is_how_many_workers_a_job_needs(tmp_path: Path) -> None:
+def test_gavel_scale_factor_is_read_as_workers(tmp_path: Path) -> None:
     jobs = put(tmp_path, "jobs.json", json.dumps([["A", 2], "A"]))
     found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3", pairs=False)
     assert found.names == ("A x1", "A x2")
@@ -73,7 +73,7 @@ def test_a_wrong_list_of_jobs_is_refused(tmp_path: Path, content: str) -> None:
         gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:1")
 
 
-def test_the_options_say_which_problem_the_throughputs_become(tmp_path: Path) -> None:
+def test_gavel_reader_options_choose_the_problem(tmp_path: Path) -> None:
     source = put(tmp_path, "t.json", json.dumps({"v100": FAST}))
     for option, problem in (("copies=2", "colocation"), ("devices=v100:2", "accelerators")):
         out = tmp_path / f"{problem}.json"
@@ -98,7 +98,7 @@ def tables(folder: Path, **changes: str) -> Path:
     return folder
 
 
-def test_a_folder_of_tables_is_read(tmp_path: Path) -> None:
+def test_accelerators_csv_folder_is_read(tmp_path: Path) -> None:
     found = accelerators_csv(tables(tmp_path))
     assert found.throughput.tolist() == [[2, 4], [1, 0]]
     assert found.devices.tolist() == [3, 1]
@@ -139,7 +139,7 @@ def published(**options: object) -> Accelerators:
     )  # fmt: skip
 
 
-def test_the_published_instance_is_made() -> None:
+def test_gavel_published_instance_is_generated() -> None:
     found = published()
     assert (found.jobs, found.types, found.all_devices) == (2048, 26, 1536)
     raw = json.loads(
@@ -149,7 +149,7 @@ def test_the_published_instance_is_made() -> None:
         assert found.throughput[row, 2] == raw["k80"][f"('{name}', 1)"]["null"]
 
 
-def test_labels_in_any_order_make_an_instance() -> None:
+def test_from_frame_matches_labels_in_any_order() -> None:
     import pandas
 
     frame = pandas.DataFrame({"new": [8.0, 3.0], "old": [2.0, 0.0]}, index=["vision", "text"])

@@ -30,13 +30,13 @@ def cluster(**fields: object) -> Accelerators:
     return Accelerators(**(given | fields))  # type: ignore[arg-type]
 
 
-def test_fifo_runs_those_submitted_first_on_what_is_free() -> None:
+def test_fifo_gives_free_devices_to_earliest_jobs() -> None:
     found = amounts(cluster(), fifo(cluster(), device="fastest"))
     # both of the second type were submitted first: one kind is as fast as the other
     assert found.tolist() == [[0, 1], [2, 0]]
 
 
-def test_the_first_that_finds_no_device_stops_the_queue() -> None:
+def test_fifo_queue_stops_at_first_job_without_device() -> None:
     instance = cluster(workers=[1, 2], elapsed=[0, 5])
     # the second job of two workers waits, and so do those behind it, with a device free
     assert amounts(instance, fifo(instance)).sum() == 1
@@ -57,7 +57,7 @@ def test_fifo_draws_among_kinds_with_room() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(60, 12))
-def test_allox_has_the_least_sum_of_completion_times(seed: int) -> None:
+def test_allox_minimizes_sum_of_completion_times(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = Accelerators(
         rng.integers(1, 9, (3, 2)), rng.integers(1, 4, 3), rng.integers(1, 3, 2),
@@ -85,7 +85,7 @@ def test_allox_runs_short_jobs_first() -> None:
     assert amounts(instance, allox(instance, alpha=1.0)).tolist() == [[0, 0], [1, 0]]
 
 
-def test_allox_looks_at_a_share_of_the_jobs_only() -> None:
+def test_allox_alpha_matches_only_a_share_of_the_jobs() -> None:
     instance = cluster(count=[5, 1], elapsed=[9, 0], devices=[1, 0])
     assert amounts(instance, allox(instance, alpha=0.5)).tolist() == [[1, 0], [0, 0]]
 
@@ -105,12 +105,12 @@ def test_gandiva_divides_the_cluster_among_random_pairs() -> None:
     assert answer.share[answer.device == 1].sum() == pytest.approx(1)
 
 
-def test_gandiva_does_not_pack_where_there_are_devices_for_all() -> None:
+def test_gandiva_pairs_no_jobs_if_devices_suffice() -> None:
     instance = shared().replace(count=[1, 2])
     assert gandiva(instance) == proportional(instance)
 
 
-def test_no_pair_has_more_than_all_of_its_time() -> None:
+def test_gandiva_pairs_use_at_most_their_whole_time() -> None:
     instance = shared().replace(devices=[4, 3], workers=[1, 2])
     answer = gandiva(instance, rng=np.random.default_rng(1))
     # four pairs have a quarter of seven devices each: too much for those of one worker
@@ -118,7 +118,7 @@ def test_no_pair_has_more_than_all_of_its_time() -> None:
     assert answer.share[answer.first == 1].sum() == pytest.approx(2 * 7 / 4 / 2)
 
 
-def test_pairs_that_lose_are_drawn_again() -> None:
+def test_gandiva_redraws_pairs_that_lose_throughput() -> None:
     bad = shared().replace(
         together=[[[0.1, 0.1], [3, 2]], [[3, 3], [0.1, 0.1]]], count=[10, 10], devices=[2, 2]
     )
@@ -129,7 +129,7 @@ def test_pairs_that_lose_are_drawn_again() -> None:
     assert np.bincount(after.ravel()).tolist() == [10, 10]
 
 
-def test_one_part_is_max_min_and_more_parts_are_no_better() -> None:
+def test_pop_of_one_part_is_max_min_and_more_parts_are_not_better() -> None:
     instance = shared().replace(devices=[3, 3])
     best = cotenant.solve(instance, "max-min").objective
     assert cotenant.solve(instance, "POP", parts=1).objective == pytest.approx(best)
@@ -137,7 +137,7 @@ def test_one_part_is_max_min_and_more_parts_are_no_better() -> None:
         assert cotenant.solve(instance, "POP", parts=3, seed=seed).objective <= best * (1 + 1e-9)
 
 
-def test_parts_use_all_devices() -> None:
+def test_pop_parts_use_all_devices() -> None:
     from cotenant.baselines.accelerators.partitioned import _divided
 
     parts = np.array(_divided(np.array([5, 1, 3]), 4))
@@ -145,7 +145,7 @@ def test_parts_use_all_devices() -> None:
     assert np.ptp(parts.sum(axis=1)) <= 1
 
 
-def test_proportional_time_is_the_same_for_jobs_of_any_number_of_workers() -> None:
+def test_proportional_time_is_equal_for_any_number_of_workers() -> None:
     instance = cluster(workers=[1, 2], count=[2, 1], devices=[2, 2])
     rates = throughputs(instance, proportional(instance))
     assert rates.tolist() == pytest.approx([3, 3])

@@ -23,7 +23,7 @@ needs_pop = pytest.mark.skipif(
 
 
 @needs_pop
-def test_the_published_objectives_and_every_jobs_throughput_come_out() -> None:
+def test_gavel_published_objectives_and_throughputs_are_reproduced() -> None:
     done = experiment_named("accelerators-figure-2").run(data=DATA)
     found = {finding.what: finding for finding in done.findings}
     for name in ("exact", "POP-2", "POP-4", "POP-8"):
@@ -36,21 +36,21 @@ def test_the_published_objectives_and_every_jobs_throughput_come_out() -> None:
 
 
 @needs_pop
-def test_gavels_claims_hold_on_its_table() -> None:
+def test_gavel_claims_hold_on_measured_table() -> None:
     done = experiment_named("accelerators-policies").run(data=DATA)
     judged = [finding for finding in done.findings if finding.verdict != "not in the paper"]
     assert [finding.verdict for finding in judged] == ["reproduced"] * 3
 
 
 @needs_pop
-def test_a_log_of_other_jobs_is_refused(tmp_path: Path) -> None:
+def test_gavel_log_of_other_jobs_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "log.out"
     log.write_text("[1, 2, 3, 4, 5]\n[{0: 1.0}]\n")
     with refused(InvalidFile):
         figure_2(throughputs=str(FILES["throughputs"]), jobs=str(FILES["jobs"]), log=str(log))
 
 
-def test_without_the_data_the_files_are_asked_for() -> None:
+def test_reproduction_without_data_names_the_missing_files() -> None:
     for experiment in (figure_2, policies):
         with refused(InvalidOption):
             experiment()

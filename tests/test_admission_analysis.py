@@ -77,7 +77,7 @@ def test_rounds_without_lengths_have_no_times() -> None:
     assert set(run.facts()) == {"rounds"}
 
 
-def test_rounds_refuse_what_can_never_run() -> None:
+def test_rounds_with_job_that_never_runs_are_refused() -> None:
     instance = Admission([[0]], [1], [[1.0]])  # type: ignore[arg-type]
     with refused(NoSolution):
         run_rounds(instance)
@@ -87,7 +87,7 @@ def test_rounds_refuse_what_can_never_run() -> None:
         run_rounds(cotenant.read("admission/tiny"), Assignment.nobody)  # type: ignore[arg-type]
 
 
-def test_the_least_computation_refuses_what_it_cannot_enumerate() -> None:
+def test_completion_refuses_instances_too_large_to_enumerate() -> None:
     with refused(InvalidOption):
         least_computation(Admission([[1]], [1], [[1.0]]))  # type: ignore[arg-type]
     with refused(InvalidOption):
@@ -96,9 +96,7 @@ def test_the_least_computation_refuses_what_it_cannot_enumerate() -> None:
     assert least_computation(crowded) == math.inf
 
 
-def test_the_proposed_algorithm_does_not_minimize_total_completion_time_under_its_condition() -> (
-    None
-):
+def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> None:
     instance = claims.COMPLETION
     assert instance.length is not None
     # The condition of III.B.4: job 0 has more threads and takes longer on any core than job 1 on
@@ -115,7 +113,7 @@ def test_the_proposed_algorithm_does_not_minimize_total_completion_time_under_it
     assert best == pytest.approx(200.9900, abs=1e-4)
 
 
-def test_the_proposed_algorithm_need_not_use_most_cores_under_its_condition() -> None:
+def test_proposed_may_use_fewer_cores_than_possible_under_paper_condition() -> None:
     assert claims.uses_most(claims.UTILIZATION) == (3, 3)
     assert proposed(claims.UTILIZATION).cores.sum() == 6
     everything = Assignment([1, 0, 0], [[3], [2], [2]])  # type: ignore[arg-type]
@@ -123,7 +121,7 @@ def test_the_proposed_algorithm_need_not_use_most_cores_under_its_condition() ->
     assert everything.cores.sum() == claims.UTILIZATION.cores.sum() == 7
 
 
-def test_each_iteration_under_the_condition_uses_the_most_its_job_could() -> None:
+def test_proposed_iteration_gives_job_its_maximum_under_paper_condition() -> None:
     for seed in range(100):
         rng = np.random.default_rng([61, seed])
         held, most = claims.uses_most(
@@ -132,20 +130,20 @@ def test_each_iteration_under_the_condition_uses_the_most_its_job_could() -> Non
         assert held == most
 
 
-def test_stability_is_the_proposed_algorithms_alone() -> None:
+def test_only_proposed_is_stable_among_schemes() -> None:
     found = claims.unstable(0, 100)
     assert found["proposed"] == 0
     assert all(found[name] > 0 for name in ("SM", "DA1", "DA2"))
 
 
-def test_a_stable_assignment_is_not_unique_when_vms_choose_which_cores_to_give() -> None:
+def test_stable_assignment_is_not_unique_if_vms_choose_cores() -> None:
     other = Assignment([0, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
     check(claims.STABLE_NOT_UNIQUE, other)
     assert blocking_pairs(claims.STABLE_NOT_UNIQUE, other).count == 0
     assert other != proposed(claims.STABLE_NOT_UNIQUE)
 
 
-def test_the_printed_changes_are_the_changes_of_the_printed_means() -> None:
+def test_printed_percent_changes_follow_from_printed_means() -> None:
     for rows in PRINTED.values():
         means = rows["speed_score"]
         assert rows["change"] == pytest.approx(
@@ -153,7 +151,7 @@ def test_the_printed_changes_are_the_changes_of_the_printed_means() -> None:
         )
 
 
-def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
+def test_reproduced_table_has_published_own_and_optimal_values() -> None:
     parts = table("I", simulations=3, optima=1, time_limit=1.0)
     assert [part.name for part in parts if not isinstance(part, Finding)] == [
         "admission-table-ii-speed", "admission-table-ii-shares", "admission-table-ii-optimum",
@@ -173,7 +171,7 @@ def test_a_table_has_the_papers_figures_ours_and_the_optimum() -> None:
         table("I", simulations=0)
 
 
-def test_table_i_s_maxima_can_be_read_otherwise() -> None:
+def test_second_reading_of_table_i_maxima_is_generated() -> None:
     for k in range(5):
         own, drawn, most = (
             _drawn("I", ranges, np.random.default_rng(k))
@@ -189,7 +187,7 @@ def test_table_i_s_maxima_can_be_read_otherwise() -> None:
         assert most.speed.tolist() == own.speed.tolist()
 
 
-def test_the_resource_score_against_a_job_s_fastest_cores_by_hand() -> None:
+def test_resource_score_relative_to_fastest_cores_by_hand() -> None:
     one = Admission(
         cores=np.array([[1, 3]]), threads=np.array([2, 1]), speed=np.array([[9.0, 2.0], [5.0, 4.0]])
     )
@@ -200,13 +198,13 @@ def test_the_resource_score_against_a_job_s_fastest_cores_by_hand() -> None:
     assert _measured(one, answer, "empty")["resource_score"] == pytest.approx((11 / 11 + 4 / 5) / 2)
 
 
-def test_where_the_jobs_do_not_want_the_same_core_the_proposed_matching_takes_least() -> None:
+def test_proposed_matches_optimum_if_jobs_prefer_different_cores() -> None:
     ours, least = claims._time(claims.APART).sum(), least_computation(claims.APART)
     assert ours == pytest.approx(2000 / 10.1 + 99 / 100) == least
     assert claims._time(claims.COMPLETION).sum() > least_computation(claims.COMPLETION)
 
 
-def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
+def test_claims_on_table_are_evaluated_on_its_figures() -> None:
     """The printed tables bear out these sentences and no others: worked by hand from Tables II to
     IV.
     """
@@ -224,7 +222,7 @@ def test_what_the_text_says_of_a_table_is_tested_on_figures() -> None:
     assert verdicts["fastest"] == "differs"
 
 
-def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> None:
+def test_interrupt_of_optimal_ends_rounds_and_tables(interrupt_at: Any) -> None:
     from cotenant.papers.matching import tables
 
     interrupt_at("cotenant.papers.matching.tables.optimal", keeps=True)
@@ -238,6 +236,6 @@ def test_an_interrupted_optimum_ends_rounds_and_tables(interrupt_at: Any) -> Non
         table("I", simulations=2, optima=2, time_limit=0.5)
 
 
-def test_blocking_share_is_of_the_pairs_of_a_job_and_a_vm_that_it_is_not_on() -> None:
+def test_admission_blocking_share_counts_pairs_off_the_own_vm() -> None:
     found = cotenant.solve("admission/tiny", "SM").metrics  # two of four jobs on one of two VMs
     assert found["blocking_share"] == found["blocking_pairs"] / (4 * 2 - 2)

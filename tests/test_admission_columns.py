@@ -107,7 +107,7 @@ def relaxed(seed: int) -> float:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_bound_ends_at_the_relaxation_over_all_sets_and_never_goes_below(seed: int) -> None:
+def test_column_generation_bound_converges_to_set_relaxation(seed: int) -> None:
     program, expected = generation(seed), relaxed(seed)
     program.take(Assignment(np.full(5, -1), np.zeros((5, given(seed).types), dtype=int)))
     bounds = list(program.improve(Clock(), 0.0))
@@ -117,7 +117,7 @@ def test_the_bound_ends_at_the_relaxation_over_all_sets_and_never_goes_below(see
 
 @pytest.mark.parametrize("cut", [1, 3])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_pricing_search_cut_short_still_bounds_every_answer(seed: int, cut: int) -> None:
+def test_pricing_at_time_limit_still_gives_valid_bound(seed: int, cut: int) -> None:
     program, best = generation(seed), max(value for value, _ in answers(seed))
     price = 0.5 * program.price  # low, so that many sets are worth more than theirs
     _, top, whole = program._priced(price, cut, Clock())
@@ -131,7 +131,7 @@ def test_a_pricing_search_cut_short_still_bounds_every_answer(seed: int, cut: in
 
 @pytest.mark.parametrize("share", [0.6, 0.9, 1 - 1e-6])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_list_holds_every_set_that_a_better_answer_uses(seed: int, share: float) -> None:
+def test_listed_sets_contain_every_set_of_better_answers(seed: int, share: float) -> None:
     program = generation(seed)
     value = share * max(value for value, _ in answers(seed))
     assert program.list_all(Clock(), value)
@@ -149,11 +149,11 @@ def test_the_list_holds_every_set_that_a_better_answer_uses(seed: int, share: fl
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_list_that_is_cut_short_says_so(seed: int) -> None:
+def test_truncated_list_of_sets_is_reported(seed: int) -> None:
     assert not generation(seed, ColumnLimits(listing=1)).list_all(Clock(), 0.0)
 
 
-def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
+def test_dual_prices_of_jobs_equal_gains_at_core_prices() -> None:
     instance = given(1)
     program = ColumnGeneration(instance, rents(instance, 1), np.inf)
     assert program.price == pytest.approx(
@@ -162,7 +162,7 @@ def test_prices_of_jobs_are_what_they_gain_at_the_rents() -> None:
 
 
 @pytest.mark.slow
-def test_sets_that_are_only_some_of_all_prove_nothing() -> None:
+def test_incomplete_list_of_sets_gives_no_proof() -> None:
     short = 0
     for seed in SEEDS:
         instance, best = given(seed), max(value for value, _ in answers(seed))
@@ -180,7 +180,7 @@ NO_SETS = ColumnLimits(effort=(0, 0), listing=0)
 """No sets but those of the start are ever met."""
 
 
-def test_a_second_level_cut_short_is_bounded_by_what_the_engine_proved(
+def test_second_level_at_time_limit_has_engine_bound(
     engines: Callable[..., None],
 ) -> None:
     # As fast with both jobs as with job 0 alone, which takes both cores of either VM.

@@ -137,7 +137,7 @@ def test_the_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("method", [optimal, most_jobs])
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_speeds_of_many_digits_are_proved_by_every_engine(method: Any, engine: str) -> None:
+def test_speeds_with_many_decimals_are_optimal_by_every_engine(method: Any, engine: str) -> None:
     """CP-SAT's whole numbers must be fine enough: what rounding of speeds adds to its bound is no
     gap.
     """
@@ -149,7 +149,7 @@ def test_speeds_of_many_digits_are_proved_by_every_engine(method: Any, engine: s
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_a_fast_core_type_that_no_vm_has_does_not_blur_the_proof(engine: str) -> None:
+def test_fast_core_type_without_cores_keeps_proof_exact(engine: str) -> None:
     instance = Admission(
         [[3, 0], [2, 0]], [2, 2, 2], [[1.000000003, 1e12], [1.000000002, 1e12], [1.000000001, 1e12]]
     )  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ def test_the_frontier_equals_enumeration(seed: int) -> None:
     )
 
 
-def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
+def test_admission_frontier_at_time_limit_has_valid_bounds() -> None:
     instance = uniform(
         machines=4, jobs=10, types=3, cores=6, threads=10, speed=10.0, rng=np.random.default_rng(3)
     )
@@ -213,7 +213,7 @@ def test_the_frontier_cut_short_keeps_valid_bounds() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("largest", [3000, 0])
-def test_the_frontier_equals_enumeration_within_every_limit_and_keeps_valid_bounds_out_of_reach(
+def test_admission_frontier_equals_enumeration_or_has_valid_bounds(
     seed: int, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cotenant.analysis.admission.frontier.LARGEST", largest)
@@ -236,7 +236,7 @@ def test_the_frontier_equals_enumeration_within_every_limit_and_keeps_valid_boun
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_walk_towards_stability_is_feasible_and_ends_without_blocking_pairs_or_stalls(
+def test_best_response_walk_is_feasible_and_ends_stable_or_stalls(
     seed: int,
 ) -> None:
     instance = uniform(
@@ -255,7 +255,7 @@ def test_a_walk_towards_stability_is_feasible_and_ends_without_blocking_pairs_or
         assert len(counts) - 1 - counts.index(min(counts)) >= PATIENCE - 1
 
 
-def test_a_blocking_pair_that_has_its_way_takes_cores_from_jobs_ranked_below() -> None:
+def test_satisfied_blocking_pair_takes_cores_from_lower_ranked_jobs() -> None:
     # VM 0 has one core, held by job 1 (one thread); job 0 (two threads) is on the slower VM 1 and
     # ranks first everywhere.
     instance = Admission([[1, 0], [0, 1]], [2, 1], [[9.0, 1.0], [5.0, 4.0]])
@@ -267,7 +267,7 @@ def test_a_blocking_pair_that_has_its_way_takes_cores_from_jobs_ranked_below() -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_blocking_program_holds_every_assignment_with_its_own_number_of_pairs(
+def test_blocking_program_admits_each_assignment_at_its_pair_count(
     seed: int,
 ) -> None:
     instance = tiny(seed)
@@ -313,7 +313,7 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: in
     assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
 
 
-def test_ordering_equal_vms_keeps_the_optimum_and_accepts_any_start() -> None:
+def test_symmetry_rows_of_equal_vms_keep_optimum_and_accept_starts() -> None:
     rng = np.random.default_rng(5)
     for _ in range(5):
         cores = np.repeat(rng.integers(0, 4, (2, 2)), [3, 2], axis=0)[rng.permutation(5)]
@@ -333,7 +333,7 @@ def test_ordering_equal_vms_keeps_the_optimum_and_accepts_any_start() -> None:
         )
 
 
-def test_every_price_proves_a_bound_and_none_lets_the_optimum_escape() -> None:
+def test_any_core_prices_give_a_bound_above_the_optimum() -> None:
     rng = np.random.default_rng(6)
     for seed in SEEDS:
         instance, best = tiny(seed), max(value for value, _, _ in enumerated(seed))
@@ -347,7 +347,7 @@ def test_every_price_proves_a_bound_and_none_lets_the_optimum_escape() -> None:
                     assert total_speed(instance, one) <= bounds[j, one.machine[j]] + SAME
 
 
-def test_the_certificate_of_prices_can_be_worked_out_again() -> None:
+def test_bound_is_recomputed_from_certificate_prices() -> None:
     instance = uniform(machines=6, jobs=20, types=3, rng=np.random.default_rng(2))
     outcome = optimal(instance, route="columns", time_limit=10)
     prices = np.array(outcome.certificate["prices"])
@@ -357,7 +357,7 @@ def test_the_certificate_of_prices_can_be_worked_out_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed: int) -> None:
+def test_linear_relaxation_equals_best_price_bound(seed: int) -> None:
     instance = middle(seed)
     program = assignment_program(instance, ordered=False)
     relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
@@ -372,7 +372,7 @@ def test_the_relaxation_of_the_program_is_worth_what_the_best_prices_prove(seed:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -> None:
+def test_best_job_sets_of_one_vm_equal_enumeration(seed: int) -> None:
     from cotenant.solvers.admission.core_dual_prices import core_prices, margins
     from cotenant.solvers.admission.kernels import best_sets
 
@@ -413,7 +413,7 @@ def test_sharing_one_vm_and_its_best_sets_of_jobs_equal_enumeration(seed: int) -
     assert not complete or bound == pytest.approx(max(0.0, top))
 
 
-def test_gains_at_no_price_are_the_speeds_on_empty_vms() -> None:
+def test_gains_at_zero_prices_equal_speeds_on_empty_vms() -> None:
     from cotenant.instances.admission import speeds_on
 
     instance = uniform(machines=3, jobs=7, types=3, rng=np.random.default_rng(9))
@@ -422,7 +422,7 @@ def test_gains_at_no_price_are_the_speeds_on_empty_vms() -> None:
     assert (instance.speed * cores).sum(axis=1) == pytest.approx(gain.max(axis=1))
 
 
-def test_local_search_never_loses_its_start_and_repeats_by_seed() -> None:
+def test_local_search_is_not_worse_than_start_and_deterministic_by_seed() -> None:
     for seed in range(5):
         instance = uniform(machines=5, jobs=20, types=3, rng=np.random.default_rng(seed))
         start = POLICIES["DA2"](instance)
@@ -432,7 +432,7 @@ def test_local_search_never_loses_its_start_and_repeats_by_seed() -> None:
         assert found == local_search(instance, start=start, kicks=3, rng=np.random.default_rng(1))
 
 
-def test_serving_most_changes_a_feasible_assignment_into_one_that_serves_all_it_can() -> None:
+def test_serving_most_extends_assignment_to_maximum_jobs() -> None:
     for seed in SEEDS:
         instance = tiny(seed)
         for start in (
@@ -454,7 +454,7 @@ def hard() -> Admission:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["optimal", "most-jobs"])
-def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: str) -> None:
+def test_admission_at_time_limit_is_feasible_with_valid_bound(method: str) -> None:
     result = cotenant.solve(hard(), method, time_limit=1.0)
     assert result.solution is not None
     assert result.stop in (Stop.TIME_LIMIT, Stop.FINISHED)
@@ -466,7 +466,7 @@ def test_cut_short_by_time_the_answer_is_feasible_and_the_bound_holds(method: st
 
 
 @pytest.mark.slow
-def test_a_hundred_jobs_on_fifty_vms_with_ten_core_types_have_a_small_gap() -> None:
+def test_hundred_jobs_on_fifty_vms_have_small_gap() -> None:
     rng = np.random.default_rng(1)
     instance = uniform(machines=50, jobs=100, types=10, cores=50, threads=200, speed=200.0, rng=rng)
     result = cotenant.solve(instance, "optimal", time_limit=60)
@@ -476,7 +476,7 @@ def test_a_hundred_jobs_on_fifty_vms_with_ten_core_types_have_a_small_gap() -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_the_routes_agree_on_larger_instances(seed: int) -> None:
+def test_admission_routes_agree_on_larger_instances(seed: int) -> None:
     instance = uniform(
         machines=10, jobs=25, types=3, cores=8, threads=16, rng=np.random.default_rng(seed)
     )
@@ -493,7 +493,7 @@ def test_the_routes_agree_on_larger_instances(seed: int) -> None:
             assert one.bound == pytest.approx(value, rel=1e-8)
 
 
-def test_nothing_is_called_optimal_because_speeds_are_small() -> None:
+def test_tiny_speeds_do_not_make_suboptimal_answers_optimal() -> None:
     # Job 0 comes first and takes what job 1 needs: 2.9 in all, where 3.7 is possible.
     instance = Admission([[1, 0], [0, 1]], [2, 1], [[1.9, 1.8], [1.9, 1.0]])  # type: ignore[arg-type]
     for unit in (1.0, 1e-9):
@@ -503,7 +503,9 @@ def test_nothing_is_called_optimal_because_speeds_are_small() -> None:
 
 
 @pytest.mark.parametrize("limited", [True, False])
-def test_a_second_level_cut_short_says_so(limited: bool, engines: Callable[..., None]) -> None:
+def test_second_level_at_time_limit_is_reported(
+    limited: bool, engines: Callable[..., None]
+) -> None:
     if limited:
         outcome = most_jobs(hard(), time_limit=0.2)
     else:  # the first level is proved at once, the second gets no time
@@ -544,7 +546,7 @@ def counted(instance: Admission, most: int) -> tuple[LocalSearch, list[tuple[int
     return search, calls
 
 
-def test_local_search_looks_at_the_clock_inside_a_crowded_vm() -> None:
+def test_local_search_stops_in_time_within_crowded_vm() -> None:
     instance = uniform(
         machines=1, jobs=60, types=2, cores=100, threads=3, rng=np.random.default_rng(0)
     )
@@ -553,7 +555,7 @@ def test_local_search_looks_at_the_clock_inside_a_crowded_vm() -> None:
     assert [first for _, first in calls] == [0, 8]
 
 
-def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_known() -> None:
+def test_local_search_at_time_limit_makes_no_partly_evaluated_move() -> None:
     """Two thousand VMs were all looked at before the clock was: twelve seconds with a limit of
     three.
     """
@@ -571,7 +573,7 @@ def test_local_search_looks_at_the_clock_before_every_vm_and_takes_nothing_half_
     assert reached[-1] > reached[0]
 
 
-def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once() -> None:
+def test_leave_gains_do_not_depend_on_batch_size() -> None:
     instance = uniform(
         machines=2, jobs=12, types=2, cores=6, threads=4, rng=np.random.default_rng(0)
     )
@@ -590,7 +592,7 @@ def test_what_leaving_is_worth_does_not_depend_on_how_many_are_looked_at_at_once
     )
 
 
-def test_many_equal_vms_are_not_ordered_at_the_price_of_the_time_limit() -> None:
+def test_symmetry_rows_of_many_equal_vms_respect_time_limit() -> None:
     instance = Admission(np.ones((30, 1), dtype=int), np.ones(400, dtype=int), np.ones((400, 1)))
     program = assignment_program(instance)
     assert not program.ordered
@@ -600,7 +602,7 @@ def test_many_equal_vms_are_not_ordered_at_the_price_of_the_time_limit() -> None
 @pytest.mark.parametrize(
     ("method", "first"), [(price_frontiers, 0), (price_frontiers, 1), (most_jobs, 0)]
 )
-def test_an_interrupted_engine_ends_what_comes_after_it(
+def test_interrupt_of_engine_skips_later_routes(
     method: Any, first: int, engines: Callable[..., None]
 ) -> None:
     instance = uniform(
@@ -621,7 +623,7 @@ def test_an_interrupted_engine_ends_what_comes_after_it(
     assert len(calls) == first + 1
 
 
-def test_pairs_that_prices_rule_out_are_in_no_better_answer() -> None:
+def test_pairs_excluded_by_prices_are_in_no_better_answer() -> None:
     """Without the local search and the columns, which may leave nothing for the program to rule
     out.
     """
@@ -637,7 +639,7 @@ def test_pairs_that_prices_rule_out_are_in_no_better_answer() -> None:
 
 
 @pytest.mark.parametrize("route", ["program", "columns"])
-def test_an_engine_cut_short_proves_its_bound_and_not_its_value(
+def test_engine_at_time_limit_gives_bound_but_not_optimality(
     route: Any, engines: Callable[..., None]
 ) -> None:
     instance = middle(1)
@@ -661,7 +663,7 @@ def test_an_engine_cut_short_proves_its_bound_and_not_its_value(
 
 
 @pytest.mark.parametrize("method", [partial(optimal, route="program"), most_jobs])
-def test_a_program_too_large_for_memory_is_left_out_and_said(
+def test_program_above_memory_limit_is_skipped_and_reported(
     method: Any, engines: Callable[..., None]
 ) -> None:
     """Half a million columns take HiGHS 5 GB."""
@@ -673,7 +675,7 @@ def test_a_program_too_large_for_memory_is_left_out_and_said(
     assert outcome.bound is not None
 
 
-def test_an_engine_that_looks_at_no_clock_runs_in_a_process_that_is_ended_with_the_time(
+def test_engine_without_clock_runs_in_a_killed_process(
     engines: Callable[..., None],
 ) -> None:
     deaf = Mock(return_value=STOPPED)

@@ -27,13 +27,13 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def test_a_vm_without_cores_is_allowed_and_never_filled() -> None:
+def test_vm_without_cores_is_accepted_and_stays_empty() -> None:
     instance = Admission(**{**FIELDS, "cores": [[0, 0], [1, 3]]})
     for name in ("SM", "DA1", "DA2", "proposed", "optimal", "most-jobs"):
         assert (cotenant.solve(instance, name).solution.machine != 0).all(), name
 
 
-def test_without_any_core_nobody_is_assigned() -> None:
+def test_no_job_is_assigned_if_no_vm_has_cores() -> None:
     instance = Admission(**{**FIELDS, "cores": [[0, 0], [0, 0]]})
     for method in cotenant.methods("admission"):
         result = cotenant.solve(instance, method.name)
@@ -57,12 +57,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("machine", "cores"), BROKEN.values(), ids=BROKEN)
-def test_the_checker_names_the_rule_that_is_broken(machine: Any, cores: Any) -> None:
+def test_admission_check_names_the_broken_rule(machine: Any, cores: Any) -> None:
     with refused(InfeasibleSolution):
         check(Admission(**FIELDS), Assignment(machine, cores))
 
 
-def test_the_checker_accepts_a_full_vm() -> None:
+def test_admission_check_accepts_full_vm() -> None:
     check(Admission(**FIELDS), Assignment([0, 1], [[2, 0], [0, 3]]))  # type: ignore[arg-type]
 
 
@@ -77,34 +77,34 @@ def tables(folder: Path, **changes: str) -> Path:
     return folder
 
 
-def test_three_csv_tables_are_matched_by_name(tmp_path: Path) -> None:
+def test_admission_csv_tables_are_joined_by_name(tmp_path: Path) -> None:
     names = {"names": ("first", "second"), "machine_names": ("left", "right")}
     expected = Admission(**FIELDS, length=[10.0, 2.5], **names)  # type: ignore[arg-type]
     for source in (tables(tmp_path), tmp_path / "cores.csv"):
         assert admission_csv(source).replace(name="", source="") == expected
 
 
-def test_tables_of_other_names_are_given_by_option(tmp_path: Path) -> None:
+def test_admission_csv_file_names_are_options(tmp_path: Path) -> None:
     tables(tmp_path)
     (tmp_path / "jobs.csv").rename(tmp_path / "who.csv")
     read = admission_csv(tmp_path / "cores.csv", jobs=str(tmp_path / "who.csv"))
     assert read.threads.tolist() == [2, 4]
 
 
-def test_a_missing_table_is_named(tmp_path: Path) -> None:
+def test_missing_admission_table_is_named_in_error(tmp_path: Path) -> None:
     tables(tmp_path)
     (tmp_path / "speed.csv").unlink()
     with refused(InvalidFile):
         admission_csv(tmp_path)
 
 
-def test_values_in_tables_follow_the_rules_of_the_problem(tmp_path: Path) -> None:
+def test_invalid_values_in_admission_tables_are_refused(tmp_path: Path) -> None:
     with refused(InvalidInstance):
         admission_csv(tables(tmp_path, jobs="job,threads\nfirst,0\nsecond,4\n"))
 
 
 @pytest.mark.parametrize("comparison", TABLE_I)
-def test_the_generator_stays_in_the_ranges_of_table_i(comparison: Any) -> None:
+def test_admission_generator_draws_within_table_i_ranges(comparison: Any) -> None:
     ranges = TABLE_I[comparison]
     drawn = [table_i(comparison=comparison, rng=np.random.default_rng(seed)) for seed in range(60)]
     for one in drawn:
@@ -121,7 +121,7 @@ def test_the_generator_stays_in_the_ranges_of_table_i(comparison: Any) -> None:
     assert max(one.threads.max() for one in drawn) == ranges.threads
 
 
-def test_generators_refuse_bad_options() -> None:
+def test_admission_generators_refuse_invalid_options() -> None:
     assert uniform(lengths=True, rng=np.random.default_rng(4)).length is not None
     with refused(InvalidOption):
         table_i(comparison="IV", rng=np.random.default_rng(0))  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def test_generators_refuse_bad_options() -> None:
         uniform(machines=10**6, types=10**6, rng=np.random.default_rng(0))
 
 
-def test_sums_of_huge_core_numbers_do_not_wrap_round_into_feasibility() -> None:
+def test_huge_core_numbers_do_not_overflow_to_feasible() -> None:
     instance = Admission([[1] * 8], [4] * 4, [[1.0] * 8] * 4)  # type: ignore[arg-type]
     huge = [
         [2**62] * 4 + [int(j == c) for c in range(4)] for j in range(4)

@@ -63,7 +63,7 @@ def test_deferred_rounds_fix_all_pairs_of_a_round_where_proposed_fixes_one() -> 
     assert POLICIES["proposed"](wider).cores.tolist() == [[2], [3], [1]]
 
 
-def test_deferred_rounds_may_fix_a_pair_too_early() -> None:
+def test_deferred_acceptance_rounds_may_fix_suboptimal_pair() -> None:
     # Round 1 of DA2: job 0 takes VM 0; job 1, turned away there, is fixed at VM 1 with 1 core at
     # speed 1. After job 0 has
     # taken its 2 of VM 0's 5 cores, 3 cores are left there: the proposed algorithm lets job 1 have
@@ -80,7 +80,7 @@ def test_deferred_quotas_serve_in_index_order_or_by_ranking() -> None:
     assert deferred_quotas(instance, serving="ranking").cores.tolist() == [[0], [3]]
 
 
-def test_ties_go_to_the_lowest_core_type_vm_and_job() -> None:
+def test_admission_ties_go_to_lowest_core_type_vm_and_job() -> None:
     instance = Admission([[1, 1], [1, 1]], [1, 1, 1], np.ones((3, 2)))  # type: ignore[arg-type]
     answer = proposed(instance)
     assert answer.machine.tolist() == [0, 0, 1]
@@ -186,7 +186,7 @@ def test_relabelling_vms_and_core_types_changes_no_speed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["DA2", "proposed"])
-def test_relabelling_jobs_of_different_threads_changes_nothing_else(name: str) -> None:
+def test_relabeling_jobs_of_different_threads_only_permutes_answer(name: str) -> None:
     rng = np.random.default_rng(8)
     for seed in range(10):
         one = uniform(machines=4, jobs=8, types=2, cores=4, rng=np.random.default_rng(seed))
@@ -237,7 +237,7 @@ def test_simple_matching_serves_in_index_order_and_not_by_threads() -> None:
     assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
 
 
-def test_the_quota_is_rounded_up() -> None:
+def test_da1_quota_is_rounded_up() -> None:
     instance = Admission([[4], [3]], [4, 1, 1], [[1.0], [1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).machine.tolist() == [0, -1, 1]
     assert deferred_quotas(instance.replace(threads=np.array([1, 1, 1]))).machine.tolist() == [

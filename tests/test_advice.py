@@ -55,7 +55,7 @@ def moves_of(advice: Answer) -> dict[str, str]:
         ({"labels": {"disk": "ssd"}}, None), ({"ready": "False"}, None),
     ],
 )  # fmt: skip
-def test_nodes_that_do_not_take_a_pod_are_not_filled(
+def test_plan_places_no_pod_on_node_that_excludes_it(
     closed: dict[str, Any], opened: dict[str, Any] | None
 ) -> None:
     selector = {"nodeSelector": {"disk": "hdd"}} if "labels" in closed else {}
@@ -68,7 +68,7 @@ def test_nodes_that_do_not_take_a_pod_are_not_filled(
         assert advise(state(*nodes, stays, pod("a-1", "n1", "2", **opened))).nodes.value == 1
 
 
-def test_host_ports_are_one_to_a_node() -> None:
+def test_host_port_is_used_once_per_node() -> None:
     port = [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 80}]}]
     read = [pod("a-1", "n1", containers=port), pod("b-1", "n2", containers=port)]
     assert advise(state(node("n1"), node("n2"), *read)).nodes.value == 2
@@ -89,7 +89,7 @@ def test_kind_of_constraint_that_cannot_be_released_is_refused() -> None:
 # the order
 
 
-def test_waves_keep_budgets_and_owners() -> None:
+def test_waves_respect_disruption_budgets_and_owners() -> None:
     pods = [pod(f"a-{n}", "n1", "100m", labels={"app": "a"}) for n in range(4)]
     read = state(node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""))
     assert [len(wave) for wave in advise(read).order.waves] == [1, 1, 1, 1]
@@ -109,7 +109,7 @@ def test_waves_keep_budgets_and_owners() -> None:
         (None, 2, "Running", None, 1, False),
     ],
 )  # fmt: skip
-def test_a_budget_that_allows_none_may_let_pods_go_that_are_not_ready(
+def test_unready_pods_move_under_budget_with_always_allow_policy(
     policy: str | None, healthy: int, phase: str, ready: str | None, budgets: int, moves: bool
 ) -> None:
     guards = [budget(f"of-a{n}", "a", 0) for n in range(budgets)]
@@ -126,7 +126,7 @@ def test_a_budget_that_allows_none_may_let_pods_go_that_are_not_ready(
             check_waves(read, [(Move(0, "n2"),)])
 
 
-def test_of_pods_that_do_not_fit_together_the_largest_goes_first() -> None:
+def test_largest_of_conflicting_pending_pods_is_placed_first() -> None:
     nodes = [node(name, "4", "4Gi") for name in ("n1", "n2", "n3")]
     coming, leaving = [pod("b-1", "n1", "1"), pod("a-1", "n1", "3", "3Gi")], pod("c-1", "n2", "1")
     read = state(*nodes, *coming, leaving)
@@ -134,7 +134,7 @@ def test_of_pods_that_do_not_fit_together_the_largest_goes_first() -> None:
     assert ([move.pod for move in first], [move.pod for move in second]) == ([1, 2], [0])
 
 
-def test_pods_that_change_places_need_one_aside() -> None:
+def test_swap_of_pods_uses_temporary_move() -> None:
     nodes = [node("n1", "4"), node("n2", "4"), node("n3", "4")]
     read = state(*nodes, pod("a-1", "n1", "3"), pod("b-1", "n2", "3"))
     found = ordered(read, {0: "n2", 1: "n1"})
@@ -166,7 +166,7 @@ def half_empty(number: int = 4) -> ClusterState:
 
 
 @pytest.mark.parametrize("part", ["cost_needed", "fewest_moves", "moves_needed", "left_pending"])
-def test_an_interrupt_keeps_the_best_plan_checked(
+def test_interrupt_returns_checked_incumbent_plan(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
@@ -193,7 +193,7 @@ def test_an_interrupt_keeps_the_best_plan_checked(
 # the judge
 
 
-def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
+def test_plan_check_refuses_every_kind_of_wrong_plan() -> None:
     read = state(
         node("n1", zone="a"), node("n2", zone="b", pods="4"), node("n3", zone="b", taints=[{"key": "k", "effect": "NoSchedule"}]),
         pod("a-1", "n1", labels={"app": "a"}, affinity=apart("a")), pod("a-2", "n2", labels={"app": "a"}, affinity=apart("a")),
@@ -228,11 +228,11 @@ def test_the_judge_refuses_every_kind_of_wrong_plan() -> None:
     check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
 
 
-def test_fields_that_are_not_compared_are_fields_of_a_pod() -> None:
+def test_ignored_fields_of_kinds_exist_on_pod() -> None:
     assert set(NOT_COMPARED) <= {field.name for field in fields(Pod)}
 
 
-def test_a_wrong_translation_would_not_pass_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_of_wrong_translation_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.cluster.plan import to_packing
 
     monkeypatch.setattr(to_packing._Builder, "_apart_rules", lambda self: [])
@@ -252,7 +252,7 @@ def ordered_blindly(advice: Answer) -> Any:
 # the default scheduler, draining
 
 
-def test_the_default_scheduler_may_leave_pods_pending() -> None:
+def test_simulated_default_scheduler_reports_pending_pods() -> None:
     # a lone pod put on the emptier node takes the room that the large one needs
     nodes = [node("n1", "4"), node("n2", "8"), node("n3", "8")]
     read = state(
@@ -263,7 +263,7 @@ def test_the_default_scheduler_may_leave_pods_pending() -> None:
     assert left_pending(read, waves, ["n1"], "MostAllocated") == []
 
 
-def test_draining_says_what_blocks_and_what_moves() -> None:
+def test_drain_names_blocking_pods_and_moves() -> None:
     read = read_state(["state/shop"])
     text = lines_of(drain(read, "n-6"))
     approved(text[0])
@@ -272,7 +272,7 @@ def test_draining_says_what_blocks_and_what_moves() -> None:
         drain(read, "n-9")
 
 
-def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
+def test_advice_text_has_ten_lines_and_details_every_name() -> None:
     names = tuple(f"ip-10-0-{n}-17.eu-central-1.compute.internal" for n in range(40))
     shop = advise(read_state(["state/shop"]), time_limit=20)
     many = replace(shop, freed=names, idle=names, cut=("the search for fewer moves",))
@@ -290,13 +290,13 @@ def test_the_decision_has_ten_lines_and_details_have_every_name() -> None:
     assert names[0] not in still_idle(replace(many, order=aside)), "a step of the plan uses it"
 
 
-def test_conditions_on_a_label_that_is_not_there_hold_where_they_ask_for_its_absence() -> None:
+def test_requirements_on_absent_labels_match_kubernetes_semantics() -> None:
     operators = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
     held = [each for each in operators if satisfies(Expression("zone", each, ("1",)), {})]
     assert held == ["NotIn", "DoesNotExist"]
 
 
-def test_amounts_of_money_have_no_more_digits_than_they_need() -> None:
+def test_money_is_printed_with_needed_digits() -> None:
     third = Fraction(100, 3)
     assert [amount(Fraction(value)) for value in ("0.384", "12", "1930.5", "-0.5")] == [
         "0.384", "12", "1930.5", "-0.5"
@@ -308,7 +308,7 @@ def test_amounts_of_money_have_no_more_digits_than_they_need() -> None:
 # the command
 
 
-def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) -> None:
+def test_advise_output_fits_80_columns(tmp_path: Path) -> None:
     done = run("advise", "nodes", "state/shop")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -333,7 +333,7 @@ def test_the_command_says_what_is_known_and_keeps_to_80_columns(tmp_path: Path) 
     approved(run("advise", "nodes", "state/shop", "--emit", "helm").stderr)
 
 
-def test_nothing_in_a_file_becomes_a_command() -> None:
+def test_names_in_state_files_are_never_emitted_as_commands() -> None:
     advice = advise(read_state(["state/shop"]))
     order = Ordered(advice.order.waves, {12: ("taint a\nrm -rf /",)})
     lines = emit(replace(advice, order=order), "kubectl").splitlines()
@@ -346,15 +346,13 @@ def test_nothing_in_a_file_becomes_a_command() -> None:
 @pytest.mark.parametrize(
     ("first", "number"), [(0, 4), pytest.param(1000, 200, marks=pytest.mark.slow)]
 )
-def test_advice_on_small_states_against_everything_that_is_possible(
-    first: int, number: int
-) -> None:
+def test_advice_on_small_states_equals_enumeration(first: int, number: int) -> None:
     for seed in range(first, first + number):
         for what, held, seen in claims(seed, all_routes=number > 25 or seed % 4 == 0):
             assert held, (seed, what, seen)
 
 
-def test_equal_pods_are_one_type() -> None:
+def test_equal_pods_are_translated_to_one_type() -> None:
     pods = [
         pod(f"a-{n}", f"n{n % 3}", "100m", labels={"app": "a", "pod": str(n)}) for n in range(30)
     ]
@@ -367,7 +365,7 @@ def test_equal_pods_are_one_type() -> None:
 # money
 
 
-def test_moves_of_a_large_state_with_prices_have_a_bound() -> None:
+def test_moves_of_large_priced_state_have_bound() -> None:
     """Of more servers times types than one program decides: three pods fit on a node."""
     pods = (pod(f"a{n}-1", f"n{n}", f"{1000 + n}m") for n in range(145))
     read = state(*(node(f"n{n}", 4) for n in range(145)), *pods)
@@ -379,9 +377,7 @@ def test_moves_of_a_large_state_with_prices_have_a_bound() -> None:
 
 
 @pytest.mark.parametrize(("policy", "tightened"), [("Ignore", False), ("Honor", True)])
-def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
-    policy: str, tightened: bool
-) -> None:
+def test_plan_with_extra_rules_gives_no_bound(policy: str, tightened: bool) -> None:
     """A node that is let go counts in a spread over nodes until it is deleted; under Honor only
     until it is cordoned, which no plan makes use of.
     """
@@ -397,7 +393,7 @@ def test_a_plan_that_keeps_more_than_is_asked_for_proves_nothing_with_it(
     assert (advice.nodes.pinned == 3) is not tightened
 
 
-def test_released_pending_pods_have_a_place() -> None:
+def test_released_pending_pods_are_placed() -> None:
     claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     read = state(node("n1"), pod("a-1", "n1"), pod("b-1", volumes=claim))
     assert len(advise(read).waiting) == 1
@@ -405,7 +401,7 @@ def test_released_pending_pods_have_a_place() -> None:
     assert advise(read, released=["volumes"]).fits.value == 1
 
 
-def test_where_moves_for_pending_pods_have_no_order_the_plan_is_for_what_runs() -> None:
+def test_plan_falls_back_to_running_pods_if_order_is_missing() -> None:
     """Two pods would have to change places, and neither node has room for both."""
     swap = [node("n1", "4"), node("n2", "3"), pod("x-1", "n1", "3"), pod("y-1", "n2", "2")]
     read = state(*swap, pod("p-1", cpu="2"))
@@ -414,7 +410,7 @@ def test_where_moves_for_pending_pods_have_no_order_the_plan_is_for_what_runs() 
     assert advice.state.assumptions[-1].code == "pending-left"
 
 
-def test_what_a_plan_leaves_broken_is_not_said_to_be_repaired() -> None:
+def test_rules_left_broken_are_not_reported_as_repaired() -> None:
     read = state(
         node("n1", "4"), node("n2", "1"), pod("x-1", "n1", "3"), pod("y-1", "n1", "2"),
         pod("p-1", cpu="1"),

@@ -40,7 +40,7 @@ def shop() -> list[dict[str, Any]]:
 
 
 @needs_kubectl
-def test_what_kubectl_prints_is_the_same_state(tmp_path: Path) -> None:
+def test_kubectl_output_is_read_as_the_same_state(tmp_path: Path) -> None:
     with serving(shop()) as address:
         for chunk in ("500", "10"):
             text = kubectl(
@@ -54,7 +54,7 @@ def test_what_kubectl_prints_is_the_same_state(tmp_path: Path) -> None:
 
 
 @needs_kubectl
-def test_what_is_emitted_is_taken_by_kubectl(tmp_path: Path) -> None:
+def test_emitted_commands_are_accepted_by_kubectl(tmp_path: Path) -> None:
     text = run("advise", "nodes", "state/shop", "--emit", "kubectl").stdout
     labels = [shlex.split(line) for line in text.splitlines() if line.startswith("kubectl label")]
     assert labels

@@ -56,7 +56,7 @@ def two_nodes(*more: dict[str, Any]) -> ClusterState:
 # pods that are added
 
 
-def test_pods_of_a_manifest_run_nowhere_and_are_read_as_others(tmp_path: Path) -> None:
+def test_manifest_pods_are_read_as_pending_pods(tmp_path: Path) -> None:
     given = listed(node("n1", 8), pod("a-1", "n1"))
     read = read_state(
         [written(tmp_path, given, "s.json")], added=written(tmp_path, WEB, "web.yaml")
@@ -80,7 +80,7 @@ def test_pods_of_a_manifest_run_nowhere_and_are_read_as_others(tmp_path: Path) -
         ("Pod", {}, 1),
     ],
 )
-def test_each_kind_says_how_many_pods_it_has(
+def test_each_workload_kind_has_its_replicas(
     tmp_path: Path, kind: str, spec: dict[str, Any], number: int
 ) -> None:
     inner = {"containers": [{"name": "main"}]}
@@ -91,7 +91,7 @@ def test_each_kind_says_how_many_pods_it_has(
     assert len(new_pods(path, replicas=7)["items"]) == 7
 
 
-def test_volumes_that_a_set_makes_are_not_known(tmp_path: Path) -> None:
+def test_volumes_of_added_stateful_set_are_unknown(tmp_path: Path) -> None:
     spec = {
         "template": {"spec": {"containers": [{"name": "main"}]}},
         "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
@@ -115,18 +115,18 @@ EMPTY = {"kind": "Deployment", "metadata": {"name": "x"}, "spec": {"template": {
     [SERVICE, DAEMONS, {"kind": "CronJob"}, EMPTY, {"kind": "Pod"}, {"items": []}, "a: &a 1\nb: *a",
      "{", "a: [", "- 1", "kind: Deployment\nmetadata: {name: x}\nspec: {replicas: -1}"],
 )  # fmt: skip
-def test_what_holds_no_pods_is_refused(tmp_path: Path, content: Any) -> None:
+def test_manifest_without_pods_is_refused(tmp_path: Path, content: Any) -> None:
     with refused(InvalidFile):
         new_pods(written(tmp_path, content, "x.yaml"))
 
 
 @pytest.mark.parametrize("shape", ["", "cpu", "cpu=0", "cpu=x", "cpu=1,cpu=2", "disk=1", "gpu=1"])
-def test_shapes_that_are_none_are_refused(shape: str) -> None:
+def test_invalid_shapes_are_refused(shape: str) -> None:
     with refused(InvalidOption):
         with_shape(two_nodes(), shape, 1)
 
 
-def test_a_gpu_is_what_the_nodes_call_it() -> None:
+def test_gpu_in_shape_means_the_nodes_gpu_resource() -> None:
     read = with_shape(state(node("n1", **{"nvidia.com/gpu": "2"}), pod("a", "n1")), "gpu=1", 3)
     found = fit(read)
     assert len(found.arrivals) == 2 == most_after(found)
@@ -136,7 +136,7 @@ def test_a_gpu_is_what_the_nodes_call_it() -> None:
 # whether they fit
 
 
-def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> None:
+def test_fit_of_too_many_pods_reports_maximum_and_new_nodes() -> None:
     read = two_nodes(*(pod(f"c-{n}", cpu=2) for n in range(5)))
     found = fit(read, types=[type_like(read, "n1")])
     assert not found.status
@@ -149,7 +149,7 @@ def test_too_many_are_told_with_the_most_that_fit_and_what_would_hold_them() -> 
     assert max(map(len, lines_of(found))) <= 80
 
 
-def test_nothing_to_ask_is_refused() -> None:
+def test_fit_without_pending_pods_is_refused() -> None:
     for ask in (fit, lambda read: buy(read, [type_like(read, "n1")])):
         with refused(InvalidInstance):
             ask(two_nodes())
@@ -162,7 +162,7 @@ def types_of(folder: Path, read: ClusterState, text: str = TYPES) -> Any:
     return read_types(read, written(folder, text, "types.csv"))
 
 
-def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
+def test_cheapest_nodes_are_not_found_by_any_greedy_order(tmp_path: Path) -> None:
     """Pods of 6, 4, 3 and 3 CPUs: the two types that are best for them are neither the cheapest
     nor the dearest per CPU, and not next to each other (clusters: karpenter, one node at a time).
     """
@@ -177,7 +177,7 @@ def test_the_cheapest_set_is_no_prefix_of_any_order(tmp_path: Path) -> None:
     assert found.cost == Proved(Fraction(16), Fraction(16))
 
 
-def test_tables_of_hosts_and_vms_are_answered_too(tmp_path: Path) -> None:
+def test_fit_answers_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     hosts = written(tmp_path, "name,cpu,mem\nh1,4,8\n", "hosts.csv")
     vms = written(tmp_path, "name,host,cpu,mem\nv1,h1,2,2\nv2,h1,2,2.5\n", "vms.csv")
     read = with_shape(read_state([hosts, vms]), "cpu=1.5,mem=2", 2)
@@ -195,7 +195,7 @@ def test_tables_of_hosts_and_vms_are_answered_too(tmp_path: Path) -> None:
      "type,cpu,memory,price\ns,1,1Gi,1\ns,1,1Gi,2\n", "type,cpu,memory,price,labels\ns,1,1Gi,1,a\n",
      "type,cpu,memory,price,most\ns,1,1Gi,1,-1\n"],
 )  # fmt: skip
-def test_types_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_node_types_are_refused(tmp_path: Path, text: str) -> None:
     with refused(InvalidFile):
         types_of(tmp_path, two_nodes(), text)
 
@@ -204,7 +204,7 @@ def test_types_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_the_commands_answer_by_their_exit_codes(tmp_path: Path) -> None:
+def test_fit_and_buy_exit_codes(tmp_path: Path) -> None:
     given = written(tmp_path, listed(node("n1", 4), node("n2", 4), pod("a-1", "n1")), "s.json")
     web, types = written(tmp_path, WEB, "web.yaml"), written(tmp_path, TYPES, "types.csv")
     done = run("advise", "fit", given, "--add", web, "--json")

@@ -67,7 +67,7 @@ def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
     assert len(lines_of(found)) <= 10
 
 
-def test_in_one_domain_the_best_is_proved_over_all() -> None:
+def test_best_topology_domain_of_gang_is_proved() -> None:
     found = gpus(read_state(["state/training"]), topology="rack")
     gang = only(found)
     approved(lines_of(found)[:2])
@@ -75,7 +75,7 @@ def test_in_one_domain_the_best_is_proved_over_all() -> None:
     assert gang.domains == {"r1": 4, "r2": 4}
 
 
-def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
+def test_nodes_of_gang_are_cordoned_during_moves() -> None:
     advice = only(gpus(read_state(["state/training"]))).plan
     text = emit(advice, "kubectl").splitlines()
     assert advice.reserved == ("g-2", "g-3")
@@ -90,7 +90,7 @@ def test_the_nodes_of_a_gang_are_closed_to_others_while_pods_move() -> None:
     assert only(gpus(given)).plan.left_pending["LeastAllocated"]
 
 
-def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
+def test_gang_is_admitted_completely_or_not() -> None:
     given = state(*nodes(2, 2), runs("a-1", "n0", 1), *(waits(f"c-{n}", 1) for n in range(4)))
     gang = only(gpus(given))
     assert gang.plan is None
@@ -100,7 +100,7 @@ def test_a_gang_is_admitted_whole_or_not_at_all() -> None:
     assert [one.status for one in alone.steps] == [True]  # of four alike the first is asked
 
 
-def test_cards_on_closed_nodes_are_no_room() -> None:
+def test_gpus_on_cordoned_nodes_are_not_free() -> None:
     given = state(
         *nodes(2), node("n1", **{CARD: "2"}, unschedulable=True),
         node("n2", **{CARD: "2"}, ready="False"), runs("a-1", "n0", 1), waits("c-1", 2),
@@ -126,7 +126,7 @@ def test_cards_on_closed_nodes_are_no_room() -> None:
         {"schedulingGroup": {"podGroupName": "g"}},
     ],
 )
-def test_pods_that_start_together_are_one_gang(about: dict[str, Any]) -> None:
+def test_pods_of_one_group_label_are_one_gang(about: dict[str, Any]) -> None:
     given = state(
         *nodes(1, 1), runs("z-1", "n0", 1), *(
             pod(f"g-{n}", containers=cards(1), **about) for n in range(2)
@@ -144,7 +144,7 @@ def test_a_gang_is_chosen_by_its_name_or_a_label() -> None:
     assert len(only(gpus(given, gang="team=a")).pods) == 2
 
 
-def test_what_admits_a_gang_is_no_reason_against_it() -> None:
+def test_scheduling_gates_of_gang_do_not_block_it() -> None:
     gates = [{"name": "kueue.x-k8s.io/admission"}]
     given = state(
         *nodes(1), runs("a-1", "n0", 0),
@@ -158,7 +158,7 @@ def test_what_admits_a_gang_is_no_reason_against_it() -> None:
     assert not other.impossible
 
 
-def test_a_gang_has_the_topology_that_it_demands() -> None:
+def test_gang_uses_required_topology_of_its_pods() -> None:
     notes = {"kueue.x-k8s.io/podset-required-topology": "rack"}
     racks = [node(f"n{n}", **{CARD: "1"}, labels={"rack": f"r{n // 2}"}) for n in range(4)]
     gang = [waits(f"c-{n}", 1, annotations=notes) for n in range(2)]
@@ -183,7 +183,7 @@ def hami_node(name: str) -> dict[str, Any]:
     return found
 
 
-def test_share_of_a_card_stays_and_no_plan_uses_its_node() -> None:
+def test_pod_with_gpu_share_is_pinned_and_its_node_unused() -> None:
     asks = cards(1, **{"nvidia.com/gpumem": "8000"})
     given = state(
         hami_node("n0"), *(node(f"n{n}", 4, **{CARD: "1"}) for n in (1, 2)),
@@ -203,7 +203,7 @@ def test_share_of_a_card_stays_and_no_plan_uses_its_node() -> None:
     assert emptied.impossible == "while the pinned pods stay (proved)"
 
 
-def test_reservation_of_a_shared_card_belongs_to_its_node_and_bounds_nothing() -> None:
+def test_reservation_of_shared_gpu_is_resident_and_unbounded() -> None:
     holds = runs("hold-1", "n0", 1, owner="", namespace="kai-resource-reservation",
                  labels={"runai-gpu-group": "u"})  # fmt: skip
     part = pod("a-1", "n0", annotations={"gpu-fraction": "0.5"})
@@ -217,7 +217,7 @@ def test_reservation_of_a_shared_card_belongs_to_its_node_and_bounds_nothing() -
 # what is asked wrongly, and what the command shows
 
 
-def test_what_cannot_be_asked_is_refused() -> None:
+def test_gpus_refuses_invalid_questions() -> None:
     given = state(*nodes(2), runs("a-1", "n0", 1), waits("c-1", 1))
     with refused(InvalidInstance):
         gpus(state(node("n0"), pod("a-1", "n0")))
@@ -227,7 +227,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
         gpus(given, topology="rak")
 
 
-def test_several_gangs_are_told_one_by_one() -> None:
+def test_several_gangs_are_answered_one_by_one() -> None:
     given = state(
         *nodes(8, 8), runs("a-1", "n0", 7), runs("b-1", "n1", 1), waits("c-1", 8, "x"),
         waits("d-1", 1, "y"), waits("e-1", 9, "z"),
@@ -238,7 +238,7 @@ def test_several_gangs_are_told_one_by_one() -> None:
     assert shown(found).advice is found.steps[0].plan
 
 
-def test_of_many_gangs_the_largest_are_asked_about() -> None:
+def test_largest_of_many_gangs_are_answered() -> None:
     given = state(
         *nodes(8), runs("a-1", "n0", 0), *(waits(f"c{n}-1", 1 + n % 2, f"g{n}") for n in range(23))
     )
@@ -252,7 +252,7 @@ def test_of_many_gangs_the_largest_are_asked_about() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("some", ranges(400, 10, 20))
-def test_room_for_gangs_against_every_placement(some: range) -> None:
+def test_moves_for_gangs_equal_enumeration(some: range) -> None:
     for seed in some:
         for what, held, seen in gpu_claims(seed):
             assert held, (seed, what, seen)

@@ -78,11 +78,11 @@ def read_from(folder: Path, *items: dict[str, Any], **about: Any) -> ClusterStat
 
 
 @pytest.mark.parametrize("name", bundled_states())
-def test_a_bundled_state_is_whole(name: str) -> None:
+def test_bundled_state_has_no_warnings(name: str) -> None:
     assert read_state([name]).warnings == ()
 
 
-def test_one_namespace_stands_before_the_number(one_namespace: str) -> None:
+def test_warning_of_one_namespace_precedes_the_answer(one_namespace: str) -> None:
     read = read_state([one_namespace])
     assert codes(read) == ["one-namespace", "no-system-pods", "no-daemonsets"]
     advice = advise(read)
@@ -96,13 +96,13 @@ def test_one_namespace_stands_before_the_number(one_namespace: str) -> None:
     assert words_of(lines_of(drain(read, "n-2"))).startswith("warning: all 15 pods")
 
 
-def test_without_requests_the_answer_says_that_it_is_about_the_rest(no_requests: str) -> None:
+def test_pods_without_requests_are_named_in_answer(no_requests: str) -> None:
     read = read_state([no_requests])
     assert codes(read) == ["no-requests"]
     approved(read.notes)
 
 
-def test_strict_answers_nothing(one_namespace: str, tmp_path: Path) -> None:
+def test_strict_mode_answers_nothing_with_warnings(one_namespace: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     strict = ("--settings", written(tmp_path, "strict = true\n", "s.toml"))
     done = run("advise", "nodes", one_namespace, *strict, "--emit", "csv", "--plan", str(plan))
@@ -114,7 +114,7 @@ def test_strict_answers_nothing(one_namespace: str, tmp_path: Path) -> None:
     assert (whole.returncode, whole.stdout[:5]) == (0, "wave,")
 
 
-def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> None:
+def test_accepted_warning_is_not_printed(one_namespace: str, tmp_path: Path) -> None:
     accept = 'strict = true\naccept = ["one-namespace", "no-system-pods", "no-daemonsets"]\n'
     path = written(tmp_path, accept, "s.toml")
     done = run("advise", "nodes", one_namespace, "--settings", path, "--json")
@@ -123,7 +123,7 @@ def test_an_accepted_warning_is_left_out(one_namespace: str, tmp_path: Path) -> 
         accepted(read_state(["state/shop"]), ["no-namespace"])
 
 
-def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
+def test_emitted_commands_begin_with_warnings(one_namespace: str) -> None:
     advice = advise(read_state([one_namespace]))
     lines = emit(advice, "kubectl").splitlines()
     assert all(line.startswith("# warning: ") for line in lines[:3])
@@ -134,7 +134,7 @@ def test_what_is_emitted_begins_with_the_warnings(one_namespace: str) -> None:
     assert "[one-namespace]" in done.stderr
 
 
-def test_platforms_whose_network_is_no_pod_may_have_no_daemonset(tmp_path: Path) -> None:
+def test_platforms_without_network_pods_need_no_daemonset(tmp_path: Path) -> None:
     pods = [pod("dns-1", "n1", namespace="kube-system"), pod("a-1", "n2"), budget("b", "b", 1)]
     own, other = node("n1", labels={"eks.amazonaws.com/compute-type": "auto"}), node("n1")
     assert (
@@ -143,7 +143,7 @@ def test_platforms_whose_network_is_no_pod_may_have_no_daemonset(tmp_path: Path)
     assert codes(read_from(tmp_path, other, node("n2"), *pods)) == ["no-daemonsets"]
 
 
-def test_volumes_that_a_node_says_are_in_use_and_nobody_uses(tmp_path: Path) -> None:
+def test_volumes_in_use_without_pods_give_a_warning(tmp_path: Path) -> None:
     busy = node("n2")
     busy["status"]["volumesInUse"] = [f"kubernetes.io/csi/d^{n}" for n in range(4)]
     used = [{"persistentVolumeClaim": {"claimName": str(n)}} for n in range(3)]
@@ -154,7 +154,7 @@ def test_volumes_that_a_node_says_are_in_use_and_nobody_uses(tmp_path: Path) -> 
     approved(read.notes)
 
 
-def test_budgets_that_count_pods_of_a_namespace_that_is_not_there(tmp_path: Path) -> None:
+def test_budget_counting_pods_of_missing_namespace_gives_a_warning(tmp_path: Path) -> None:
     other = budget("web", "web", 1)
     other["metadata"]["namespace"] = "web"
     other["status"] |= {"expectedPods": 12}
@@ -166,7 +166,7 @@ def test_budgets_that_count_pods_of_a_namespace_that_is_not_there(tmp_path: Path
     approved(read.notes)
 
 
-def test_a_list_that_is_cut(tmp_path: Path) -> None:
+def test_truncated_list_gives_a_warning(tmp_path: Path) -> None:
     about = {"continue": "abc", "remainingItemCount": 337}
     read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1")), metadata=about)
     assert codes(read) == ["truncated"]
@@ -174,7 +174,7 @@ def test_a_list_that_is_cut(tmp_path: Path) -> None:
     assert "337 more objects" in read.warnings[0].text
 
 
-def test_a_state_that_is_old_and_budgets_that_are(tmp_path: Path) -> None:
+def test_stale_state_and_stale_budgets_give_a_warning(tmp_path: Path) -> None:
     def heard(time: str) -> dict[str, Any]:
         found = node("n1")
         found["status"]["conditions"][0]["lastHeartbeatTime"] = time
@@ -198,7 +198,7 @@ def test_a_state_that_is_old_and_budgets_that_are(tmp_path: Path) -> None:
     approved(read.notes)
 
 
-def test_names_that_hold_the_word_stay_as_they_are() -> None:
+def test_names_containing_proved_are_not_qualified() -> None:
     read = state(node("n1"), node("n2"), pod("proved-1", "n1"), pod("a-1", "n2"))
     assert codes(read) == ["no-pdb"]
     text = words_of(lines_of(drain(read, "n1")))
@@ -206,7 +206,7 @@ def test_names_that_hold_the_word_stay_as_they_are() -> None:
     assert "1 move (fewest, proved of the pods in this file)" in text
 
 
-def test_every_code_stands_in_the_page() -> None:
+def test_every_warning_code_is_documented() -> None:
     page = (DATA.parents[2] / "docs" / "howto" / "whole.md").read_text()
     assert [code for code in CODES if f"| `{code}` |" not in page] == []
 
@@ -223,7 +223,7 @@ def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, tex
         read_settings(AdviceSettings, path)
 
 
-def test_settings_of_every_command_are_in_the_page() -> None:
+def test_settings_of_every_command_are_documented() -> None:
     page = (Path(__file__).parents[1] / "docs/reference/commands.md").read_text()
     for kind in (
         ComparisonSettings,
@@ -259,7 +259,7 @@ def test_prices_are_exact_and_matched_by_type(tmp_path: Path) -> None:
     assert priced(tmp_path, "Type;Price\nm5;0,384\n", {TYPE: "m5"}) == [Fraction(48, 125)]
 
 
-def test_prices_by_name_and_those_of_a_table_of_hosts(tmp_path: Path) -> None:
+def test_prices_by_node_name_and_of_host_tables_are_read(tmp_path: Path) -> None:
     hosts = written(tmp_path, "name,cpu,price\nh1,8,0.25\nh2,8,1\n", "hosts.csv")
     machines = written(tmp_path, "name,host,cpu\na,h1,2\nb,h2,2\n", "vms.csv")
     assert [each.price for each in read_state([hosts, machines]).nodes] == [Fraction(1, 4), 1]
@@ -283,12 +283,12 @@ def test_prices_by_name_and_those_of_a_table_of_hosts(tmp_path: Path) -> None:
         "type,price\n",
     ],
 )
-def test_prices_that_are_none_are_refused(tmp_path: Path, table: str) -> None:
+def test_invalid_prices_are_refused(tmp_path: Path, table: str) -> None:
     with refused(InvalidFile):
         priced(tmp_path, table, {TYPE: "m5"}, {TYPE: "c5"}, {})
 
 
-def test_prices_of_types_that_no_node_has_are_noted(tmp_path: Path) -> None:
+def test_prices_of_unused_types_are_noted(tmp_path: Path) -> None:
     table = written(
         tmp_path, "type,price\nm5,1\n" + "".join(f"x{n},1\n" for n in range(5)), "p.csv"
     )

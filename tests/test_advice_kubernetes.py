@@ -54,7 +54,7 @@ def container(name: str = "c", **resources: Any) -> dict[str, Any]:
           "containers": [container(requests={"cpu": "1"})]}, 2000),
     ],
 )  # fmt: skip
-def test_a_missing_request_is_the_limit(spec: dict[str, Any], cpu: int | None) -> None:
+def test_missing_request_defaults_to_limit(spec: dict[str, Any], cpu: int | None) -> None:
     assert requests_of(Fields(spec, "x"), Fields({}, "x")).get("cpu") == cpu
 
 
@@ -103,7 +103,7 @@ ZONES = [node(f"n{zone}", 4, zone=zone) for zone in "abc"]
 IN_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
 
 
-def test_a_claim_that_waits_for_its_first_consumer_fits_where_its_class_allows() -> None:
+def test_unbound_claim_fits_where_its_class_allows() -> None:
     asks = pod("x-1", **uses("c")), claim("c", storageClassName="s")
     found = fit(state(*ZONES, pod("w-1", "nb"), *asks, storage_class()))
     assert found.status
@@ -119,9 +119,7 @@ def test_a_claim_that_waits_for_its_first_consumer_fits_where_its_class_allows()
 @pytest.mark.parametrize(
     "fields", [{"volumeBindingMode": "Immediate"}, {"provisioner": "kubernetes.io/no-provisioner"}]
 )
-def test_whether_a_claim_can_be_made_otherwise_is_not_known(
-    tmp_path: Path, fields: dict[str, Any]
-) -> None:
+def test_provisioning_of_other_claims_is_not_known(tmp_path: Path, fields: dict[str, Any]) -> None:
     items = [*ZONES, pod("w-1", "nb"), pod("x-1", **uses("c")), claim("c", storageClassName="s"),
              storage_class(**fields)]  # fmt: skip
     found = fit(state(*items))
@@ -138,7 +136,7 @@ def spread(**fields: Any) -> dict[str, Any]:
     return {"topologySpreadConstraints": [term | fields], "labels": {"app": "w"}}
 
 
-def test_a_namespace_selector_is_read_by_the_labels_of_namespaces() -> None:
+def test_namespace_selector_matches_namespace_labels() -> None:
     term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}},
             "namespaceSelector": {"matchLabels": {"team": "x"}}}  # fmt: skip
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -176,7 +174,7 @@ def test_pods_of_other_controllers_stay_unless_released(
     assert len(advise(read, released=["owner"]).targets) == 1
 
 
-def test_what_the_autoscaler_would_not_evict_is_named_where_it_moves() -> None:
+def test_moved_pods_with_autoscaler_obstacles_are_named() -> None:
     """On the default screen and in what is emitted: files in emptyDir are lost."""
     items = [
         node("n1", 4), node("n2", 4), pod("y-1", "n2", "2", nodeSelector={HOST: "n2"}),
@@ -193,7 +191,7 @@ def test_what_the_autoscaler_would_not_evict_is_named_where_it_moves() -> None:
 # nothing moves
 
 
-def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> None:
+def test_state_without_movable_pods_reports_idle_nodes(tmp_path: Path) -> None:
     nodes = [node(f"n{n}", 4) for n in range(3)]
     items = [*nodes, *[pod(f"d-{n}", f"n{n}", owner="DaemonSet") for n in range(3)]]
     read = state(*items)
@@ -211,7 +209,7 @@ def test_a_state_in_which_nothing_can_move_has_idle_nodes(tmp_path: Path) -> Non
 # priorities, further forms of files
 
 
-def test_preemption_is_named_where_priorities_would_decide() -> None:
+def test_preemption_by_priority_is_reported() -> None:
     low, high = pod("a-1", "n1", "3"), pod("b-1", "", "3", priority=1000)
     assert any("higher priority" in line for line in lines_of(fit(state(node("n1", 4), low, high))))
     same = pod("b-1", "", "3")
@@ -219,7 +217,7 @@ def test_preemption_is_named_where_priorities_would_decide() -> None:
 
 
 @pytest.mark.parametrize("one_list", [True, False])
-def test_a_state_in_yaml_is_the_same_as_in_json(tmp_path: Path, one_list: bool) -> None:
+def test_yaml_state_equals_json_state(tmp_path: Path, one_list: bool) -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     items = [node("n1", 4), node("n2", 4), pod("a-1", "n1")]
     text = yaml.dump(listed(*items)) if one_list else yaml.dump_all(items)
@@ -232,7 +230,7 @@ def daemon_set(**spec: Any) -> dict[str, Any]:
     return {"kind": "DaemonSet", "metadata": {"name": "log"}, "spec": {"template": {"spec": inner}}}
 
 
-def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_path: Path) -> None:
+def test_added_daemon_set_has_pod_on_each_admitting_node(tmp_path: Path) -> None:
     """Also on a cordoned one, not on one with another taint; new nodes have one too."""
     dear = [{"key": "dear", "effect": "NoSchedule"}]
     items = [node("n1", 4), node("n2", 4, unschedulable=True), node("n3", 4, taints=dear),
@@ -250,7 +248,7 @@ def test_a_daemon_set_that_is_added_has_a_pod_on_each_node_that_takes_it(tmp_pat
     }
 
 
-def test_nodes_are_bought_until_a_min_domains_is_met(tmp_path: Path) -> None:
+def test_buy_adds_nodes_until_min_domains_is_met(tmp_path: Path) -> None:
     """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
     types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
     pods = [pod(f"w-{n}", "", "20m", "100Mi", **spread(minDomains=3)) for n in range(12)]

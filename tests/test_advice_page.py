@@ -40,7 +40,7 @@ def rows_of(page: AnswerPage, title: str) -> list[tuple[Any, ...]]:
     return list(next(part for part in page.parts if part.title == title).tables[0].rows)
 
 
-def test_nodes_of_a_plan_stand_by_what_happens_to_them(shop: Answer) -> None:
+def test_page_lists_nodes_by_their_change(shop: Answer) -> None:
     rows = rows_of(answer_page(shown(shop)), "Nodes before and after")
     happens = {name: (what, pods) for name, _, _, what, pods, _ in rows}
     assert list(happens)[:2] == ["n-2", "n-4"]
@@ -50,7 +50,7 @@ def test_nodes_of_a_plan_stand_by_what_happens_to_them(shop: Answer) -> None:
     assert rows[0][1:3] == ("69 % cpu", "")
 
 
-def test_waves_say_which_nodes_are_empty_then_and_where_each_pod_comes_from(shop: Answer) -> None:
+def test_page_waves_have_empty_nodes_and_origins(shop: Answer) -> None:
     moved = min(shop.targets)
     home, target = shop.state.pods[moved].node, shop.targets[moved]
     waves = ((Move(moved, "n-5", temporary=True),), (Move(moved, target),))
@@ -64,11 +64,11 @@ def test_waves_say_which_nodes_are_empty_then_and_where_each_pod_comes_from(shop
     assert len(rows_of(answer_page(shown(shop)), "Moves, in waves")) == len(shop.targets)
 
 
-def test_numbers_say_what_is_proved(shop: Answer) -> None:
+def test_page_numbers_have_their_proof_status(shop: Answer) -> None:
     approved([" | ".join(each) for each in answer_page(shown(shop)).numbers])
 
 
-def test_warnings_stand_before_the_decision_and_no_proof_is_without_them(tmp_path: Path) -> None:
+def test_page_warnings_precede_decision_and_qualify_proofs(tmp_path: Path) -> None:
     shop = read_state(["state/shop"])
     pods = tuple(each for each in shop.pods if each.namespace == "shop")
     warned = replace(shop, pods=pods, warnings=(StateWarning("one-namespace", "only shop", "-A"),))
@@ -100,7 +100,7 @@ class Tags(HTMLParser):
 NASTY = "<img src=x onerror=alert(1)>\"'\x1b[31m\u202e"
 
 
-def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
+def test_page_escapes_names_from_the_state(tmp_path: Path) -> None:
     read = state(node("n-1"), node("n-2"), pod("a-1", "n-1"), pod("b-1", "n-2", owner=""))
     nodes = (
         replace(read.nodes[0], name=NASTY, labels={"node.kubernetes.io/instance-type": NASTY}),
@@ -119,7 +119,7 @@ def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert page.text.count(NASTY[:20]) > 8, "it stands in every place that names are in"
 
 
-def test_money_stands_on_the_page_and_each_node_has_its_price(shop: Answer) -> None:
+def test_page_has_total_and_node_prices(shop: Answer) -> None:
     nodes = tuple(replace(each, price=Fraction("0.384")) for each in shop.state.nodes)
     paid = replace(
         shop, state=replace(shop.state, nodes=nodes),
@@ -149,7 +149,7 @@ PLANNED = {"nodes-before-and-after", "moves-in-waves"}
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_every_question_has_its_page_and_ten_lines_of_80_columns(
+def test_every_question_has_page_and_ten_lines_of_text(
     tmp_path: Path, question: tuple[str, ...], parts: set[str]
 ) -> None:
     (tmp_path / "types.csv").write_text("type,cpu,memory,price\nsmall,8,32Gi,0.1\n")
@@ -182,7 +182,7 @@ def test_every_question_has_its_page_and_ten_lines_of_80_columns(
         assert head[0].startswith("# left to the default scheduler")
 
 
-def test_every_field_of_a_plan_is_in_the_table_of_its_page(shop: Answer) -> None:
+def test_every_plan_field_is_documented(shop: Answer) -> None:
     page = (Path(__file__).parents[1] / "docs" / "howto" / "plan.md").read_text()
     named = set(re.findall(r"`([\w-]+)`", page.partition("The fields of")[2]))
     assert {field.name for field in fields(shop)} <= named

@@ -34,23 +34,23 @@ from cotenant.instances.problem.quantities import amount, quantity
         ("1Pi", 2**50), ("1Ei", 2**60), ("1e3", 1000), ("1E3", 1000), ("25e-1", Fraction(5, 2)),
     ],
 )  # fmt: skip
-def test_every_form_of_a_quantity_has_its_exact_value(text: str, value: Fraction) -> None:
+def test_quantities_in_every_form_are_exact(text: str, value: Fraction) -> None:
     assert quantity(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "1x", "m", "1 Gi", "1e", "0x10", "1KiB", "--1", "1ee3", "."])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with refused(ValueError):
         quantity(text)
 
 
-def test_amounts_are_rounded_up_as_the_scheduler_does() -> None:
+def test_amounts_are_rounded_up_like_kube_scheduler() -> None:
     assert amount(Fraction("0.0001"), "cpu") == 1
     assert amount(Fraction("0.25"), "cpu") == 250
     assert amount(Fraction("0.25"), "memory") == 1
 
 
-def test_roles_of_pods() -> None:
+def test_pods_get_roles_by_owner_and_node() -> None:
     read = state(
         node("n"), pod("a-1", "n"), pod("d-1", "n", owner="DaemonSet"), pod("bare", "n", owner=""),
         pod("m-1", "n", owner="Node"), pod("static", "n", owner="", annotations={"kubernetes.io/config.mirror": "x"}),
@@ -80,13 +80,11 @@ def read_pod(*others: dict[str, Any], **spec: Any) -> Pod:
         ({"schedulingGates": [{"name": "g"}]}, "gates", "it waits for a scheduling gate"),
     ],
 )  # fmt: skip
-def test_further_things_that_are_not_modelled_are_named(
-    spec: dict[str, Any], kind: str, words: str
-) -> None:
+def test_unmodelled_constraints_are_named(spec: dict[str, Any], kind: str, words: str) -> None:
     assert read_pod(**spec).unsupported_constraints == ((kind, words),)
 
 
-def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
+def test_partly_known_volumes_pin_their_pods() -> None:
     disk = volume("pv", gcePersistentDisk={"pdName": "x"})
     read = read_pod(disk, claim("c", "pv"), **uses("c"))
     approved(str(read.unsupported_constraints))
@@ -96,7 +94,7 @@ def test_volumes_that_are_in_the_file_and_not_all_is_known_of() -> None:
     approved(str(read.unsupported_constraints))
 
 
-def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:
+def test_budget_with_outdated_status_allows_nothing() -> None:
     one = budget("b", "a", 3)
     one["metadata"]["generation"], one["status"]["observedGeneration"] = 2, 1
     assert state(*GOOD, one).budgets[0].allowed == 0
@@ -104,7 +102,7 @@ def test_a_budget_whose_status_is_of_an_older_one_allows_nothing() -> None:
     assert state(*GOOD, one).budgets[0].allowed == 3
 
 
-def test_what_marks_and_holds_is_said() -> None:
+def test_node_marks_and_held_pods_are_reported() -> None:
     kept = node("n2")
     kept["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
     waiting = pod("w-1")
@@ -156,7 +154,7 @@ GOOD = (node("n"), pod("a-1", "n"))
         {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}, "hello\n",
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_state_is_refused_in_one_line(tmp_path: Path, content: Any) -> None:
+def test_file_without_state_is_refused_in_one_line(tmp_path: Path, content: Any) -> None:
     path = tmp_path / "state.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     with refused(InvalidFile) as caught:
@@ -181,7 +179,7 @@ def test_a_truncated_file_and_one_too_large_are_refused(
         read_state([str(path)])
 
 
-def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None:
+def test_state_given_as_instance_is_named_in_error(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_text(json.dumps(listed(*GOOD)))
     done = run("solve", str(path), "-m", "FFD")
@@ -189,7 +187,7 @@ def test_where_an_instance_is_asked_for_a_state_is_named(tmp_path: Path) -> None
     approved(done.stderr)
 
 
-def test_no_cell_of_a_plan_is_a_formula(tmp_path: Path) -> None:
+def test_plan_csv_cells_are_not_formulas(tmp_path: Path) -> None:
     hosts, vms = tmp_path / "hosts.csv", tmp_path / "vms.csv"
     hosts.write_text("name,cpu\n=cmd|'/C calc'!A0,8\n@SUM(1),8\n")
     vms.write_text(
@@ -200,7 +198,7 @@ def test_no_cell_of_a_plan_is_a_formula(tmp_path: Path) -> None:
     assert rows[1:] == [["1", "", "'+1+1", "'@SUM(1)", "'=cmd|'/C calc'!A0", "0"]]
 
 
-def test_tables_of_hosts_and_vms(tmp_path: Path) -> None:
+def test_tables_of_hosts_and_vms_are_read(tmp_path: Path) -> None:
     hosts, vms = tmp_path / "hosts.csv", tmp_path / "vms.csv"
     hosts.write_text("name,zone,cpu,mem\nh1,a,8,32\nh2,a,8,32\nh3,b,8,32\n")
     vms.write_text(

@@ -22,7 +22,7 @@ from cotenant.instances.problem.errors import InvalidOption
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_small_states_against_enumeration(seed: int) -> None:
+def test_losses_on_small_states_equal_enumeration(seed: int) -> None:
     wrong = [(what, seen) for what, held, seen in resilience(seed) if not held]
     assert not wrong
 
@@ -30,7 +30,7 @@ def test_small_states_against_enumeration(seed: int) -> None:
 # losses
 
 
-def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
+def test_safe_finds_losable_node_and_unsafe_zone() -> None:
     items = (
         node("a1", 4, zone="a"),
         node("b1", 4, zone="b"),
@@ -49,7 +49,7 @@ def test_a_node_can_be_lost_and_a_zone_cannot_for_want_of_one_node() -> None:
     approved("\n".join(lines_of(safe(more, by=[HOST]))))
 
 
-def test_the_command_says_what_can_be_lost() -> None:
+def test_advise_safe_prints_safe_and_unsafe_losses() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
     found = run("advise", "safe", "state/shop", "--release", "volumes", "--json")
     losses = json.loads(found.stdout)["steps"]
@@ -61,7 +61,7 @@ def test_the_command_says_what_can_be_lost() -> None:
 # several nodes
 
 
-def test_the_command_empties_pools_and_several_nodes() -> None:
+def test_advise_drain_empties_pools_and_several_nodes() -> None:
     whole = run("advise", "drain", "state/shop", "n-2", "n-4")
     approved(whole.stdout.splitlines()[:2])
     label = "topology.kubernetes.io/zone"
@@ -73,7 +73,7 @@ def test_the_command_empties_pools_and_several_nodes() -> None:
         approved(run("advise", "drain", "state/shop", "--pool", given).stderr)
 
 
-def test_drain_looks_at_no_prices() -> None:
+def test_drain_ignores_prices() -> None:
     read = state(node("n0"), node("n1"), pod("x-1", "n0"))
     priced = replace(read, nodes=(replace(read.nodes[0], price=Fraction(1)), read.nodes[1]))
     found = drain(priced, "n0")

@@ -30,7 +30,7 @@ def spread_pods(
 
 
 @pytest.mark.parametrize("some", [*ranges(600, 3, 200), range(955_126, 955_127)])
-def test_spreads_over_nodes_equal_all_placements_of_the_judge(some: range) -> None:
+def test_spreads_over_nodes_equal_enumeration_by_filters(some: range) -> None:
     for seed in some:
         for what, held, seen in spreads_over_nodes(seed):
             assert held, (seed, what, seen)
@@ -38,7 +38,7 @@ def test_spreads_over_nodes_equal_all_placements_of_the_judge(some: range) -> No
 
 @pytest.mark.parametrize("zones", [False, True])
 @pytest.mark.parametrize("counts", [(2, 2, 2, 2), (3, 3, 3, 3), (1, 1, 1)])
-def test_spread_over_nodes_that_is_even_is_not_called_broken(
+def test_even_spread_over_nodes_is_not_reported_broken(
     counts: tuple[int, ...], zones: bool
 ) -> None:
     """Alone, and beside a spread over zones, which takes the zones of the instance."""
@@ -75,7 +75,7 @@ LARGE = NodeType(
         ("8", {}, 0),
     ],
 )
-def test_nodes_bought_under_a_spread_over_nodes_are_as_few_as_proved(
+def test_buy_under_node_spread_reaches_its_bound(
     old: str, selector: dict[str, str], nodes: int
 ) -> None:
     pods = spread_pods((), pending=8)
@@ -85,7 +85,7 @@ def test_nodes_bought_under_a_spread_over_nodes_are_as_few_as_proved(
     assert (bought.cost, bought.waiting) == (Proved(nodes, nodes), ())
 
 
-def test_pending_pod_without_a_spread_may_arrive_where_it_breaks_one() -> None:
+def test_pending_pod_without_spread_may_unbalance_others() -> None:
     """As kube-scheduler puts it: a spread forbids nothing to pods that do not carry it."""
     counting = pod("a-0", "n1", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
     free = pod("a-1", "", labels={"app": "a"})

@@ -37,7 +37,7 @@ def verdicts(read: ClusterState, name: str) -> dict[str, bool | None]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not VERDICTS.is_file(), reason="no verdicts of kube-scheduler in COTENANT_DATA")
-def test_filters_on_states_judged_by_kube_scheduler_say_the_same() -> None:
+def test_filters_agree_with_kube_scheduler_verdicts() -> None:
     tally: Counter[str] = Counter()
     with gzip.open(VERDICTS, "rt", encoding="utf-8") as lines:
         for line in lines:

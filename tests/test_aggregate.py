@@ -46,22 +46,20 @@ def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
     return Comparison(rows).summary()
 
 
-def test_the_shifted_geometric_mean_is_the_one_worked_by_hand() -> None:
+def test_shifted_geometric_mean_by_hand() -> None:
     assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(math.sqrt(2 * 8) - 1)
     assert shifted_geometric_mean([0.0, 0.0], 1.0) == 0.0
     assert shifted_geometric_mean([], 1.0) is None
 
 
-def test_a_negative_value_counts_as_zero_in_the_mean() -> None:
+def test_shifted_geometric_mean_counts_negative_values_as_zero() -> None:
     assert (
         shifted_geometric_mean([-0.5, 3.0], 1.0) == shifted_geometric_mean([0.0, 3.0], 1.0) == 1.0
     )
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8), st.sampled_from([0.01, 1.0, 10.0]))
-def test_the_mean_lies_between_the_least_and_the_most_and_below_the_arithmetic_one(
-    values: list[float], shift: float
-) -> None:
+def test_shifted_geometric_mean_is_below_arithmetic_mean(values: list[float], shift: float) -> None:
     mean = shifted_geometric_mean(values, shift)
     assert mean is not None
     assert min(values) <= mean <= max(values)
@@ -69,20 +67,20 @@ def test_the_mean_lies_between_the_least_and_the_most_and_below_the_arithmetic_o
     assert mean == pytest.approx(shifted_geometric_mean(values[::-1], shift))
 
 
-def test_wins_go_to_all_that_tie_and_to_nobody_who_failed() -> None:
+def test_wins_count_ties_and_exclude_failures() -> None:
     values = {"A": [1.0, 2.0, None], "B": [1.0 + 1e-12, 3.0, None], "C": [2.0, None, None]}
     assert wins(values, "min") == {"A": 2, "B": 1, "C": 0}
     assert wins(values, "max") == {"A": 0, "B": 1, "C": 1}
 
 
-def test_a_ratio_says_how_many_times_worse_than_the_best() -> None:
+def test_performance_ratio_is_value_over_best() -> None:
     assert ratio(3.0, 2.0, "min") == 1.5
     assert ratio(2.0, 3.0, "max") == 1.5
     assert ratio(None, 2.0, "min") == math.inf
     assert ratio(2.0, 2.0, "min") == 1.0
 
 
-def test_where_the_best_is_zero_only_who_reaches_it_has_a_ratio() -> None:
+def test_performance_ratio_with_best_zero_needs_equality() -> None:
     assert ratio(0.0, 0.0, "min") == 1.0
     assert ratio(5.0, 0.0, "min") == math.inf
     assert ratio(-1.0, -1.0, "min") == 1.0
@@ -92,7 +90,7 @@ def test_where_the_best_is_zero_only_who_reaches_it_has_a_ratio() -> None:
     assert ratio(-2.0, -1.0, "max") == math.inf
 
 
-def test_profiles_are_the_ones_worked_by_hand() -> None:
+def test_performance_profiles_by_hand() -> None:
     values = {"A": [1.0, 4.0, 3.0], "B": [2.0, 2.0, None]}
     assert profiles(values, "min") == {
         "A": [(1.0, 2 / 3), (2.0, 1.0)],
@@ -102,7 +100,7 @@ def test_profiles_are_the_ones_worked_by_hand() -> None:
 
 @settings(max_examples=60)
 @given(tables_of_values(), st.sampled_from(["min", "max"]))
-def test_a_profile_climbs_from_the_share_of_wins_to_the_share_answered(
+def test_profile_rises_from_win_share_to_answered_share(
     values: dict[str, list[float | None]], sense: Any
 ) -> None:
     found = profiles(values, sense)
@@ -119,7 +117,7 @@ def test_a_profile_climbs_from_the_share_of_wins_to_the_share_answered(
 @given(
     tables_of_values(least=2), st.sampled_from(["min", "max"]), st.randoms(use_true_random=False)
 )
-def test_names_and_the_order_of_instances_change_no_profile(
+def test_profiles_do_not_depend_on_instance_names_or_order(
     values: dict[str, list[float | None]], sense: Any, random: Any
 ) -> None:
     size = len(next(iter(values.values())))
@@ -147,11 +145,11 @@ def test_profiles_do_not_change_with_the_unit(
         ]
 
 
-def test_proofs_over_time_end_at_the_share_proved() -> None:
+def test_proofs_over_time_curve_ends_at_proved_share() -> None:
     assert proof_profile({"A": [3.0, None, 1.0, None]}) == {"A": [(1.0, 0.25), (3.0, 0.5)]}
 
 
-def test_scores_count_what_was_answered_proved_and_failed() -> None:
+def test_scores_count_answers_proofs_and_failures() -> None:
     rows = [*two_instances(), failed("SMR", "two", 1)]
     scores = {score.method: score for score in aggregate.scores(lines_of(rows), METRICS)}
     assert (scores["optimal"].proved, scores["optimal"].answered, scores["optimal"].failed) == (
@@ -170,7 +168,7 @@ def test_scores_count_what_was_answered_proved_and_failed() -> None:
     assert gap.count == 2
 
 
-def test_a_method_with_a_failed_seed_has_no_value_there() -> None:
+def test_method_with_failed_seed_has_no_mean() -> None:
     rows = [*two_instances(), failed("SMR", "two", 1)]
     assert aggregate.values_of(lines_of(rows), "penalty")["SMR"] == [0.03, None]
 
@@ -180,7 +178,7 @@ def test_values_are_means_over_seeds() -> None:
     assert aggregate.values_of(lines_of(rows), "penalty") == {"GR": [pytest.approx(0.02)]}
 
 
-def test_a_bound_of_zero_makes_gaps_differences_in_the_metrics_unit() -> None:
+def test_gap_to_zero_bound_is_absolute_difference() -> None:
     stable = row(
         "stable",
         objective_name="blocking_pairs",
@@ -198,7 +196,7 @@ def test_a_bound_of_zero_makes_gaps_differences_in_the_metrics_unit() -> None:
     approved("\n".join(table.notes))
 
 
-def test_values_better_than_the_bound_are_counted_and_said() -> None:
+def test_values_better_than_bound_are_reported() -> None:
     rows = [
         *two_instances(),
         row("SMP", metrics={"penalty": 0.01}),
@@ -211,7 +209,7 @@ def test_values_better_than_the_bound_are_counted_and_said() -> None:
     approved("\n".join(table.notes))
 
 
-def test_equilibria_are_told_apart_and_are_no_proof_of_an_optimum() -> None:
+def test_equilibria_are_not_counted_as_optimality_proofs() -> None:
     lines = lines_of(
         [
             row(
@@ -234,7 +232,7 @@ def test_the_win_table_counts_by_method_and_metric() -> None:
     assert [line[:2] for line in table.rows] == [("optimal", 2), ("SMR", 1), ("GR", 0)]
 
 
-def test_charts_are_profiles_with_equal_curves_named_once() -> None:
+def test_equal_profile_curves_share_one_label() -> None:
     charts = {
         chart.name: chart
         for chart in profile_charts("colocation", lines_of(two_instances()), METRICS)
@@ -249,7 +247,7 @@ def test_charts_are_profiles_with_equal_curves_named_once() -> None:
     assert profile_charts("colocation", lines_of(two_instances()[:3]), METRICS) == []
 
 
-def test_a_legend_stays_short_and_the_note_names_who_shares_a_line() -> None:
+def test_long_legends_move_shared_names_to_the_note() -> None:
     rows = two_instances() + [
         row(f"policy-{n}", instance, metrics={"penalty": 0.1})
         for n in range(9)
@@ -265,7 +263,7 @@ def test_a_legend_stays_short_and_the_note_names_who_shares_a_line() -> None:
     approved(proofs.title)
 
 
-def test_methods_that_were_not_run_everywhere_are_said_to_be() -> None:
+def test_methods_missing_on_instances_are_noted() -> None:
     lines = lines_of([*two_instances(), row("CO", metrics={"penalty": 0.1})])
     chart = next(
         c
@@ -277,7 +275,7 @@ def test_methods_that_were_not_run_everywhere_are_said_to_be() -> None:
     assert len(win_table("colocation", lines_of(two_instances()), METRICS).notes) == 1
 
 
-def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() -> None:
+def test_many_instances_print_one_overview() -> None:
     few, many = (
         Comparison([row(m, f"i{n}") for n in range(size) for m in ("GR", "CO")]) for size in (3, 9)
     )
@@ -292,7 +290,7 @@ def test_many_instances_are_printed_as_one_overview_that_says_how_to_get_each() 
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> None:
+def test_compare_prints_mean_gaps_and_wins_last() -> None:
     files = ["colocation/tiny", "colocation/no-stable-4"]
     found = CliRunner().invoke(
         app,
@@ -310,7 +308,7 @@ def test_compare_prints_mean_gaps_and_wins_after_the_tables_of_instances() -> No
     assert alone.stdout.count("method,") == 1
 
 
-def test_a_metric_in_which_nobody_can_lose_has_no_wins() -> None:
+def test_metric_equal_for_all_methods_has_no_wins() -> None:
     lines = lines_of(two_instances())
     for line in lines:
         line["metrics"]["worst_penalty"] = 0.5

@@ -64,9 +64,7 @@ UNITS = [
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), UNITS)
 @pytest.mark.parametrize("factor", [MILLIONTH, 1e-3])
-def test_what_is_proved_in_one_unit_is_proved_in_another(
-    name: str, method: str, factor: float
-) -> None:
+def test_proofs_do_not_depend_on_the_unit(name: str, method: str, factor: float) -> None:
     given = cotenant.read(name)
     results = [
         cotenant.solve(instance, method) for instance in (given, in_another_unit(given, factor))
@@ -77,7 +75,7 @@ def test_what_is_proved_in_one_unit_is_proved_in_another(
         assert recheck(instance, result).broken == ()
 
 
-def test_a_bound_far_from_a_tiny_value_proves_nothing() -> None:
+def test_bound_relatively_far_from_tiny_value_is_not_optimal() -> None:
     market = in_another_unit(cotenant.read("market/tiny"), 1e-9)
     assert isinstance(market, Market)
     best = cotenant.solve(market, "utilitarian").objective
@@ -90,7 +88,7 @@ def test_a_bound_far_from_a_tiny_value_proves_nothing() -> None:
     assert claimed(market, shared).status is Status.OPTIMAL
 
 
-def test_a_stored_claim_about_a_tiny_value_is_seen_through() -> None:
+def test_check_refuses_false_optimality_of_tiny_value() -> None:
     market = in_another_unit(cotenant.read("market/tiny"), 1e-9)
     shared = cotenant.solve(market, "ES").metrics["total_utility"]
     assert isinstance(market, Market)
@@ -109,7 +107,7 @@ def test_a_stored_claim_about_a_tiny_value_is_seen_through() -> None:
     assert any("scale" in claim for claim in recheck(market, coarse).broken)
 
 
-def test_the_scale_is_kept_in_a_result_s_file() -> None:
+def test_result_file_keeps_objective_scale() -> None:
     market = in_another_unit(cotenant.read("market/tiny"), 1e-9)
     result = cotenant.solve(market, "utilitarian")
     assert result.scale == scale(market, "total_utility")
@@ -120,7 +118,7 @@ def test_the_scale_is_kept_in_a_result_s_file() -> None:
         cotenant.Result.from_document(document)
 
 
-def test_one_blocking_pair_more_always_counts() -> None:
+def test_one_more_blocking_pair_is_never_within_tolerance() -> None:
     many = cotenant.read("colocation/cooper-1000")
     assert scale(many, "blocking_pairs") == 1
     assert not agree(10.0**8, 10.0**8 + 1, scale(many, "blocking_pairs"))
@@ -131,7 +129,7 @@ def test_one_blocking_pair_more_always_counts() -> None:
     "name",
     ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"],
 )
-def test_no_answer_is_worth_more_than_the_scale(name: str) -> None:
+def test_objective_of_any_answer_is_within_scale(name: str) -> None:
     instance = cotenant.read(name)
     for method in METHODS:
         if method.problem != instance.problem or method.kind == "simulation":
@@ -222,19 +220,17 @@ def pressed(knots: list[float], curve: list[float]) -> Groups:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_part_of_an_answer_does_not_count_in_the_scale(
-    instance: Instance, objective: str, most: float
-) -> None:
+def test_scale_ignores_infeasible_pairs(instance: Instance, objective: str, most: float) -> None:
     assert scale(instance, objective) == pytest.approx(most, rel=1e-3)
 
 
-def test_energies_of_distances_that_a_server_does_not_have_do_not_count_in_the_scale() -> None:
+def test_numa_scale_ignores_absent_distances() -> None:
     one = cotenant.read("numa/tiny").replace(blades=1, location_share=[0.5, 0.5])
     assert scale(one, "link_power", pcie_energy=1e9) == scale(one, "link_power")
 
 
 @pytest.mark.parametrize("method", ["optimal", "most-jobs", "local-search"])
-def test_cores_that_no_vm_has_leave_the_optimum_as_it_is(method: str) -> None:
+def test_core_types_without_cores_do_not_change_optimum(method: str) -> None:
     result = cotenant.solve(NO_GPU, method)
     assert result.metrics["total_speed"] == 7
     assert method == "local-search" or result.status is Status.OPTIMAL
@@ -243,7 +239,7 @@ def test_cores_that_no_vm_has_leave_the_optimum_as_it_is(method: str) -> None:
     )  # fmt: skip
 
 
-def test_no_scale_makes_a_gap_of_the_value_itself_agree() -> None:
+def test_gap_as_large_as_the_value_is_never_closed() -> None:
     assert not agree(4.0, 7.0, 4e12)
     assert not agree(1e-12, 2e-12, 1.0)
     assert agree(0.0, -1e-17)  # the rounding of sums
@@ -252,7 +248,7 @@ def test_no_scale_makes_a_gap_of_the_value_itself_agree() -> None:
     assert gap(4.0, 7.0, scale=4e12) == pytest.approx(0.75)
 
 
-def test_a_proof_covers_a_claim_by_the_claim_itself() -> None:
+def test_proof_covers_claim_without_tolerance() -> None:
     assert implies(7.0, 7.0, "max")
     assert implies(6.9, 7.0, "max")
     assert implies(7.0 + 7e-10, 7.0, "max")
@@ -279,7 +275,7 @@ def test_the_scale_follows_the_options_that_change_the_objective() -> None:
     )
 
 
-def test_gaps_are_relative_to_the_objective_down_to_what_agrees_at_its_scale() -> None:
+def test_gaps_are_relative_with_absolute_floor_at_scale() -> None:
     assert gap(2e-12, 1e-12, scale=1e-11) == pytest.approx(0.5)
     assert gap(0.0, 1e-12, scale=1e-11) is None
     assert gap(1e-12, 1e-12 + 1e-21, scale=1e-11) == 0.0

@@ -38,7 +38,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize(("problem", "method"), METHODS.items())
-def test_every_problem_says_its_answer_in_rows_and_a_sentence(problem: str, method: str) -> None:
+def test_every_solution_has_table_rows_and_a_sentence(problem: str, method: str) -> None:
     instance = cotenant.read(f"{problem}/tiny")
     result = cotenant.solve(instance, method)
     found = answer_table(instance, result.solution)
@@ -55,7 +55,7 @@ def test_every_problem_says_its_answer_in_rows_and_a_sentence(problem: str, meth
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_a_pairing_names_who_runs_beside_whom_and_who_runs_alone() -> None:
+def test_pairing_table_names_partners_and_single_jobs() -> None:
     instance = Colocation(
         penalty=[[0.5, 0.1, 0.2], [0.3, 0.5, 0.4], [0.2, 0.1, 0.5]],  # type: ignore[arg-type]
         count=[4, 3, 2],  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def test_a_pairing_names_who_runs_beside_whom_and_who_runs_alone() -> None:
         answer_table(instance.replace(count=[2, 3, 2]), pairing)
 
 
-def test_an_allocation_sums_to_what_each_user_has_on_each_server() -> None:
+def test_allocation_table_sums_cores_by_user_and_server() -> None:
     jobs = pandas.DataFrame({"user": ["ann", "bob", "ann"], "server": ["s1", "s2", "s1"]}).assign(
         parallel_fraction=0.9, work=1.0
     )
@@ -90,7 +90,7 @@ def test_an_allocation_sums_to_what_each_user_has_on_each_server() -> None:
     approved(repr(result).partition(" s, ")[2])
 
 
-def test_a_placement_names_the_vms_of_every_server() -> None:
+def test_placement_table_names_vms_of_every_server() -> None:
     demand = pandas.DataFrame({"cpu": [2, 1], "mem": [1, 2]}, index=["web", "db"])
     capacity = pandas.DataFrame({"mem": [4], "cpu": [4]}, index=["big"])
     instance = Packing.from_frame(demand, capacity=capacity, request={"db": 1, "web": 2})
@@ -102,7 +102,7 @@ def test_a_placement_names_the_vms_of_every_server() -> None:
     approved(found.sentence)
 
 
-def test_an_assignment_and_a_schedule_say_what_does_not_run() -> None:
+def test_assignment_and_schedule_tables_name_unserved_jobs() -> None:
     speed = pandas.DataFrame({"fast": [3.0, 2.0], "slow": [1.0, 1.0]}, index=["etl", "ml"])
     cores = pandas.DataFrame({"slow": [1], "fast": [1]}, index=["vm-a"])
     instance = Admission.from_frame(speed, cores=cores, threads=2)
@@ -122,7 +122,7 @@ def test_an_assignment_and_a_schedule_say_what_does_not_run() -> None:
     assert str(starts.dtype) == "Int64", "whole numbers stay whole beside what is missing"
 
 
-def test_the_shares_of_a_policy_are_of_all_its_tasks() -> None:
+def test_simulation_table_shares_are_of_all_tasks() -> None:
     tiny = cotenant.read("numa/tiny")
     assert isinstance(tiny, Numa)
     classes = pandas.DataFrame(
@@ -141,7 +141,7 @@ def test_the_shares_of_a_policy_are_of_all_its_tasks() -> None:
     assert list(frame.index) == list(tiny.names)
 
 
-def test_labels_decide_and_not_their_order() -> None:
+def test_from_frame_uses_labels_and_not_their_order() -> None:
     penalty = pandas.DataFrame([[0.2, 0.1], [0.4, 0.3]], index=["web", "db"], columns=["db", "web"])
     instance = Colocation.from_frame(
         penalty, count=pandas.Series({"db": 4, "web": 2}), bandwidth={"web": 1.0, "db": 2.0}
@@ -164,7 +164,7 @@ def test_labels_decide_and_not_their_order() -> None:
         {"count": pandas.Series([1, 2], index=["a", "a"])},
     ],
 )
-def test_a_label_that_is_missing_or_unknown_is_told(changed: dict[str, Any]) -> None:
+def test_missing_or_unknown_label_is_named_in_error(changed: dict[str, Any]) -> None:
     penalty = pandas.DataFrame([[0.1, 0.2], [0.3, 0.4]], index=["a", "b"], columns=["a", "b"])
     given = {"penalty": penalty, "count": {"a": 2, "b": 2}} | changed
     with refused(InvalidInstance):
@@ -178,7 +178,7 @@ def test_a_label_that_is_missing_or_unknown_is_told(changed: dict[str, Any]) -> 
         )
 
 
-def test_names_are_optional_and_no_content_where_nobody_gave_them() -> None:
+def test_default_names_are_not_part_of_the_fingerprint() -> None:
     market = cotenant.read("market/tiny")
     assert fingerprint(market) == "fadee66967f91174", "no names, the same content"
     assert "names" not in market.document()
@@ -190,7 +190,7 @@ def test_names_are_optional_and_no_content_where_nobody_gave_them() -> None:
         market.replace(server_names=("s1",))
 
 
-def test_a_result_keeps_names_in_its_file_and_check_holds_them_to_the_solution(
+def test_result_file_names_are_checked_against_solution(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "result.json"
@@ -213,7 +213,7 @@ def test_a_result_keeps_names_in_its_file_and_check_holds_them_to_the_solution(
 
 
 @pytest.mark.parametrize("problem", METHODS)
-def test_a_notebook_shows_a_few_lines_and_no_markup_of_others(problem: str) -> None:
+def test_notebook_html_is_short_and_escaped(problem: str) -> None:
     instance = cotenant.read(f"{problem}/tiny").replace(name="<b>x</b>")
     result = cotenant.solve(instance, METHODS[problem])
     for shown in (instance, result.solution, result):
@@ -225,7 +225,7 @@ def test_a_notebook_shows_a_few_lines_and_no_markup_of_others(problem: str) -> N
     assert repr(result).startswith(f"Result({METHODS[problem]} on <b>x</b>, ")
 
 
-def test_a_comparison_is_short_in_a_notebook() -> None:
+def test_notebook_html_of_comparison_is_short() -> None:
     proved = cotenant.solve(cotenant.read("colocation/tiny"), "optimal")
     assert "<th>gap</th><td>0</td>" in proved._repr_html_(), "its name is in the other cell"
     assert ", gap 0, " in repr(proved)

@@ -260,7 +260,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert list(nx.selfloop_edges(graph)) == []
 
 
-def test_a_paper_is_of_one_problem() -> None:
+def test_each_paper_package_uses_one_problem() -> None:
     framework = {"causes", "charts", "experiment", "page", "registry", "run"}
     papers: dict[str, set[str]] = {}
     for path in (path for path in sources() if path.is_relative_to(ROOT / "papers")):
@@ -354,7 +354,7 @@ def is_call_by_name(node: ast.AST) -> bool:
     )
 
 
-def test_no_method_is_called_by_a_text() -> None:
+def test_methods_are_not_called_by_name_strings() -> None:
     assert is_call_by_name(ast.parse("getattr(users, what)(price)", mode="eval").body)
     by_name = [path for path in sources() if any(map(is_call_by_name, nodes(path)))]
     assert by_name == []
@@ -364,7 +364,7 @@ def test_no_method_is_called_by_a_text() -> None:
 MOST_PATCHES = 60
 
 
-def test_few_things_are_replaced_in_tests() -> None:
+def test_monkeypatch_is_used_at_most_so_often() -> None:
     # limits, clocks and engines are handed in; a fixture of conftest.py replaces what several need
     patch = re.compile(r"\b(monkey)?patch\.(setattr|setitem|delattr|delitem|object)\b")
     patches = {
@@ -429,13 +429,13 @@ def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_root_module_is_inert() -> None:
+def test_importing_root_module_has_no_side_effects() -> None:
     body = tree(ROOT / "__init__.py").body
     top = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [ast.unparse(node) for node in top] == ["from __future__ import annotations"]
 
 
-def test_every_public_name_of_the_face_resolves() -> None:
+def test_every_public_name_resolves() -> None:
     for name in [
         *cotenant.__all__,
         *(entry for entry in dir(cotenant) if not entry.startswith("__")),
@@ -448,7 +448,7 @@ def test_every_public_name_of_the_face_resolves() -> None:
 @pytest.mark.parametrize(
     "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
 )
-def test_every_method_of_the_catalogue_is_real(method: catalog.Method) -> None:
+def test_every_catalogue_method_is_importable(method: catalog.Method) -> None:
     assert method.problem in PROBLEM_NAMES
     assert method.summary.endswith(".")
     assert method.source

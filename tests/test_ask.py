@@ -53,12 +53,12 @@ def test_pairs_of_a_frame_of_14_jobs_are_proved_and_keep_its_index_and_columns()
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pairs_lose_as_little_as_those_of_enumeration(seed: int) -> None:
+def test_pair_jobs_equals_enumeration(seed: int) -> None:
     table = slowdowns(8, seed)
     assert cotenant.pair_jobs(table).value == pytest.approx(least_loss(table.to_numpy()))
 
 
-def test_pairs_are_the_same_from_every_container_and_come_back_in_it() -> None:
+def test_pair_jobs_returns_the_given_container() -> None:
     table = slowdowns(6)
     beside = list(cotenant.pair_jobs(table).data.beside)
     rows: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def test_pairs_are_the_same_from_every_container_and_come_back_in_it() -> None:
     assert [f"job-{job}" for job in by_array] == beside
 
 
-def test_an_odd_job_runs_alone_and_has_no_partner() -> None:
+def test_pair_jobs_leaves_odd_job_alone() -> None:
     table = slowdowns(3)
     pairs = cotenant.pair_jobs(table).data
     alone = pairs[pairs.beside.isna()]
@@ -107,7 +107,7 @@ def fewest(sizes: list[int], room: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_servers_are_as_few_as_those_of_enumeration(seed: int) -> None:
+def test_fewest_servers_equals_enumeration(seed: int) -> None:
     sizes = np.random.default_rng(seed).integers(2, 8, 7)
     answer = cotenant.fewest_servers(sizes[:, None], np.array([[10]]))
     assert answer.value == fewest(sizes.tolist(), 10) == len(set(answer.data.tolist()))
@@ -115,7 +115,7 @@ def test_servers_are_as_few_as_those_of_enumeration(seed: int) -> None:
     assert loads.max() <= 10
 
 
-def test_counted_vms_have_a_list_of_servers_and_rules_keep_vms_apart() -> None:
+def test_fewest_servers_with_counts_and_apart_rule() -> None:
     vms = pd.DataFrame({"cpu": [2, 3], "count": [3, 1], "zone": "a"}, index=["web", "db"])
     hosts = {"m5": {"cpu": 9, "cost": 3}}
     assert cotenant.fewest_servers(vms, hosts).data.server.tolist() == [[0, 0, 0], [0]]
@@ -125,7 +125,7 @@ def test_counted_vms_have_a_list_of_servers_and_rules_keep_vms_apart() -> None:
     assert (answer.value, list(answer.data)) == (6, ["cpu", "count", "zone", "server", "host"])
 
 
-def test_cores_of_equal_users_are_equal_and_all_are_given_away() -> None:
+def test_share_cores_of_equal_users_is_equal_and_complete() -> None:
     jobs = pd.DataFrame({"server": "s", "parallel_fraction": [0.7, 0.7, 0.7]}, index=list("xyz"))
     for servers in ({"s": 12}, pd.Series({"s": 12}), pd.DataFrame({"cores": [12]}, index=["s"])):
         answer = cotenant.share_cores(jobs, servers)
@@ -135,7 +135,7 @@ def test_cores_of_equal_users_are_equal_and_all_are_given_away() -> None:
     assert rich.data.pays.tolist() == pytest.approx([2, 1, 1])
 
 
-def test_a_line_is_printed_whenever_value_or_bound_moves(
+def test_verbose_prints_line_at_each_change_of_value_or_bound(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     cotenant.pair_jobs(slowdowns(4), verbose=True)
@@ -145,7 +145,7 @@ def test_a_line_is_printed_whenever_value_or_bound_moves(
     assert last.startswith("Result(optimal on colocation, optimal, penalty")
 
 
-def test_a_wrong_value_is_named_as_the_user_names_it() -> None:
+def test_errors_use_argument_names_of_the_question() -> None:
     table = slowdowns(4)
     with refused(InvalidInstance):
         cotenant.pair_jobs(table.rename(columns={"job-1": "job-11"}))
@@ -162,7 +162,7 @@ def test_a_wrong_value_is_named_as_the_user_names_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_of_two_lose_as_little_as_the_best_pairs_and_groups_of_all_lose_all(
+def test_group_jobs_of_two_equals_pairs(
     seed: int,
 ) -> None:
     table = slowdowns(6, seed)
@@ -174,7 +174,7 @@ def test_groups_of_two_lose_as_little_as_the_best_pairs_and_groups_of_all_lose_a
     assert answer.data.group.value_counts().tolist() == [2, 2, 2]
 
 
-def test_jobs_are_placed_with_the_most_speed_that_enumeration_finds() -> None:
+def test_place_jobs_equals_enumeration() -> None:
     rng = np.random.default_rng(1)
     speed, cores = rng.integers(1, 9, (4, 2)), np.array([[1, 1], [1, 0]])
     answer = cotenant.place_jobs(speed, cores)  # a job runs on one core, a thread each
@@ -187,7 +187,7 @@ def test_jobs_are_placed_with_the_most_speed_that_enumeration_finds() -> None:
     assert sorted(answer.data) == [-1, 0, 0, 1]
 
 
-def test_a_fair_schedule_keeps_releases_and_leaves_the_index() -> None:
+def test_schedule_fairly_respects_releases_and_keeps_index() -> None:
     jobs = pd.DataFrame(
         {"organization": list("aabb"), "release": [0, 0, 1, 5], "processing": [2, 3, 1, 1]},
         index=["w", "x", "y", "z"],
@@ -200,7 +200,7 @@ def test_a_fair_schedule_keeps_releases_and_leaves_the_index() -> None:
     assert early.data.start.isna().tolist() == [False, False, False, True]
 
 
-def test_time_on_gpus_is_worth_the_throughput_of_each_job() -> None:
+def test_share_gpus_throughput_follows_from_time_shares() -> None:
     jobs = pd.DataFrame({"v100": [4.0, 2, 3], "k80": [1.0, 1, 0], "weight": 1, "team": "t"})
     answer = cotenant.share_gpus(jobs, {"v100": 1, "k80": 1})
     on = answer.data[["on v100", "on k80"]].to_numpy()
@@ -212,7 +212,7 @@ def test_time_on_gpus_is_worth_the_throughput_of_each_job() -> None:
     assert answer.certified
 
 
-def test_slices_stand_where_the_demands_stood() -> None:
+def test_share_slices_keeps_layout_of_demands() -> None:
     demands = pd.DataFrame({"nine": [4, 0], "ten": [4, 4], "team": ["a", "b"]}, index=["u", "v"])
     answer = cotenant.share_slices(demands, share=2)
     assert answer.data.to_dict("index") == {
@@ -221,7 +221,7 @@ def test_slices_stand_where_the_demands_stood() -> None:
     }
 
 
-def test_vms_over_time_peak_as_low_as_their_load_allows() -> None:
+def test_host_over_time_peak_equals_load_bound() -> None:
     vms = {name: {"cpu": 2, "start": at, "end": at + 3} for at, name in enumerate("abcdef")}
     answer = cotenant.host_over_time(vms, {"cpu": 5})
     assert answer.value == answer.bound == 2  # three run at once, two fit
@@ -230,13 +230,13 @@ def test_vms_over_time_peak_as_low_as_their_load_allows() -> None:
         cotenant.host_over_time(vms, {"gb": 5})
 
 
-def test_the_far_tasks_of_a_server_are_none_where_there_is_room() -> None:
+def test_refuse_cores_keeps_tasks_local_at_low_load() -> None:
     tasks = [{"class_share": 1, "service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}]
     answer = cotenant.refuse_cores(tasks, blades=1, rows=1, columns=2, cores=4, rate=10)
     assert (answer.value, answer.data[0]["local"]) == (pytest.approx(80), 1)
 
 
-def test_infeasible_vms_name_a_least_set_of_requests_servers_and_rules() -> None:
+def test_conflict_of_infeasible_packing_is_minimal() -> None:
     vms = {name: {"cpu": 1, "count": many} for name, many in (("web", 3), ("db", 2), ("job", 1))}
     one = {"m5": {"cpu": 14, "count": 1}}
     answer = cotenant.fewest_servers(vms, one, apart=[("web", "db"), ("web", "job")])
@@ -248,7 +248,7 @@ def test_infeasible_vms_name_a_least_set_of_requests_servers_and_rules() -> None
     approved(str(small.conflict))
 
 
-def test_infeasible_pairs_name_the_jobs_whose_partners_are_too_few() -> None:
+def test_conflict_of_infeasible_pairs_names_jobs() -> None:
     table = slowdowns(6)
     for job in ("job-0", "job-1"):
         table.loc[job, [other for other in table if other != "job-2"]] = math.inf
@@ -257,7 +257,7 @@ def test_infeasible_pairs_name_the_jobs_whose_partners_are_too_few() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_minimal_conflict_is_infeasible_and_without_any_part_it_is_not(seed: int) -> None:
+def test_conflict_is_infeasible_and_minimal(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = cotenant.Packing(
         [[7], [9]], rng.integers(2, 6, (5, 1)), rng.integers(2, 5, 5), [2, 1],
@@ -273,7 +273,7 @@ def test_a_minimal_conflict_is_infeasible_and_without_any_part_it_is_not(seed: i
         assert rest is None or cotenant.solve(rest, "cp-sat").status == "optimal"
 
 
-def test_infeasible_groups_name_who_is_never_together_and_the_machines() -> None:
+def test_conflict_of_infeasible_groups_names_jobs_and_machines() -> None:
     losses = pd.DataFrame(np.zeros((4, 4)), list("abcd"), list("abcd"))
     for one, other in itertools.combinations("abc", 2):
         losses.loc[one, other] = math.inf
@@ -282,7 +282,7 @@ def test_infeasible_groups_name_who_is_never_together_and_the_machines() -> None
     approved(str(answer.conflict))
 
 
-def test_infeasible_tasks_name_the_class_that_is_too_many() -> None:
+def test_conflict_of_infeasible_rate_names_class() -> None:
     row = {"service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}
     tasks = {"db": {"class_share": 0.9, **row}, "web": {"class_share": 0.1, **row}}
     server = {"blades": 2, "rows": 1, "columns": 2, "cores": 4}
@@ -290,7 +290,7 @@ def test_infeasible_tasks_name_the_class_that_is_too_many() -> None:
     approved(str(answer.conflict))
 
 
-def test_an_infeasible_deadline_is_named() -> None:
+def test_conflict_names_infeasible_deadline() -> None:
     jobs = {
         "gan": {"v100": 1, "steps": 99, "deadline": 9},
         "lm": {"v100": 1, "steps": 1, "deadline": 99},
@@ -298,7 +298,7 @@ def test_an_infeasible_deadline_is_named() -> None:
     approved(str(cotenant.share_gpus(jobs, {"v100": 1}, objective="min-cost").conflict))
 
 
-def test_solve_and_compare_take_names_and_tables_have_every_column() -> None:
+def test_ask_tables_have_every_column() -> None:
     assert cotenant.solve("colocation/tiny", "optimal").status == "optimal"
     rows = cotenant.compare("colocation/tiny", "GR")
     assert len(rows.table) == 1

@@ -19,7 +19,7 @@ from cotenant.instances.problem import PROBLEM_NAMES
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
-def test_rows_are_printed_under_one_heading_and_kept(
+def test_bench_rows_are_printed_and_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = importlib.util.spec_from_file_location("form", BENCHMARKS / "form.py")
@@ -47,7 +47,7 @@ def test_every_bench_takes_json(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
-def test_what_a_bench_takes_from_the_tests_is_there(file: Path) -> None:
+def test_test_helpers_used_by_benches_exist(file: Path) -> None:
     """Also what it imports only when it runs."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
@@ -71,7 +71,7 @@ def test_release_measures_every_problem_by_methods_of_the_catalog(
     assert [row["question"] for row in stored] == [question.name for question in questions]
 
 
-def test_every_fault_of_the_table_can_be_made_and_names_tests_that_are_there() -> None:
+def test_every_fault_applies_and_names_existing_tests() -> None:
     faults = importlib.util.spec_from_file_location("faults", BENCHMARKS / "faults.py")
     assert faults is not None
     assert faults.loader is not None
@@ -88,9 +88,7 @@ def test_every_fault_of_the_table_can_be_made_and_names_tests_that_are_there() -
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", ["admission", "scheduling"])
-def test_instances_in_other_units_have_the_same_optima(
-    problem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_optima_do_not_depend_on_units(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     fuzz, cases = map(importlib.import_module, ("fuzz", "unit_cases"))
     counts: Counter[str] = Counter()

@@ -78,7 +78,7 @@ def broken(table: Path) -> list[str]:
     return [why for _, why in check(table, jobs=2) if why]
 
 
-def test_a_row_becomes_better_proof_by_proof(tmp_path: Path, table: Path) -> None:
+def test_bounds_row_improves_with_each_proof(tmp_path: Path, table: Path) -> None:
     row = add(table, NAME, set_name="small")
     assert facts(row) == ("servers", None, None, "open")
     assert row["size"] == {"classes": 2, "resources": 2, "types": 4}
@@ -92,7 +92,7 @@ def test_a_row_becomes_better_proof_by_proof(tmp_path: Path, table: Path) -> Non
 
 
 @pytest.mark.slow
-def test_methods_that_ask_the_same_have_one_row(tmp_path: Path, table: Path) -> None:
+def test_methods_of_one_question_share_a_bounds_row(tmp_path: Path, table: Path) -> None:
     row = add(table, NAME, [proved(tmp_path, "cp-sat")])
     assert facts(row) == ("servers", 4, 4, "closed")
     with refused(NotAdded):
@@ -101,7 +101,7 @@ def test_methods_that_ask_the_same_have_one_row(tmp_path: Path, table: Path) -> 
     assert len(known(read_table(table))) == 2
 
 
-def test_what_is_wrong_is_refused_with_the_reason(tmp_path: Path, table: Path) -> None:
+def test_invalid_bounds_submissions_are_refused(tmp_path: Path, table: Path) -> None:
     proof = proved(tmp_path)
     add(table, NAME, [proof])
     before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_refused_with_the_reason(tmp_path: Path, table: Path) -
     assert before == {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
 
 
-def test_a_path_with_a_null_character_is_a_named_error(tmp_path: Path, table: Path) -> None:
+def test_path_with_null_character_is_refused(tmp_path: Path, table: Path) -> None:
     for words in (("a\0b", NAME), (table, "a\0b"), (table, NAME, ["a\0b"])):
         with pytest.raises(InvalidFile):
             add(*words)
@@ -134,7 +134,7 @@ def test_a_path_with_a_null_character_is_a_named_error(tmp_path: Path, table: Pa
         cotenant.write(TINY, tmp_path / "a\0b.json")
 
 
-def test_an_answer_that_contradicts_a_proof_is_not_taken(tmp_path: Path, table: Path) -> None:
+def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path) -> None:
     add(table, NAME, [proved(tmp_path)])
     lines = table / bounds.TABLE
     row = read_table(table)[0]
@@ -144,9 +144,7 @@ def test_an_answer_that_contradicts_a_proof_is_not_taken(tmp_path: Path, table: 
         add(table, NAME, [answer_alone(tmp_path)])
 
 
-def test_options_that_change_the_question_make_rows_of_their_own(
-    tmp_path: Path, table: Path
-) -> None:
+def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: Path) -> None:
     for options in ({}, {"alpha": 0.05}, {"alpha": 0.05, "alpha_mode": "penalty-points"}):
         with suppress(NotAdded):
             add(
@@ -156,7 +154,7 @@ def test_options_that_change_the_question_make_rows_of_their_own(
     assert rows == [{}, {"alpha": "1/20", "alpha_mode": "penalty-points"}]
 
 
-def test_further_levels_are_of_the_best_answer(tmp_path: Path, table: Path) -> None:
+def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) -> None:
     both = proved(tmp_path, "stable", "colocation/tiny")
     first = changed(both, lambda d: d.update(levels=[]))
     row = add(table, "colocation/tiny", [first])
@@ -170,7 +168,7 @@ def test_further_levels_are_of_the_best_answer(tmp_path: Path, table: Path) -> N
         add(table, "colocation/tiny", [first])
 
 
-def test_what_was_changed_is_seen(tmp_path: Path, table: Path) -> None:
+def test_changed_bounds_table_is_detected(tmp_path: Path, table: Path) -> None:
     add(table, NAME, [proved(tmp_path)])
     row, lines, seen = read_table(table)[0], table / bounds.TABLE, list[str]()
     other = {"levels": [row["levels"][0] | {"value": 3, "bound": 3}], "kind": "gap",
@@ -198,7 +196,7 @@ def test_what_was_changed_is_seen(tmp_path: Path, table: Path) -> None:
     ("field", "value"),
     [("kind", 4), ("sha256", "abc"), ("proof", "../secret.json.gz"), ("levels", [{}])],
 )
-def test_a_line_that_is_no_row_is_named(table: Path, field: str, value: object) -> None:
+def test_invalid_line_of_bounds_table_is_named(table: Path, field: str, value: object) -> None:
     add(table, NAME)
     row, lines = read_table(table)[0], table / bounds.TABLE
     lines.write_text(json.dumps(row) + "\n" + json.dumps(row | {field: value}) + "\n")
@@ -206,7 +204,7 @@ def test_a_line_that_is_no_row_is_named(table: Path, field: str, value: object) 
         read_table(table)
 
 
-def test_two_who_add_at_the_same_time_lose_no_row(table: Path, tmp_path: Path) -> None:
+def test_concurrent_adds_lose_no_bounds_row(table: Path, tmp_path: Path) -> None:
     files = [cotenant.write(TINY.replace(name=f"n{n}"), tmp_path / f"{n}.json") for n in range(12)]
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda file: add(table, file), files))
@@ -214,9 +212,7 @@ def test_two_who_add_at_the_same_time_lose_no_row(table: Path, tmp_path: Path) -
     assert [path.name for path in table.glob("*.lock")] == []
 
 
-def test_a_file_that_cannot_be_written_leaves_the_table_as_it_was(
-    tmp_path: Path, table: Path
-) -> None:
+def test_failed_write_leaves_bounds_table_unchanged(tmp_path: Path, table: Path) -> None:
     row = add(table, NAME)
     proof = proved(tmp_path)
     add(tmp_path / "other", NAME, [proof])
@@ -233,7 +229,7 @@ def test_a_file_that_cannot_be_written_leaves_the_table_as_it_was(
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("after", [1, 4])
-def test_ended_amid_adding_loses_no_row_that_was_there(
+def test_killed_add_loses_no_bounds_row(
     tmp_path: Path, table: Path, after: int, number: int
 ) -> None:
     adding = """
@@ -256,7 +252,7 @@ for n in range(10_000):
     assert add(table, NAME)["name"] == "tiny"
 
 
-def test_data_that_may_not_be_handed_on_is_not_copied(table: Path, tmp_path: Path) -> None:
+def test_instances_without_license_are_not_copied(table: Path, tmp_path: Path) -> None:
     row = add(table, NAME, [proved(tmp_path)], keep_instance=False)
     place = table / file_of(row["sha256"])
     assert not place.exists()
@@ -267,7 +263,7 @@ def test_data_that_may_not_be_handed_on_is_not_copied(table: Path, tmp_path: Pat
     assert broken(table) == []
 
 
-def test_every_problem_has_a_question(table: Path) -> None:
+def test_every_problem_has_a_bounds_question(table: Path) -> None:
     for problem in PROBLEM_NAMES:
         row = add(table, f"{problem}/tiny")
         assert row["question"] in bounds.methods_of(problem)
@@ -282,7 +278,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("method", EVERY, ids=lambda each: f"{each.problem}-{each.name}")
-def test_what_every_method_proves_comes_in_and_holds(
+def test_proofs_of_every_method_are_accepted_by_bounds(
     tmp_path: Path, table: Path, method: Method
 ) -> None:
     names = [f"{method.problem}/tiny", "packing/paper-example", "packing/cards"]
@@ -303,7 +299,7 @@ def test_what_every_method_proves_comes_in_and_holds(
         assert row["value"] == pytest.approx(result.objective, rel=1e-6, abs=1e-6)
 
 
-def test_an_equilibrium_that_is_far_off_is_none(tmp_path: Path, table: Path) -> None:
+def test_inaccurate_equilibrium_is_not_accepted(tmp_path: Path, table: Path) -> None:
     market = cotenant.read("market/tiny")
     result = cotenant.solve(market, "fisher")
     allocation: Any = result.solution
@@ -315,7 +311,7 @@ def test_an_equilibrium_that_is_far_off_is_none(tmp_path: Path, table: Path) -> 
         add(table, "market/tiny", [out])
 
 
-def test_the_commands_add_show_check_and_write_the_page(tmp_path: Path, table: Path) -> None:
+def test_bounds_commands_add_show_check_and_page(tmp_path: Path, table: Path) -> None:
     words, proof = ("--table", str(table)), str(proved(tmp_path))
     added = run("bounds", "add", NAME, proof, *words, "--set", "small")
     assert added.returncode == 0
@@ -350,7 +346,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bounds_page(folder / "b", folder / "b" / "index.html", "../verify/index.html")
 
 
-def test_links_lead_to_the_files_and_to_the_page_that_judges_them(page: Path) -> None:
+def test_bounds_page_links_to_files_and_verifier(page: Path) -> None:
     links = re.findall(r'<a href="([^"#]+)">([^<]+)</a>', page.read_text())
     judge = [link.replace("&amp;", "&") for link, words in links if words == "verify this here"]
     row = known(read_table(page.parent))[0]
@@ -365,7 +361,7 @@ def test_links_lead_to_the_files_and_to_the_page_that_judges_them(page: Path) ->
 @pytest.mark.sampled(2)
 @no_chromium
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_the_page_is_filtered_by_set_and_size_and_sorted(
+def test_bounds_page_can_be_filtered_and_sorted(
     shared_browser: Browser, page: Path, scheme: str
 ) -> None:
     shape(shared_browser, 390, scheme)

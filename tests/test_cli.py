@@ -65,7 +65,7 @@ def test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with(tmp_pat
 
 
 @pytest.mark.slow
-def test_bound_beyond_its_proof_is_told_by_check_prove_and_compare_with_both(
+def test_bound_stronger_than_proof_is_reported_with_both(
     tmp_path: Path,
 ) -> None:
     given, path = ("scheduling/figure-2", "-m", "max-utility"), tmp_path / "result.json"
@@ -305,7 +305,7 @@ def test_methods_that_need_what_an_instance_lacks_are_left_out_and_named(tmp_pat
     approved(done.stderr)
 
 
-def test_methods_as_a_file_of_tables_hold_nothing_else() -> None:
+def test_methods_csv_contains_only_the_table() -> None:
     shown = run("methods", "market")
     assert "fisher for:" in shown.stdout
     for form in ("csv", "latex", "markdown"):
@@ -371,7 +371,7 @@ def test_help_names_every_command_and_what_it_does_in_a_whole_sentence() -> None
 @pytest.mark.parametrize(
     ("command", "first"), [("methods --json", "["), ("solve colocation/tiny -m GR", "")]
 )
-def test_a_reader_that_leaves_early_is_no_error(command: str, first: str) -> None:
+def test_closed_output_pipe_is_not_an_error(command: str, first: str) -> None:
     process = subprocess.run(
         f"{{ {sys.executable} -m cotenant.cli {command}; echo code $? >&2; }} | head -n 1",
         shell=True,
@@ -399,7 +399,7 @@ SHOWN, SOLVED = "show colocation/tiny --json", "solve colocation/tiny -m GR"
         ("<&- >&- 2>&-", SHOWN, "show none.json", 2, ""),
     ],
 )
-def test_streams_that_are_closed_or_full_are_a_sentence_and_an_exit_code(
+def test_closed_or_full_streams_give_message_and_exit_code(
     streams: str, good: str, bad: str, code: int, words: str
 ) -> None:
     script = f"""
@@ -416,7 +416,7 @@ def test_streams_that_are_closed_or_full_are_a_sentence_and_an_exit_code(
     assert "Exception ignored" not in done.stderr
 
 
-def test_a_log_that_finds_no_room_does_not_lose_the_answer(tmp_path: Path) -> None:
+def test_full_disk_of_log_keeps_the_answer(tmp_path: Path) -> None:
     out, full = tmp_path / "result.json", tmp_path / "full"
     full.symlink_to("/dev/full")
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--log", str(full))

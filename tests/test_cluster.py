@@ -141,7 +141,7 @@ def test_dask_address_without_scheduler_is_refused(address: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_says_nothing_and_a_worker_are_no_schedulers(two_workers: Started) -> None:
+def test_silent_server_and_worker_are_refused_as_schedulers(two_workers: Started) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -183,7 +183,7 @@ def loses(folder: Path, process: str, words: str) -> None:
     assert [row["method"] for row in read_rows(out)] == ["GR"]
 
 
-def test_what_the_library_logs_of_broken_connections_is_not_printed_before_our_sentence(
+def test_dask_connection_logs_are_not_printed(
     two_workers: Started,
 ) -> None:
     """Its client has a level of its own, and told of a scheduler that died in forty lines."""
@@ -195,7 +195,7 @@ def test_what_the_library_logs_of_broken_connections_is_not_printed_before_our_s
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_an_error_and_the_rows_so_far_are_kept(
+def test_lost_dask_scheduler_keeps_finished_rows(
     tmp_path: Path,
 ) -> None:
     loses(tmp_path, "scheduler", "went away")
@@ -208,7 +208,7 @@ def test_without_dask_the_error_names_what_to_install(not_installed: Any) -> Non
 
 
 @pytest.mark.slow
-def test_a_worker_killed_in_the_middle_loses_nothing(two_workers: Started, tmp_path: Path) -> None:
+def test_killed_dask_worker_loses_no_cell(two_workers: Started, tmp_path: Path) -> None:
     """The last test here: it leaves one worker."""
     note = tmp_path / "note"
     workers = {str(process.pid): process for process in two_workers.processes.values()}

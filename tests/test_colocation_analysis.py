@@ -66,7 +66,7 @@ def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
 # --- recommender ----------------------------------------------------------------------------------
 
 
-def test_a_penalty_of_just_ten_percent_is_not_tolerated() -> None:
+def test_penalty_at_the_tolerance_is_not_tolerated() -> None:
     instance = made([[0.1, 0.1], [0.09, 0.0]], [1, 1])
     assert metrics(instance, paired([0], [1], [1], [0, 0]))["within_tolerance"] == 0.5
 
@@ -118,7 +118,7 @@ def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float)
         )
 
 
-def test_advice_names_with_whom_and_what_is_gained() -> None:
+def test_advice_names_partner_and_gain() -> None:
     penalty = np.array(
         [[0, 0.02, 0.05, 0.09], [0.02, 0, 0.04, 0.06], [0.03, 0.01, 0, 0.15], [0.01, 0.03, 0.10, 0]]
     )
@@ -138,7 +138,7 @@ def test_advice_names_with_whom_and_what_is_gained() -> None:
 # --- preference satisfaction ----------------------------------------------------------------------
 
 
-def test_a_pairing_leaves_everyone_unchanged_against_itself() -> None:
+def test_pairing_compared_with_itself_changes_no_agent() -> None:
     for instance, pairing in random_cases(60):
         assert satisfaction(instance, pairing, pairing).totals == {
             "improved": 0, "degraded": 0, "unchanged": instance.agents,
@@ -159,7 +159,7 @@ def test_distinct_agents_are_compared_one_by_one(coupling: Any) -> None:
     assert (found.degraded == gains(own[1], own[0])).all()
 
 
-def test_agents_of_a_type_are_compared_in_order_of_how_well_they_fare() -> None:
+def test_agents_of_one_type_are_compared_by_rank() -> None:
     penalty = np.array([[0.0, 0.1, 0.2, 0.3], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     instance = made(penalty, [2, 2, 2, 2], machines=8)
     good = paired([0, 0], [1, 2], [1, 1], [0, 1, 1, 2])  # type 0 bears .1 and .2
@@ -177,7 +177,7 @@ def test_agents_of_a_type_are_compared_in_order_of_how_well_they_fare() -> None:
     assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
 
 
-def test_random_coupling_is_the_mean_over_random_deals() -> None:
+def test_random_coupling_equals_mean_over_random_pairings() -> None:
     instance = population(agents=40, rng=np.random.default_rng(1))
     old, new = greedy(instance), marriage_random(instance)
     expected = satisfaction(instance, old, new, coupling="random").totals
@@ -205,7 +205,7 @@ def dealt_improved(
 # --- predicted penalties --------------------------------------------------------------------------
 
 
-def test_predictions_keep_what_is_known_and_stay_valid() -> None:
+def test_predictions_keep_known_entries_and_are_valid() -> None:
     for instance, pairing in random_cases(120):
         if not (instance.allowed & np.outer(instance.count, instance.count).astype(bool)).any():
             continue
@@ -219,7 +219,7 @@ def test_predictions_keep_what_is_known_and_stay_valid() -> None:
 
 
 @pytest.mark.parametrize("highest", [0.95, 1.0])
-def test_predictions_are_cut_to_what_a_penalty_can_be(highest: float) -> None:
+def test_predictions_are_clipped_to_valid_penalties(highest: float) -> None:
     level = np.repeat([0.4, 1.0], 6)
     noise = 0.8 + 0.2 * np.random.default_rng(0).random((12, 12))
     penalty = highest * np.outer(level, level) * noise
@@ -244,7 +244,7 @@ def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> No
     assert one.name == "cooper-uniform-1000-predicted-0.25"
 
 
-def test_policies_decide_on_predictions_and_are_judged_on_the_truth() -> None:
+def test_policies_use_predictions_and_are_measured_on_true_penalties() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
     informed = metrics(instance, greedy(instance))["penalty"]
     judged = []
@@ -256,7 +256,7 @@ def test_policies_decide_on_predictions_and_are_judged_on_the_truth() -> None:
     assert informed * 0.9 < np.mean(judged) < informed * 1.5
 
 
-def test_the_accuracy_curve_rises() -> None:
+def test_prediction_accuracy_rises_with_sample() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
     rows = accuracy_curve(instance, (0.25, 0.5, 0.75), repeats=5).rows()
     scores = [float(str(row["tau"])) for row in rows]
@@ -309,7 +309,7 @@ def test_pairs_hold_their_processor_until_the_longer_job_ends() -> None:
     assert run[1].penalty is None
 
 
-def test_the_oldest_jobs_go_first() -> None:
+def test_epoch_pairs_oldest_jobs_first() -> None:
     instance = made(np.zeros((3, 3)), [2, 2, 2])
     run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0]])
     assert [sorted(entry.waits) for entry in run] == [[0, 0], [0, 1], [1, 1], []]
@@ -324,7 +324,7 @@ def test_jobs_that_may_not_share_wait_or_run_alone() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_as_few_of_the_youngest_as_can_go_back_when_not_all_find_a_place(seed: int) -> None:
+def test_fewest_youngest_jobs_return_to_queue(seed: int) -> None:
     rng = np.random.default_rng(seed)
     penalty = rng.uniform(0, 0.3, (4, 4))
     penalty[rng.random((4, 4)) < 0.5] = np.inf
@@ -353,7 +353,7 @@ def test_as_few_of_the_youngest_as_can_go_back_when_not_all_find_a_place(seed: i
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_bound_on_pairs_is_no_less_than_the_most_and_exact_between_two_sides(seed: int) -> None:
+def test_bound_on_pairs_is_valid_and_exact_for_bipartite(seed: int) -> None:
     from networkx import Graph, max_weight_matching
 
     rng = np.random.default_rng(seed)
@@ -370,7 +370,7 @@ def test_the_bound_on_pairs_is_no_less_than_the_most_and_exact_between_two_sides
     assert bound == most or not seed % 2
 
 
-def test_an_outcome_is_accepted_and_its_solution_used() -> None:
+def test_epoch_policy_may_return_an_outcome() -> None:
     instance = population(agents=20, rng=np.random.default_rng(0))
 
     def exact(batch: Colocation, *, rng: np.random.Generator) -> Outcome:
@@ -380,7 +380,7 @@ def test_an_outcome_is_accepted_and_its_solution_used() -> None:
     assert run_epochs(instance, exact, **settings) == run_epochs(instance, greedy, **settings)
 
 
-def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
+def test_epoch_policy_without_answer_is_an_error() -> None:
     instance = population(agents=20, rng=np.random.default_rng(0))
 
     def refuse(batch: Colocation, *, rng: np.random.Generator) -> Pairing:
@@ -394,7 +394,7 @@ def test_a_policy_that_never_answers_is_an_error_not_an_endless_loop() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_blocking_share_is_of_pairs_of_agents_that_may_share_and_do_not(seed: int) -> None:
+def test_colocation_blocking_share_counts_allowed_unpaired_pairs(seed: int) -> None:
     case = random_case(seed)
     if case is None:
         return

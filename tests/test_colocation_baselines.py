@@ -137,9 +137,7 @@ def has_pairing(instance: Colocation) -> bool:
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
-def test_a_pairing_is_drawn_from_the_seed_and_0_is_the_usual_one(
-    name: str, options: dict[str, Any]
-) -> None:
+def test_random_pairing_depends_on_seed(name: str, options: dict[str, Any]) -> None:
     instance = population(agents=60, rng=np.random.default_rng(1))
     drawn = [
         POLICIES[name](instance, rng=np.random.default_rng(seed), **options)
@@ -218,7 +216,7 @@ BY_HAND: list[tuple[str, dict[str, Any], Colocation, Any, list[int]]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "instance", "pairs", "alone"), BY_HAND)
-def test_the_rules_worked_by_hand(
+def test_colocation_policies_by_hand(
     name: str, options: dict[str, Any], instance: Colocation, pairs: Any, alone: list[int]
 ) -> None:
     pairing = POLICIES[name](instance, **options)
@@ -296,7 +294,7 @@ def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> No
 
 
 @pytest.mark.parametrize("policy", [complementary, marriage_partition])
-def test_policies_by_bandwidth_say_what_is_missing(policy: Callable[..., Pairing]) -> None:
+def test_policies_by_bandwidth_name_missing_field(policy: Callable[..., Pairing]) -> None:
     with refused(InvalidInstance):
         policy(made(np.zeros((2, 2)), [1, 1]))
 
@@ -384,7 +382,7 @@ def test_roommates_is_stable_whenever_the_tie_broken_lists_are() -> None:
     assert stable > 30
 
 
-def test_lists_of_types_settle_as_the_lists_of_their_agents_do() -> None:
+def test_irving_on_types_equals_irving_on_agents() -> None:
     from cotenant.solvers.roommates import irving
 
     unsolvable = rotations = 0
@@ -410,7 +408,7 @@ def test_lists_of_types_settle_as_the_lists_of_their_agents_do() -> None:
     assert rotations > 100
 
 
-def test_roommates_makes_no_table_of_agents_by_agents() -> None:
+def test_roommates_memory_is_not_quadratic_in_agents() -> None:
     rng = np.random.default_rng(0)
     instance = made(rng.random((5, 5)), [2000] * 5)
     tracemalloc.start()

@@ -169,7 +169,7 @@ def equals(instance: Colocation, expected: Fraction) -> Matched:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
-def test_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
+def test_blossom_matching_equals_networkx(kind: str) -> None:
     sets = 0
     for seed, size in enumerate((20, 24, 30, 36)):
         instance = drawn(kind, size, seed)
@@ -182,7 +182,7 @@ def test_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_of_middle_sizes_are_paired_as_by_networkx(kind: str) -> None:
+def test_blossom_matching_equals_networkx_on_many_instances(kind: str) -> None:
     for seed in range(40):
         instance = drawn(kind, int(np.random.default_rng(seed).integers(5, 31)) * 2, seed)
         expected = by_networkx(instance)
@@ -214,24 +214,24 @@ def tiny_cases_hold(seeds: range) -> None:
     assert compared > len(seeds) // 2
 
 
-def test_tiny_cases_equal_enumeration() -> None:
+def test_blossom_matching_equals_enumeration() -> None:
     tiny_cases_hold(range(150))
 
 
 @pytest.mark.slow
-def test_ten_thousand_tiny_cases_equal_enumeration() -> None:
+def test_blossom_matching_equals_enumeration_ten_thousand_times() -> None:
     tiny_cases_hold(range(1_000, 17_000))
 
 
 @pytest.mark.parametrize("machines", [4, 5, 6, 7])
-def test_a_pairing_with_few_enough_alone_is_taken_of_those_equal_at_a_rent(
+def test_optimal_pairing_keeps_limit_on_single_jobs_at_ties(
     machines: int,
 ) -> None:
     instance = Colocation(np.full((8, 8), 0.2), np.ones(8, dtype=int), machines=machines)
     equals(instance, by_enumeration(instance) or Fraction(0))
 
 
-def test_long_decimals_are_proved_up_to_their_rounding() -> None:
+def test_blossom_proof_of_long_decimals_within_rounding() -> None:
     """Seventeen digits are no exact whole numbers of the search: each agent's are rounded down."""
     for seed in range(4):
         penalty = np.random.default_rng(seed).random((30, 30))
@@ -270,7 +270,7 @@ def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None)
     assert proved > 15
 
 
-def test_agents_that_all_want_the_same_partners_are_matched_by_blossoms() -> None:
+def test_blossoms_match_agents_with_common_preferences() -> None:
     """Prices of single rows match hardly anybody here; those of a relaxed matching nearly all."""
     instance = score_preferences(agents=MATCHED_FROM, noise=0.15, rng=np.random.default_rng(0))
     found = optimal(instance)
@@ -283,7 +283,7 @@ def test_agents_that_all_want_the_same_partners_are_matched_by_blossoms() -> Non
 
 
 @pytest.mark.parametrize("unpaired", [None, 0.4])
-def test_relaxed_prices_are_those_of_a_fractional_matching(unpaired: float | None) -> None:
+def test_relaxed_dual_prices_prove_fractional_matching(unpaired: float | None) -> None:
     instance = score_preferences(agents=60, noise=0.15, rng=np.random.default_rng(1))
     instance = instance.replace(penalty=instance.penalty * 0.4, unpaired=unpaired)
     search = Matched(instance, feasible_pairing(instance), Clock())

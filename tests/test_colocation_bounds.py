@@ -41,7 +41,7 @@ def pairings(agents: tuple[int, ...], singles: int) -> Iterator[list[tuple[int, 
 @pytest.mark.parametrize("cuts", [True, False])
 @pytest.mark.parametrize("machines", [None, 6.0])
 @pytest.mark.parametrize("seed", range(8))
-def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
+def test_pairings_cost_bound_plus_reduced_costs(
     seed: int, machines: float | None, cuts: bool
 ) -> None:
     rng = np.random.default_rng([71, seed])
@@ -63,7 +63,7 @@ def test_who_uses_a_pair_pays_its_reduced_cost_on_top_of_the_bound(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int) -> None:
+def test_bound_of_each_pricing_round_is_below_optimum(seed: int) -> None:
     # Nothing but the start to begin with: every other pair, those of two of a type among them, is
     # left to be priced in.
     rng = np.random.default_rng([73, seed])
@@ -91,7 +91,7 @@ def test_no_round_of_pricing_claims_more_than_the_optimum(seed: int) -> None:
     assert max(bounds) <= mean_penalty(instance, expected.solution) * instance.agents + 1e-9
 
 
-def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use() -> None:
+def test_reduced_cost_fixing_keeps_pairs_of_better_pairings() -> None:
     # Two triangles of agents that cost each other nothing: somebody must cross. The pair that does
     # so costs all there is
     # between the relaxation (half of every pair of a triangle) and the start, nearly.
@@ -106,7 +106,7 @@ def test_the_last_program_keeps_every_pair_that_a_better_pairing_could_use() -> 
     assert found.bound == pytest.approx(0.2 / 6)
 
 
-def test_every_pairing_is_tried() -> None:
+def test_enumeration_of_pairings_is_complete() -> None:
     assert len(list(pairings(tuple(range(8)), 0))) == 105
     assert len(list(pairings(tuple(range(4)), 2))) == 3 + 6
     assert all(len(set(itertools.chain(*pairs))) == 8 for pairs in pairings(tuple(range(8)), 0))
@@ -115,7 +115,7 @@ def test_every_pairing_is_tried() -> None:
 @pytest.mark.parametrize(
     ("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)]
 )
-def test_a_decision_about_two_blocking_pairs_proves_three_and_only_when_it_is_no(
+def test_negative_decision_for_two_blocking_pairs_proves_three(
     answer: Status, bound: int, engines: Callable[..., None]
 ) -> None:
     stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT
@@ -138,9 +138,7 @@ def searching() -> StableSearch:
 @pytest.mark.parametrize("machines", [None, 7.0, np.inf])
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_quick_bound_on_the_penalty_is_one(
-    seed: int, distinct: bool, machines: float | None
-) -> None:
+def test_quick_penalty_bound_is_valid(seed: int, distinct: bool, machines: float | None) -> None:
     rng = np.random.default_rng([79, seed])
     count = np.ones(10, dtype=int) if distinct else np.array([4, 3, 2, 1])
     instance = Colocation(
@@ -152,7 +150,7 @@ def test_the_quick_bound_on_the_penalty_is_one(
     assert bound > 0 or machines is not None
 
 
-def test_a_large_matching_of_different_agents_bounds_the_penalty_by_its_least() -> None:
+def test_large_matching_bounds_mean_penalty() -> None:
     penalty = np.random.default_rng(0).random((MATCHED_FROM, MATCHED_FROM)).round(4)
     instance = Colocation(penalty, np.ones(MATCHED_FROM, dtype=int))
     one = np.arange(0, MATCHED_FROM, 2)
@@ -164,7 +162,7 @@ def test_a_large_matching_of_different_agents_bounds_the_penalty_by_its_least() 
 
 
 @pytest.mark.parametrize(("answer", "bound"), [(Status.INFEASIBLE, 1), (Status.UNKNOWN, 0)])
-def test_only_a_no_proves_that_zero_is_impossible(
+def test_zero_blocking_pairs_is_excluded_only_by_infeasibility(
     answer: Status, bound: int, engines: Callable[..., None]
 ) -> None:
     search = searching()

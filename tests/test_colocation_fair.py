@@ -58,7 +58,7 @@ def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
     return paired
 
 
-def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
+def test_fair_at_time_limit_keeps_incumbent(
     engines: Callable[..., None],
 ) -> None:
     limits = []
@@ -80,7 +80,7 @@ def test_a_large_program_is_ended_with_the_time_and_the_answer_in_hand_remains(
     assert 0 <= found.bound <= value
 
 
-def test_when_time_is_up_at_once_nothing_long_is_begun(engines: Callable[..., None]) -> None:
+def test_fair_at_time_limit_zero_returns_quickly(engines: Callable[..., None]) -> None:
     instance = crowd(60, 4)
     begin = feasible_pairing(instance)
     engines(WarmStartedProgram=None, solve_program=None, call_in_subprocess=None)
@@ -89,7 +89,7 @@ def test_when_time_is_up_at_once_nothing_long_is_begun(engines: Callable[..., No
     assert attribution_slack(instance, found.solution) == attribution_slack(instance, begin)
 
 
-def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program() -> None:
+def test_fair_skips_program_too_large_for_time_limit() -> None:
     instance = crowd(8, 4)
     limits = FairLimits(programs=ProgramLimits(most_pairs=10))
     found = fair(instance, time_limit=1.0, limits=limits)
@@ -105,7 +105,7 @@ def test_more_pairs_than_there_is_time_for_are_never_made_into_a_program() -> No
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [None, 600.0])
-def test_the_long_way_gives_what_enumeration_gives(
+def test_fair_integer_program_equals_enumeration(
     limit: float | None, reference: ModuleType, engines: Callable[..., None]
 ) -> None:
     engines(call_in_subprocess=call_here)
@@ -119,7 +119,7 @@ def test_the_long_way_gives_what_enumeration_gives(
         ), instance.name
 
 
-def test_parts_that_grow_to_the_whole_end_at_the_best(reference: ModuleType) -> None:
+def test_fair_growing_neighborhoods_reach_optimum(reference: ModuleType) -> None:
     for instance, expected in tiny(reference, range(600, 615)):
         rng = np.random.default_rng(0)
         search = improve(instance, feasible_pairing(instance), Clock(), 60.0, rng)
@@ -135,7 +135,7 @@ def test_parts_that_grow_to_the_whole_end_at_the_best(reference: ModuleType) -> 
         ), instance.name
 
 
-def test_a_part_fits_what_stays_as_it_is() -> None:
+def test_fair_neighborhood_respects_fixed_types() -> None:
     instance = crowd(14, 6)
     begin = feasible_pairing(instance)
     bound = 0.2 * attribution_slack(instance, begin)
@@ -154,7 +154,7 @@ def test_a_part_fits_what_stays_as_it_is() -> None:
     assert mean_penalty(instance, cheaper) <= mean_penalty(instance, fairest)
 
 
-def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None:
+def test_fair_relaxation_bound_is_valid_for_any_multipliers() -> None:
     rng = np.random.default_rng(0)
     for seed in range(6):
         instance = crowd(5, 3 + seed % 2, seed) if seed % 2 else crowd(4, 3, seed)
@@ -177,7 +177,7 @@ def test_the_relaxation_never_proves_too_much_whatever_the_multipliers() -> None
             )  # an end that is open is worth nothing
 
 
-def test_a_relaxed_point_is_rounded_to_a_pairing_near_it() -> None:
+def test_fair_rounds_relaxed_point_to_nearby_pairing() -> None:
     instance = crowd(10, 1000)
     program = fair_program(instance)
     found = relaxed(program.program, Clock())
@@ -186,7 +186,7 @@ def test_a_relaxed_point_is_rounded_to_a_pairing_near_it() -> None:
     assert attribution_slack(instance, near) <= program.program.objective(found.point) + 0.01
 
 
-def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
+def test_fair_search_near_relaxation_equals_enumeration(
     reference: ModuleType,
 ) -> None:
     better = 0
@@ -222,7 +222,7 @@ def test_near_the_relaxation_nothing_is_better_than_what_enumeration_finds(
          [1, 1, 2], [1.0, 2.0, 2.0]),
     ],
 )  # fmt: skip
-def test_slacks_nearer_than_a_tolerance_are_told_apart(
+def test_fair_distinguishes_slacks_within_tolerance(
     penalty: list[list[float]], count: list[int], bandwidth: list[float], reference: ModuleType
 ) -> None:
     instance = Colocation(penalty, count, bandwidth, unpaired=1.0)
@@ -236,7 +236,7 @@ def test_slacks_nearer_than_a_tolerance_are_told_apart(
     assert not recheck(instance, solve(instance, "fair")).broken
 
 
-def test_a_first_pairing_of_the_least_slack_is_found_near_the_relaxation() -> None:
+def test_fair_finds_least_slack_near_relaxation() -> None:
     instance = read("colocation/cooper-1000")
     begin = feasible_pairing(instance)
     assert attribution_slack(instance, begin) > 0

@@ -30,9 +30,7 @@ def least_penalty(instance: Colocation, most: int, alpha: float = 0.0, mode: Any
 
 @pytest.mark.parametrize("cases", ranges(800, 25, 100))
 @pytest.mark.parametrize("most", [0, 1])
-def test_no_pair_of_a_pairing_with_few_blocking_pairs_is_struck_out(
-    cases: range, most: int, reference: Any
-) -> None:
+def test_first_phase_keeps_pairs_of_good_pairings(cases: range, most: int, reference: Any) -> None:
     some, ruled_out = 0, 0
     for index, instance in enumerate(colocations(cases)):
         alpha, mode = [0.0, 0.0, 0.1][index % 3], ALPHA_MODES[index % len(ALPHA_MODES)]
@@ -56,7 +54,7 @@ def test_no_pair_of_a_pairing_with_few_blocking_pairs_is_struck_out(
 
 
 @pytest.mark.parametrize("seed", seeds(12, 1))
-def test_programs_over_the_pairs_that_are_left_have_the_same_optimum(seed: int) -> None:
+def test_first_phase_reduction_keeps_optimum(seed: int) -> None:
     rng = np.random.default_rng(seed)
     types = int(rng.integers(12, 25))
     penalty = np.round(rng.random((types, types)), int(rng.integers(1, 5)))

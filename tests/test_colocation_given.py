@@ -55,14 +55,14 @@ def put(folder: Path, text: str, name: str = "m.csv") -> Path:
     return path
 
 
-def test_the_workloads_are_the_papers_twenty() -> None:
+def test_cooper_generator_has_the_twenty_published_workloads() -> None:
     bandwidth = {name: value for name, _, value in WORKLOADS}
     assert len(WORKLOADS) == 20
     assert sum(suite == "Spark" for _, suite, _ in WORKLOADS) == 9
     assert (bandwidth["correlation"], bandwidth["vips"], bandwidth["x264"]) == (25.05, 0.05, 4.0)
 
 
-def test_the_synthetic_penalties_say_what_the_text_says() -> None:
+def test_synthetic_penalties_follow_documented_formula() -> None:
     bandwidth = np.array([entry[2] for entry in WORKLOADS])
     for seed in (2017, 1, 2, 3):
         penalty = ContentionModel(seed=seed).penalties(bandwidth)
@@ -78,7 +78,7 @@ def test_the_synthetic_penalties_say_what_the_text_says() -> None:
         assert heavy[np.argmax(penalty) % 20]
 
 
-def test_a_population_has_the_agents_asked_for_and_the_mix_shifts_its_bandwidth() -> None:
+def test_population_size_and_bandwidth_mix_follow_options() -> None:
     mean = {}
     for name in ("uniform", "beta-low", "gaussian", "beta-high"):
         made = population(agents=4000, mix=name, rng=np.random.default_rng(1))  # type: ignore[arg-type]
@@ -103,18 +103,18 @@ def test_scores_are_sensitivity_times_pressure() -> None:
     assert instance.penalty.max() <= 1
 
 
-def test_a_generator_refuses_a_degree_of_all_agents() -> None:
+def test_preference_generator_refuses_full_degree() -> None:
     with refused(InvalidOption):
         random_preferences(agents=10, degree=10, rng=np.random.default_rng(0))
 
 
-def test_a_penalty_matrix_is_read_by_names_not_by_order(tmp_path: Path) -> None:
+def test_penalty_csv_is_matched_by_names(tmp_path: Path) -> None:
     instance = penalty_csv(put(tmp_path, "job,b,a\na,0.2,0.1\nb,0.4,0.3\n"), copies=2)
     assert instance.penalty.tolist() == [[0.1, 0.2], [0.3, 0.4]]
     assert instance.count.tolist() == [2, 2]
 
 
-def test_slowdowns_and_bandwidths_are_read(tmp_path: Path) -> None:
+def test_slowdown_csv_with_bandwidths_is_read(tmp_path: Path) -> None:
     put(tmp_path, "name,GB/s\na,1.5\nb,20\n", "bandwidth.csv")
     matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,forbidden\n")
     instance = slowdown_csv(
@@ -160,7 +160,7 @@ def test_a_job_that_fits_beside_nobody_is_named_with_the_machines_that_are_enoug
 
 
 @pytest.mark.parametrize("twos", [1, 2])
-def test_so_many_machines_are_enough_where_jobs_fit_beside_nobody(twos: int) -> None:
+def test_number_of_machines_for_unpairable_jobs(twos: int) -> None:
     penalty = [[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.2], [np.inf, 0.3, 0.1]]
     count = [twos, 2, 4 - twos % 2]
     with refused(InvalidInstance) as found:
@@ -171,7 +171,7 @@ def test_so_many_machines_are_enough_where_jobs_fit_beside_nobody(twos: int) -> 
         Colocation(penalty, count, machines=least - 1)
 
 
-def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> None:
+def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None:
     instance = gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0)
     assert instance.names == ("A", "B")
     assert instance.penalty.tolist() == [[0.6, 0.5], [0.5, np.inf]]
@@ -190,7 +190,7 @@ def test_gavels_own_file_is_read_and_a_zero_forbids_the_pair(tmp_path: Path) -> 
 
 
 @needs_data
-def test_the_measured_matrices_are_read() -> None:
+def test_measured_penalty_matrices_are_read() -> None:
     instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
     assert (instance.agents, instance.types) == (60, 15)
     assert instance.penalty[0, 0] == pytest.approx(1 - 1.7094276576369227 / 2.262331448388935)
@@ -258,7 +258,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("pairing", dict(BROKEN).values(), ids=dict(BROKEN))
-def test_check_names_what_is_broken(pairing: Pairing) -> None:
+def test_pairing_check_names_broken_rule(pairing: Pairing) -> None:
     with refused(InfeasibleSolution):
         check(four_agents(), pairing)
 
@@ -270,13 +270,13 @@ def test_a_pairing_with_negative_numbers_is_refused_even_where_they_cancel() -> 
         Pairing([0], [1], [1], [0, -1])
 
 
-def test_check_counts_machines() -> None:
+def test_pairing_check_counts_machines() -> None:
     check(four_agents(machines=3.0), Pairing([0], [1], [1], [0, 0, 1, 1]))
     with refused(InfeasibleSolution):
         check(four_agents(machines=3.0), Pairing([], [], [], np.ones(4)))
 
 
-def test_penalties_are_compared_as_the_decimals_that_were_written() -> None:
+def test_penalties_are_compared_as_exact_decimals() -> None:
     assert gains(0.3, 0.3 - 1e-10)
     assert gains(0.8, 0.7 + 0.1), "0.7999999999999999 was given, which is less"
     assert not gains(0.3, 0.25, alpha=0.05), "though the floats say that it is more"
@@ -338,7 +338,7 @@ def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, refe
     assert floats_wrong > 50, "cases that floats get wrong"
 
 
-def test_forbidden_and_absurd_numbers_are_no_gain() -> None:
+def test_forbidden_pairs_are_never_a_gain() -> None:
     assert gains([0.5, 0.5, 0.5], [np.inf, 0.2, 0.5], 0.1).tolist() == [False, True, False]
     assert not gains(0.5, -0.5, 1e308).any()
     assert not gains(3e-323, 0.0, 3e-323).any()

@@ -56,7 +56,7 @@ def test_intervals_survive_their_file_and_pickling(tmp_path: Path) -> None:
     )
 
 
-def test_an_instance_without_intervals_is_what_it_was() -> None:
+def test_instance_without_intervals_has_unchanged_fingerprint() -> None:
     """Stored results know it by this fingerprint."""
     tiny = cotenant.read("colocation/tiny")
     assert fingerprint(tiny) == "dc6abcb38e590f67"
@@ -73,7 +73,7 @@ def test_an_instance_without_intervals_is_what_it_was() -> None:
     assert len(prints) == 6
 
 
-def test_people_are_told_of_the_intervals() -> None:
+def test_description_mentions_intervals() -> None:
     approved(repr(boxed()))
     approved(boxed().certainty)
     approved(boxed(confidence=None, intervals="").certainty)
@@ -81,7 +81,7 @@ def test_people_are_told_of_the_intervals() -> None:
     assert boxed().without_intervals().certainty == ""
 
 
-def test_frames_bring_their_intervals_in_the_order_of_their_labels() -> None:
+def test_from_frame_aligns_intervals_by_labels() -> None:
     pandas = pytest.importorskip("pandas")
     names = ["a", "b", "c"]
 
@@ -97,7 +97,7 @@ def test_frames_bring_their_intervals_in_the_order_of_their_labels() -> None:
     assert made == given
 
 
-def test_what_nobody_looks_at_may_be_missing() -> None:
+def test_intervals_of_unused_pairs_may_be_missing() -> None:
     """The diagonal of a lone agent, and pairs that are forbidden."""
     middle = np.array([[np.nan, 0.3], [0.2, 0.1]])
     given = Colocation(middle, [1, 1], low=middle, high=middle)

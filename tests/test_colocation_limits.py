@@ -42,7 +42,7 @@ def contention(types: int, agents: int, seed: int) -> Colocation:
     return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
 
 
-def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit() -> None:
+def test_steps_without_clock_are_skipped_near_time_limit() -> None:
     given = cotenant.read("colocation/preferences-100")
     whole, begun = least_penalty_bound(given), stable(given, time_limit=60.0)
     assert "second_level" in begun.certificate
@@ -58,7 +58,7 @@ def test_what_looks_at_no_clock_is_left_out_where_it_could_pass_the_limit() -> N
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
-def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
+def test_metrics_by_blocks_equal_metrics_at_once(
     alpha: float,
 ) -> None:
     """Types without agents between those of an instance, which come to lie in three blocks."""
@@ -89,7 +89,7 @@ def test_measures_by_blocks_of_types_are_those_of_all_types_at_once(
     assert blocked
 
 
-def test_agents_beside_more_types_than_a_block_holds_are_counted_in_any_order() -> None:
+def test_blocking_count_by_blocks_does_not_depend_on_order() -> None:
     rng = np.random.default_rng(0)
     pairs, types = np.triu(rng.integers(1, 3, (40, 40))), slice(None, None, -1)
     assert 2 * np.count_nonzero(pairs) > 2 * BLOCK
@@ -111,7 +111,7 @@ def possible(instance: Colocation) -> bool:
     return True
 
 
-def test_blocking_pairs_are_listed_in_order_and_make_up_their_count() -> None:
+def test_listed_blocking_pairs_are_sorted_and_complete() -> None:
     instance = cotenant.read("colocation/cooper-1000")
     found = blocking_pairs(instance, feasible_pairing(instance))
     left, right = found.willing_first, found.willing_second
@@ -122,7 +122,7 @@ def test_blocking_pairs_are_listed_in_order_and_make_up_their_count() -> None:
     assert (found.first <= found.second).all()
 
 
-def test_lists_of_preferences_in_blocks_are_those_of_all_at_once() -> None:
+def test_preference_lists_by_blocks_equal_lists_at_once() -> None:
     cost = np.random.default_rng(0).integers(0, 4, (600, 6)).astype(float)
     cost[cost == 3] = np.inf
     whole = preference_order(cost)
@@ -178,7 +178,7 @@ class Over(Clock):
         super().__init__(1e-9)
 
 
-def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible() -> None:
+def test_stable_at_time_limit_is_unknown_not_infeasible() -> None:
     """The agents of type 0 want those of 1, which the start gives to each other: exchanges are
     needed, of more agents than are matched one by one.
     """
@@ -193,7 +193,7 @@ def test_a_pairing_that_no_time_is_left_to_find_is_undecided_not_impossible() ->
         approved(found.certificate["proof"])
 
 
-def test_a_repair_without_time_keeps_the_pairing_that_is_there() -> None:
+def test_repair_at_time_limit_keeps_pairing() -> None:
     instance = Colocation([[np.inf, 0.5], [0.5, 0.1]], [2, 2])
     found = complete(instance, Pairing([1], [1], [1], [0, 0]), Over())
     check(instance, found)

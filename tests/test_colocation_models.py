@@ -117,7 +117,7 @@ def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
-def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
+def test_order_encoding_counts_blocking_pairs_like_enumeration(
     reference: ModuleType, number: int
 ) -> None:
     for place, instance in enumerate(colocations(range(4500, 4500 + number))):
@@ -139,7 +139,7 @@ def test_the_order_encoding_counts_blocking_pairs_as_enumeration_does(
             assert same(least, expected.penalty_within(most)), instance.name
 
 
-def test_steps_round_down_what_is_counted() -> None:
+def test_order_encoding_steps_give_lower_bounds() -> None:
     """Two types of which each would rather be with the other: 6 x 6 pairs of agents block when all
     are with their like.
     """
@@ -171,7 +171,7 @@ def test_all_different_agents_need_no_products_so_highs_counts_blocking_pairs_to
         assert same(value_of(program, "highs"), reference.best(instance).fewest_blocking)
 
 
-def test_products_are_refused_by_highs() -> None:
+def test_highs_refuses_product_constraints() -> None:
     instance = Colocation([[0.1, 0.3], [0.2, 0.9]], [4, 4])
     program = blocking_program(instance, 3).program
     assert len(program.products) > 0
@@ -180,7 +180,7 @@ def test_products_are_refused_by_highs() -> None:
 
 
 @pytest.mark.slow
-def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleType) -> None:
+def test_point_of_each_pairing_is_feasible_in_every_program(reference: ModuleType) -> None:
     """`point` and `pairing` are inverse, and the other columns are filled in as the rows demand."""
     for instance in colocations(range(5000, 5030)):
         for number, partner in enumerate(reference.pairings(instance)):
@@ -210,7 +210,7 @@ def test_a_point_holds_for_its_own_pairing_in_every_program(reference: ModuleTyp
             assert one.program.holds(one.point(pairing)) == (count <= 1), instance.name
 
 
-def test_gain_sets_are_the_first_of_one_order(reference: ModuleType) -> None:
+def test_gain_sets_are_nested_prefixes(reference: ModuleType) -> None:
     for mode in ALPHA_MODES:
         for instance in colocations(range(6000, 6020)):
             sets = gain_sets(instance, 0.05, mode)
@@ -228,7 +228,7 @@ def test_gain_sets_are_the_first_of_one_order(reference: ModuleType) -> None:
                     assert moved == [place < sets.size[a, c] for place in range(len(old))]
 
 
-def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
+def test_even_self_pairing_types_reach_zero_blocking_pairs() -> None:
     """Scarf's lemma on rows = types, columns = pairs and loops."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -243,7 +243,7 @@ def test_even_counts_that_may_pair_with_their_own_always_reach_zero() -> None:
         assert blocking_pairs(instance, made.pairing(answer.point)).count == 0
 
 
-def test_splitting_a_type_into_equal_agents_changes_nothing() -> None:
+def test_optimum_does_not_depend_on_splitting_types() -> None:
     """Twelve agents of three types, as types and as twelve types of one."""
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -257,7 +257,7 @@ def test_splitting_a_type_into_equal_agents_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("most", "objective"), [(-1, "penalty"), (2, "fairness")])
-def test_blocking_program_refuses_what_it_does_not_know(most: int, objective: Any) -> None:
+def test_blocking_program_refuses_unsupported_options(most: int, objective: Any) -> None:
     with pytest.raises(InvalidOption):
         blocking_program(Colocation([[0.1]], [2]), most, objective=objective)
 

@@ -78,7 +78,7 @@ def counted(instance: Colocation, pairing: Pairing, alpha: float) -> int:
     return count
 
 
-def test_figure_10_counts_the_blocking_pairs_that_looking_at_every_two_agents_counts() -> None:
+def test_figure_10_counts_blocking_pairs_by_definition() -> None:
     parts = figure_10(agents=40, draws=3)
     given = Setting(agents=40, draws=3)
     alphas = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
@@ -134,7 +134,7 @@ def test_figure_9_s_shares_are_the_expectation_over_agents_dealt_at_random() -> 
     assert series.y[series.x.index("SMR/CO")] == pytest.approx(100 * improved / 60)
 
 
-def test_a_box_is_what_sorting_all_agents_gives() -> None:
+def test_box_statistics_equal_sorted_agents() -> None:
     people = population(agents=200, rng=np.random.default_rng(3))
     pairing = greedy(people)
     values = np.sort([people.penalty[a, b] for a, b in agents_of(pairing)])
@@ -145,7 +145,7 @@ def test_a_box_is_what_sorting_all_agents_gives() -> None:
     assert (result.whisker, result.mean) == pytest.approx((whisker, values.mean()))
 
 
-def test_bars_are_means_over_the_populations_a_type_occurs_in() -> None:
+def test_bars_average_over_populations_with_the_type() -> None:
     penalty = [[0.1, 0.2], [0.3, 0.4]]
     one = made(penalty, [2, 0]), Pairing.from_matrix([[1, 0], [0, 0]], [0, 0])
     two = made(penalty, [1, 1]), Pairing.from_matrix([[0, 1], [0, 0]], [0, 0])
@@ -153,7 +153,7 @@ def test_bars_are_means_over_the_populations_a_type_occurs_in() -> None:
     assert np.isnan(mean_bars([one])[1])
 
 
-def test_a_link_is_a_rising_one_that_chance_hardly_gives() -> None:
+def test_correlation_claim_needs_positive_significant_slope() -> None:
     demand = np.arange(8.0)
     assert linked(demand**2, demand) == (pytest.approx(1.0), True)
     assert linked(-demand, demand) == (pytest.approx(-1.0), False)
@@ -190,7 +190,7 @@ FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, 
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(("figure", "options", "others", "claims"), FLIPS)
-def test_claims_follow_what_policies_do(
+def test_cooper_claims_follow_policy_results(
     figure: Callable[..., Any], options: dict[str, Any], others: dict[str, Callable[..., Pairing]],
     claims: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -243,7 +243,7 @@ def test_the_proved_pairings_bound_every_policy() -> None:
             assert blocking_pairs(people, pairing).count == 0
 
 
-def test_figure_7_without_a_stable_pairing_draws_the_policies_alone(tmp_path: Path) -> None:
+def test_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> None:
     penalty = np.random.default_rng(2).random((5, 5)).round(2)
     matrix = written(tmp_path, Colocation(penalty, np.full(5, 2), bandwidth=np.arange(1, 6)))
     parts = figure_7(agents=30, draws=2, seed=15, matrix=matrix)
@@ -253,7 +253,7 @@ def test_figure_7_without_a_stable_pairing_draws_the_policies_alone(tmp_path: Pa
 # --- ties, mixes, options -------------------------------------------------------------------------
 
 
-def test_own_ties_keep_every_list_in_order_of_penalty_and_differ_between_agents() -> None:
+def test_random_tie_breaking_keeps_penalty_order() -> None:
     people = population(agents=60, rng=np.random.default_rng(1))
     types = people.agent_types()
     cost = people.penalty[np.ix_(types, types)]
@@ -282,7 +282,7 @@ def test_an_odd_population_and_a_form_without_a_matrix_are_refused() -> None:
 # --- measured penalties ---------------------------------------------------------------------------
 
 
-def test_a_matrix_of_one_s_own_is_read_without_the_types_that_may_not_share(tmp_path: Path) -> None:
+def test_own_matrix_is_read_without_unpairable_types(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("job,a,b,c,d\na,.1,.2,.3,.1\nb,.3,.1,.2,inf\nc,.2,.3,.1,.2\nd,.1,.1,.1,inf\n")
     given = Setting(agents=20, draws=1, matrix=str(path), form="penalty-csv")

@@ -65,7 +65,7 @@ def hand_worked() -> tuple[Colocation, Pairing]:
     return given, Pairing([0], [1], [2], [0, 0])
 
 
-def test_counts_by_hand() -> None:
+def test_possible_and_certain_blocking_counts_by_hand() -> None:
     """Type 0 gains .20 as measured, from .075 to .325; type 1 loses .10, gains at most .025."""
     instance, pairing = hand_worked()
     read: list[tuple[float, tuple[int, int, int]]] = [
@@ -86,7 +86,7 @@ def test_counts_by_hand() -> None:
     assert stable_alpha(instance, pairing, "certain") == 0.075
 
 
-def test_nobody_gains_by_the_type_it_is_with() -> None:
+def test_own_partner_type_is_never_a_gain() -> None:
     """However wide the interval: one entry is one number."""
     instance = Colocation([[0.5]], [4], low=[[0.0]], high=[[1.0]])
     assert blocking_pairs(instance, Pairing([0], [0], [2], [0]), uncertainty="possible").count == 0
@@ -107,9 +107,7 @@ SHARES = [ShareLimits(fewest=1, clear=clear) for clear in (1, 2)]
         pytest.param(18, 400, SHARE_LIMITS, marks=pytest.mark.slow),
     ],
 )
-def test_everything_equals_enumeration_over_boxes_and_pairings(
-    seed: Any, number: int, limits: ShareLimits
-) -> None:
+def test_robust_methods_equal_enumeration(seed: Any, number: int, limits: ShareLimits) -> None:
     rng = np.random.default_rng(seed)
     while number:
         if (case := interval_cases.draw(rng)) is not None:
@@ -133,7 +131,7 @@ def test_a_million_agents_have_a_proved_least_penalty(
     assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
 
 
-def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
+def test_robust_search_stops_at_time_limit_or_interrupt() -> None:
     given = population(agents=10**5, error=0.01, rng=np.random.default_rng(0))
     short = find_stable(given, 0.05, uncertainty="possible", time_limit=1e-6)
     assert (short.status, short.stop) == (Status.UNKNOWN, Stop.TIME_LIMIT)
@@ -152,7 +150,7 @@ def test_shares_stop_when_the_time_is_up_or_the_user_asks() -> None:
 
 
 @pytest.mark.parametrize("mode", ["penalty-points", "relative-penalty", "relative-throughput"])
-def test_counter_and_programs_agree_on_every_reading(mode: Any) -> None:
+def test_interval_counts_and_programs_agree(mode: Any) -> None:
     """The columns of a pairing satisfy the rows iff none blocks, and its products count them."""
     instance, rng = measured(3), np.random.default_rng(4)
     pairings = [greedy(instance), cotenant.solve(instance, "SMR").solution]
@@ -171,7 +169,7 @@ def test_counter_and_programs_agree_on_every_reading(mode: Any) -> None:
                 assert counted.program.objective(point) == pytest.approx(count)
 
 
-def test_robust_alpha_does_without_all_differences_at_once() -> None:
+def test_robust_alpha_bisects_without_listing_all_differences() -> None:
     instance = measured(2)
     expected = robust_alpha(instance)
     found = robust_alpha(instance, limits=RobustLimits(differences=30))
@@ -179,7 +177,7 @@ def test_robust_alpha_does_without_all_differences_at_once() -> None:
     assert found.penalty == pytest.approx(expected.penalty)
 
 
-def test_robust_alpha_says_what_it_knows_when_time_is_up(engines: Callable[..., None]) -> None:
+def test_robust_alpha_at_time_limit_returns_bounds(engines: Callable[..., None]) -> None:
     instance = measured(1)
     found = robust_alpha(instance, time_limit=1e-9)
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
@@ -189,7 +187,7 @@ def test_robust_alpha_says_what_it_knows_when_time_is_up(engines: Callable[..., 
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
 
 
-def test_a_pairing_that_refutes_what_was_proved_takes_the_proof_away(
+def test_contradicting_pairing_withdraws_robust_bound(
     engines: Callable[..., None],
 ) -> None:
     """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
@@ -226,7 +224,7 @@ def test_worst_case_is_the_mean_at_the_upper_ends() -> None:
     assert mean_penalty(drawn, found.solution) < found.objective
 
 
-def test_metrics_come_three_times_and_the_expected_number_lies_between() -> None:
+def test_interval_metrics_bracket_expected_blocking_pairs() -> None:
     instance = measured()
     found = cotenant.solve(instance, "GR").metrics
     certain, count, possible = (
@@ -270,7 +268,7 @@ def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> No
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"uncertainty": "certain"}, {"uncertainty": "possible"}])
-def test_check_sees_a_changed_claim(options: dict[str, Any]) -> None:
+def test_check_detects_changed_robust_claim(options: dict[str, Any]) -> None:
     instance = measured()
     found = cotenant.solve(instance, "stable", alpha=0.05, **options)
     assert not recheck(instance, found).broken
@@ -280,7 +278,7 @@ def test_check_sees_a_changed_claim(options: dict[str, Any]) -> None:
     assert recheck(instance, replace(found, objective_name="blocking_pairs")).broken
 
 
-def test_no_proof_file_certifies_what_holds_within_intervals(tmp_path: Path) -> None:
+def test_interval_claims_have_no_proof_file(tmp_path: Path) -> None:
     instance = measured()
     path = cotenant.write(instance, tmp_path / "measured.json")
     for method, options in (("stable", {"uncertainty": "possible"}), ("optimal", {"worst": True})):
@@ -335,7 +333,7 @@ def test_generated_errors_hold_the_truth() -> None:
     assert given.confidence == 1
 
 
-def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: Path) -> None:
+def test_repeated_measurements_become_intervals(tmp_path: Path) -> None:
     rng, names = np.random.default_rng(0), "abc"
     rows = [
         f"{x},{y},{1.2 + 0.01 * rng.standard_normal():.4f}"
@@ -371,7 +369,7 @@ def test_repeats_of_pairs_become_intervals_at_the_level_one_asks_for(tmp_path: P
         pairs_csv(path, copies=2, intervals="pooled")
 
 
-def test_frontiers_stand_on_one_map_and_in_one_picture() -> None:
+def test_interval_frontiers_share_one_picture() -> None:
     instance = measured(types=4)
     *_, line = price_frontiers(instance, points=3, time_limit=40)
     assert line.stop is Stop.FINISHED

@@ -151,7 +151,7 @@ def test_fair_equals_enumeration_on_both_levels(
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_size_of_penalties_decides_nothing(
+def test_optimum_does_not_depend_on_penalty_unit(
     reference: ModuleType, engine: str, size: float
 ) -> None:
     for given in colocations(range(11_100, 11_110)):
@@ -198,7 +198,7 @@ def test_a_least_penalty_near_zero_is_proved_beside_far_larger_ones(reference: M
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine: str) -> None:
+def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine: str) -> None:
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}
     for instance in colocations(range(12_000, 12_060)):
         expected = reference.best(instance, 0.001).penalty_by_blocking.get(0)
@@ -216,7 +216,7 @@ def test_zero_blocking_decides_as_enumeration_does(reference: ModuleType, engine
     assert min(decided.values()) > 1
 
 
-def test_few_steps_bound_the_fewest_blocking_pairs_of_measured_jobs_from_below() -> None:
+def test_order_encoding_bounds_measured_jobs_from_below() -> None:
     instance = cotenant.read("colocation/gavel-v100").replace(count=[3] * 10 + [0] * 16)
     found = [fewest_blocking(instance, encoding="order", steps=steps) for steps in (2, None)]
     few, exact = (one.bound for one in found)
@@ -270,7 +270,7 @@ def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
         price_frontiers(instance)
 
 
-def test_fair_can_need_slack_and_says_how_much() -> None:
+def test_fair_reports_necessary_slack() -> None:
     """Two types that cannot mix: the quiet one loses .5 beside its like, the loud one nothing."""
     instance = Colocation([[0.5, np.inf], [np.inf, 0.0]], [2, 2], bandwidth=[1.0, 9.0])
     found = fair(instance)
@@ -281,7 +281,7 @@ def test_fair_can_need_slack_and_says_how_much() -> None:
     assert fair(instance, slack=0.4).status is Status.INFEASIBLE
 
 
-def test_fair_needs_bandwidths_and_names_the_cure() -> None:
+def test_fair_without_bandwidths_names_the_cure() -> None:
     instance = Colocation([[0.1]], [2])
     for call in (
         lambda: fair(instance),
@@ -313,7 +313,9 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("machines", [None, 120.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
-def test_different_agents_by_pricing_and_by_blossoms(family: str, machines: float | None) -> None:
+def test_pricing_and_blossoms_agree_on_different_agents(
+    family: str, machines: float | None
+) -> None:
     number, below = 60, {"uniform": 0.5, "scores": 0.2, "plane": 0.1}[family]
     penalty = different(family, number, np.random.default_rng(3)) - below
     machines = None if machines is None else machines * number / 200
@@ -341,7 +343,7 @@ def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
 
 
 @pytest.mark.parametrize("cuts", [True, False])
-def test_pairs_left_out_of_the_last_integer_program_are_accounted_for(cuts: bool) -> None:
+def test_bound_covers_pairs_left_out_of_integer_program(cuts: bool) -> None:
     """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
     looked at.
     """
@@ -392,7 +394,7 @@ def test_complete_keeps_a_feasible_pairing_as_it_is(reference: ModuleType) -> No
                 assert complete(instance, pairing) == pairing
 
 
-def test_complete_takes_apart_no_more_than_it_must(reference: ModuleType) -> None:
+def test_complete_separates_fewest_pairs(reference: ModuleType) -> None:
     """Against enumeration: the most agents of the partial pairing that any feasible pairing
     keeps.
     """
@@ -428,7 +430,7 @@ def test_complete_takes_apart_no_more_than_it_must(reference: ModuleType) -> Non
     assert cornered > 0
 
 
-def test_complete_drops_what_breaks_a_rule() -> None:
+def test_complete_drops_forbidden_pairs() -> None:
     instance = Colocation([[np.inf, 0.2], [0.3, 0.1]], [2, 2])
     too_many = Pairing([0, 1], [0, 1], [1, 5], [7, 0])
     found = complete(instance, too_many)
@@ -454,7 +456,7 @@ def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
     assert np.triu(np.minimum(found.beside(), partial.beside())).sum() == 148
 
 
-def test_two_large_groups_of_odd_size_that_may_not_mix_are_infeasible_at_once() -> None:
+def test_two_odd_components_are_infeasible_immediately() -> None:
     group = np.repeat([0, 1], [151, 149])
     penalty = np.where(group[:, None] == group, np.random.default_rng(0).random((300, 300)), np.inf)
     instance = Colocation(penalty, np.ones(300, dtype=int))
@@ -469,7 +471,7 @@ def test_two_large_groups_of_odd_size_that_may_not_mix_are_infeasible_at_once() 
 
 
 @pytest.mark.parametrize("number", numbers(15, 5))
-def test_frontiers_equal_enumeration(reference: ModuleType, number: int) -> None:
+def test_colocation_frontiers_equal_enumeration(reference: ModuleType, number: int) -> None:
     """With intervals of no width all three readings of alpha are one."""
     seen = set()
     for instance in colocations(range(16_000, 16_000 + number)):
@@ -500,7 +502,7 @@ def test_frontiers_equal_enumeration(reference: ModuleType, number: int) -> None
 
 
 @pytest.mark.slow
-def test_frontiers_of_many_types_hold_within_every_limit(reference: ModuleType) -> None:
+def test_colocation_frontiers_of_many_types_are_valid(reference: ModuleType) -> None:
     for instance in colocations(range(16_020, 16_035)):
         partners = list(reference.pairings(instance))
         if not partners:
@@ -521,7 +523,7 @@ def test_frontiers_of_many_types_hold_within_every_limit(reference: ModuleType) 
                 assert point.bound - CLOSE <= best <= point.value + CLOSE
 
 
-def test_frontiers_count_pairs_at_alpha() -> None:
+def test_colocation_frontier_counts_pairs_at_alpha() -> None:
     instance = contention(5, 20, 4)
     strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
     assert strict.points[-1].reached != lax.points[-1].reached

@@ -34,7 +34,7 @@ NEVER, ALWAYS = GroupLimits(routes=frozenset()), GroupLimits(pairs=0)
 
 
 @pytest.mark.parametrize("seeds", ranges(1_500, 24, 300))
-def test_tiny_cases_equal_enumeration(seeds: range) -> None:
+def test_blossom_matching_equals_enumeration(seeds: range) -> None:
     matched = 0
     for seed in seeds:
         instance = different(seed)

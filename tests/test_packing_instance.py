@@ -60,7 +60,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_check_names_what_is_broken(case: str) -> None:
+def test_pairing_check_names_broken_rule(case: str) -> None:
     with refused(InfeasibleSolution):
         check(Packing(**GOOD), BROKEN[case])
 

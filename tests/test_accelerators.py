@@ -172,6 +172,7 @@ def test_leximin_at_time_limit_keeps_the_proved_levels(settled: int) -> None:
     assert not fairer(instance, equal, cut.solution, unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(20, 1))
 @pytest.mark.parametrize("method", ["leximin", "hierarchical"])
 def test_leximin_levels_equal_those_of_one_program_a_level(method: str, block: int) -> None:
@@ -281,6 +282,7 @@ def test_price_search_of_many_types_equals_linear_program(block: int) -> None:
                 cotenant.check(instance, found.solution)
 
 
+@pytest.mark.slow
 def test_optimum_of_single_jobs_equals_optimum_of_types() -> None:
     """Thirty of each, so that more than the program places are tied."""
     rng = np.random.default_rng(7)

@@ -151,6 +151,7 @@ def test_printed_percent_changes_follow_from_printed_means() -> None:
         )
 
 
+@pytest.mark.slow
 def test_reproduced_table_has_published_own_and_optimal_values() -> None:
     parts = table("I", simulations=3, optima=1, time_limit=1.0)
     assert [part.name for part in parts if not isinstance(part, Finding)] == [

@@ -202,6 +202,7 @@ def test_the_frontier_equals_enumeration(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_admission_frontier_at_time_limit_has_valid_bounds() -> None:
     instance = uniform(
         machines=4, jobs=10, types=3, cores=6, threads=10, speed=10.0, rng=np.random.default_rng(3)

@@ -136,6 +136,7 @@ def test_gpu_in_shape_means_the_nodes_gpu_resource() -> None:
 # whether they fit
 
 
+@pytest.mark.slow
 def test_fit_of_too_many_pods_reports_maximum_and_new_nodes() -> None:
     read = two_nodes(*(pod(f"c-{n}", cpu=2) for n in range(5)))
     found = fit(read, types=[type_like(read, "n1")])

@@ -248,6 +248,7 @@ def test_added_daemon_set_has_pod_on_each_admitting_node(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.slow
 def test_buy_adds_nodes_until_min_domains_is_met(tmp_path: Path) -> None:
     """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
     types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")

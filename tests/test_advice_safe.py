@@ -49,6 +49,7 @@ def test_safe_finds_losable_node_and_unsafe_zone() -> None:
     approved("\n".join(lines_of(safe(more, by=[HOST]))))
 
 
+@pytest.mark.slow
 def test_advise_safe_prints_safe_and_unsafe_losses() -> None:
     approved(run("advise", "safe", "state/shop").stdout)
     found = run("advise", "safe", "state/shop", "--release", "volumes", "--json")

@@ -29,6 +29,7 @@ def spread_pods(
     return [pod(f"a-{k}", on, cpu, "1Mi", **rule) for k, on in enumerate(places)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", [*ranges(600, 3, 200), range(955_126, 955_127)])
 def test_spreads_over_nodes_equal_enumeration_by_filters(some: range) -> None:
     for seed in some:

@@ -86,6 +86,7 @@ def test_every_fault_applies_and_names_existing_tests() -> None:
             assert name.rpartition("::")[2] in module.place_of(name, home), (fault.number, name)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", ["admission", "scheduling"])
 def test_optima_do_not_depend_on_units(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:

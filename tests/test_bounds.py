@@ -144,6 +144,7 @@ def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path)
         add(table, NAME, [answer_alone(tmp_path)])
 
 
+@pytest.mark.slow
 def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: Path) -> None:
     for options in ({}, {"alpha": 0.05}, {"alpha": 0.05, "alpha_mode": "penalty-points"}):
         with suppress(NotAdded):

@@ -177,6 +177,7 @@ def test_agents_of_one_type_are_compared_by_rank() -> None:
     assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
 
 
+@pytest.mark.slow
 def test_random_coupling_equals_mean_over_random_pairings() -> None:
     instance = population(agents=40, rng=np.random.default_rng(1))
     old, new = greedy(instance), marriage_random(instance)

@@ -382,6 +382,7 @@ def test_roommates_is_stable_whenever_the_tie_broken_lists_are() -> None:
     assert stable > 30
 
 
+@pytest.mark.slow
 def test_irving_on_types_equals_irving_on_agents() -> None:
     from cotenant.solvers.roommates import irving
 

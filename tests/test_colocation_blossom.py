@@ -241,6 +241,7 @@ def test_blossom_proof_of_long_decimals_within_rounding() -> None:
         assert 0 <= gap <= instance.agents * Fraction(1, 2**54)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("unpaired", [None, 0.9])
 def test_blossoms_prove_the_optimum_of_the_whole_program(unpaired: float | None) -> None:

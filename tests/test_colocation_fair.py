@@ -58,6 +58,7 @@ def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
     return paired
 
 
+@pytest.mark.slow
 def test_fair_at_time_limit_keeps_incumbent(
     engines: Callable[..., None],
 ) -> None:
@@ -103,6 +104,7 @@ def test_fair_skips_program_too_large_for_time_limit() -> None:
     assert second["bound"] is None or second["bound"] <= second["value"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [None, 600.0])
 def test_fair_integer_program_equals_enumeration(
@@ -135,6 +137,7 @@ def test_fair_growing_neighborhoods_reach_optimum(reference: ModuleType) -> None
         ), instance.name
 
 
+@pytest.mark.slow
 def test_fair_neighborhood_respects_fixed_types() -> None:
     instance = crowd(14, 6)
     begin = feasible_pairing(instance)
@@ -186,6 +189,7 @@ def test_fair_rounds_relaxed_point_to_nearby_pairing() -> None:
     assert attribution_slack(instance, near) <= program.program.objective(found.point) + 0.01
 
 
+@pytest.mark.slow
 def test_fair_search_near_relaxation_equals_enumeration(
     reference: ModuleType,
 ) -> None:
@@ -236,6 +240,7 @@ def test_fair_distinguishes_slacks_within_tolerance(
     assert not recheck(instance, solve(instance, "fair")).broken
 
 
+@pytest.mark.slow
 def test_fair_finds_least_slack_near_relaxation() -> None:
     instance = read("colocation/cooper-1000")
     begin = feasible_pairing(instance)

@@ -28,6 +28,7 @@ def least_penalty(instance: Colocation, most: int, alpha: float = 0.0, mode: Any
     return np.inf if found.bound is None else found.bound / instance.agents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", ranges(800, 25, 100))
 @pytest.mark.parametrize("most", [0, 1])
 def test_first_phase_keeps_pairs_of_good_pairings(cases: range, most: int, reference: Any) -> None:

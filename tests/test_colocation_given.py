@@ -208,6 +208,7 @@ def test_fair_co2_end_to_end_gives_the_known_figures() -> None:
     assert stable.metrics["blocking_pairs"] == 0
 
 
+@pytest.mark.slow
 def test_fetch_checks_the_hash_and_keeps_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
     ), alpha
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ALPHA_MODES)
 def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, reference: Any) -> None:

@@ -57,6 +57,7 @@ def test_steps_without_clock_are_skipped_near_time_limit() -> None:
     assert found.bound == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_metrics_by_blocks_equal_metrics_at_once(
     alpha: float,

@@ -100,6 +100,7 @@ def test_least_slack_is_the_same_by_every_route(reference: ModuleType, number: i
             assert same(mean_of(second, "highs", instance), least), instance.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
     reference: ModuleType, number: int
@@ -116,6 +117,7 @@ def test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration(
         assert same(mean_of(one, "highs", instance), expected.penalty_within(1)), instance.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_order_encoding_counts_blocking_pairs_like_enumeration(
     reference: ModuleType, number: int
@@ -228,6 +230,7 @@ def test_gain_sets_are_nested_prefixes(reference: ModuleType) -> None:
                     assert moved == [place < sets.size[a, c] for place in range(len(old))]
 
 
+@pytest.mark.slow
 def test_even_self_pairing_types_reach_zero_blocking_pairs() -> None:
     """Scarf's lemma on rows = types, columns = pairs and loops."""
     for seed in range(60):
@@ -243,6 +246,7 @@ def test_even_self_pairing_types_reach_zero_blocking_pairs() -> None:
         assert blocking_pairs(instance, made.pairing(answer.point)).count == 0
 
 
+@pytest.mark.slow
 def test_optimum_does_not_depend_on_splitting_types() -> None:
     """Twelve agents of three types, as types and as twelve types of one."""
     for seed in range(8):

@@ -78,6 +78,7 @@ def counted(instance: Colocation, pairing: Pairing, alpha: float) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_figure_10_counts_blocking_pairs_by_definition() -> None:
     parts = figure_10(agents=40, draws=3)
     given = Setting(agents=40, draws=3)

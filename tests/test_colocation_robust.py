@@ -241,6 +241,7 @@ def test_interval_metrics_bracket_expected_blocking_pairs() -> None:
     assert expected_blocking_pairs(exact, pairing, draws=2) == count
 
 
+@pytest.mark.slow
 def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> None:
     instance = measured(types=4)
     least = robust_alpha(instance)
@@ -266,6 +267,7 @@ def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> No
     assert not {"certificate.measure_again", "certificate.uncertainty"} & set(verdict.not_looked_at)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"uncertainty": "certain"}, {"uncertainty": "possible"}])
 def test_check_detects_changed_robust_claim(options: dict[str, Any]) -> None:
@@ -278,6 +280,7 @@ def test_check_detects_changed_robust_claim(options: dict[str, Any]) -> None:
     assert recheck(instance, replace(found, objective_name="blocking_pairs")).broken
 
 
+@pytest.mark.slow
 def test_interval_claims_have_no_proof_file(tmp_path: Path) -> None:
     instance = measured()
     path = cotenant.write(instance, tmp_path / "measured.json")

@@ -148,6 +148,7 @@ def test_fair_equals_enumeration_on_both_levels(
         ), instance.name
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("engine", ENGINES)
@@ -216,6 +217,7 @@ def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine
     assert min(decided.values()) > 1
 
 
+@pytest.mark.slow
 def test_order_encoding_bounds_measured_jobs_from_below() -> None:
     instance = cotenant.read("colocation/gavel-v100").replace(count=[3] * 10 + [0] * 16)
     found = [fewest_blocking(instance, encoding="order", steps=steps) for steps in (2, None)]
@@ -328,6 +330,7 @@ def test_pricing_and_blossoms_agree_on_different_agents(
         assert found.bound == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
     """Clusters of odd size, cheap inside and dear across: the odd sets carry most of the bound."""
     for seed in range(12):
@@ -368,6 +371,7 @@ def different(family: str, number: int, rng: np.random.Generator) -> np.ndarray:
     return np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 2
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_a_feasible_pairing_and_a_bound() -> None:
     instance = contention(20, 1000, 1)
     for found in (fair(instance, time_limit=0.5), fair(instance, time_limit=0.5, engine="cp-sat")):
@@ -394,6 +398,7 @@ def test_complete_keeps_a_feasible_pairing_as_it_is(reference: ModuleType) -> No
                 assert complete(instance, pairing) == pairing
 
 
+@pytest.mark.slow
 def test_complete_separates_fewest_pairs(reference: ModuleType) -> None:
     """Against enumeration: the most agents of the partial pairing that any feasible pairing
     keeps.
@@ -470,6 +475,7 @@ def test_two_odd_components_are_infeasible_immediately() -> None:
 # Frontiers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(15, 5))
 def test_colocation_frontiers_equal_enumeration(reference: ModuleType, number: int) -> None:
     """With intervals of no width all three readings of alpha are one."""

@@ -81,6 +81,7 @@ def test_figure_5_of_cooper_is_matched_in_two_rounds() -> None:
     assert tuple(first.rows()[0].values()) == (1, "propose", 0, 0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("ties", [False, True])

@@ -85,6 +85,7 @@ def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: An
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", text)
 
 
+@pytest.mark.slow
 def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
     one, two = (drawing.svg(chart(Series("s", (1, 2), (y, 2.0)))) for y in (0.0, 1.0))
     alike = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, two)]
@@ -218,6 +219,7 @@ def test_a_picture_that_draws_itself_is_drawn_in_the_houses_look() -> None:
 boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(boxes)
 def test_names_of_points_stay_in_the_frame_and_keep_their_size(

@@ -176,6 +176,7 @@ def test_jobs_of_the_round_before_stay_where_they_fit() -> None:
     assert [kept.job.tolist(), kept.configuration.tolist()] == [[0], [1]]
 
 
+@pytest.mark.slow
 def test_rounds_charge_for_moves_and_bound_what_policies_lose() -> None:
     jobs = random(jobs=40, rng=np.random.default_rng(7))
     methods = ("optimal", "marginal", "FIFO")

@@ -185,6 +185,7 @@ def test_highs_after_an_error_of_presolve_solves_again_and_its_bound_does_not_co
     assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(-8.0))
 
 
+@pytest.mark.slow
 def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -326,6 +327,7 @@ def test_one_agent_in_a_million_is_not_noise() -> None:
     assert not program_of(2, row, upper=[1e6, 1], integer=True).holds([1.0, 0.0])
 
 
+@pytest.mark.slow
 def test_threads_of_one_process_wait_for_each_other() -> None:
     """A user's cluster may have threaded workers; HiGHS and Pyomo do not survive two at a time."""
     values: list[float | None] = []

@@ -94,6 +94,7 @@ FAILURES: dict[str, tuple[Any, type[Exception] | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("why", FAILURES)
 def test_executor_failure_is_an_error_or_a_failed_row_and_rows_are_kept(

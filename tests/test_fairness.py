@@ -430,6 +430,7 @@ def test_flows_are_what_a_walk_second_by_second_finds() -> None:
                 assert sum(amount for _, amount in cause.ran) <= cause.amount * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
     rng = np.random.default_rng(7)
     for _ in range(60):
@@ -574,6 +575,7 @@ def test_a_log_without_jobs_in_the_window_is_refused(exported) -> None:
         judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")
 
 
+@pytest.mark.slow
 def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")

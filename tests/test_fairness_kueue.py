@@ -316,6 +316,7 @@ def test_the_command_prints_debts_window_by_window(written, tmp_path: Path) -> N
         approved(refusal.stderr.replace(str(tmp_path), ""))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
 def test_objects_are_read_through_kubectl(tmp_path: Path) -> None:
     items = state()

@@ -125,6 +125,7 @@ def test_the_unit_of_work_does_not_decide_what_is_proved(
     assert (between.status, best.status) == (Status.FEASIBLE, Status.OPTIMAL)
 
 
+@pytest.mark.slow
 def test_the_unit_of_speed_does_not_decide_what_is_proved() -> None:
     """With so many types of cores, all but one without any, only the optimum is solved for; below
     it stand the policies.

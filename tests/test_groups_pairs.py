@@ -80,6 +80,7 @@ def test_a_policy_matches_stage_by_stage_beside_empty_seats() -> None:
     assert least < total_units(instance, serpentine(instance)) / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)])
 def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
     by_pairs = 0
@@ -101,6 +102,7 @@ def in_pairs(seed: int) -> Groups | None:
     return made if every_cost(made) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", ranges(400, 20, 100))
 def test_no_multipliers_of_pairs_prove_more_than_the_least(seeds: range) -> None:
     for instance in filter(None, map(in_pairs, seeds)):

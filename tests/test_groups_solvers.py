@@ -52,6 +52,7 @@ def test_every_answer_equals_enumeration(seeds: range) -> None:
     assert [(seed, *wrongs(seed)) for seed in seeds] == [(seed,) for seed in seeds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(12, 4))
 def test_programs_over_few_groups_prove_no_more_than_they_may(number: int) -> None:
     few = GroupLimits(near=1)
@@ -210,6 +211,7 @@ def test_prices_alone_prove_that_a_core_is_empty() -> None:
     approved(core(EMPTY).certificate["proof"])
 
 
+@pytest.mark.slow
 def test_twenty_types_have_a_core_that_engines_do_not_find() -> None:
     instance = drawn(20, 999, 3, 3)
     columns = columns_of(instance)

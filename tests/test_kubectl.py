@@ -117,6 +117,7 @@ def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
     approved(done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("last", [["--context"], ["--context", ""], ["--kubeconfig="]])
 def test_an_empty_context_never_means_the_current_one(tmp_path: Path, last: list[str]) -> None:

@@ -89,6 +89,7 @@ def width_of(path: Path) -> float:
     return float(points) / 72 * 2.54
 
 
+@pytest.mark.slow
 def test_figures_are_as_wide_as_the_column(tmp_path: Path) -> None:
     line = Chart("line", "L", "x", "y", (Series("a", (0, 1), (1.0, 2.0)),), "a line")
     cells = HeatMap("map", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "a map")
@@ -98,6 +99,7 @@ def test_figures_are_as_wide_as_the_column(tmp_path: Path) -> None:
         save([line], tmp_path, ["svg"], width=2)
 
 
+@pytest.mark.slow
 def test_the_report_s_tables_and_figures_take_width_and_columns(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     rows = two_instances()

@@ -117,6 +117,7 @@ def test_ties_last_to_leave_first_need_no_more_server_time_on_nested_lives() -> 
     assert by_ties["last-to-leave-first"] < min(by_ties["drawn"], by_ties["file"])
 
 
+@pytest.mark.slow
 def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
     instance = cotenant.read("lifetimes/arrivals-500", Lifetimes)
     best = cotenant.solve(instance, "hindsight", time_limit=1)
@@ -130,6 +131,7 @@ def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
     assert np.array(drawn["needed"]) @ instance.length >= best.bound
 
 
+@pytest.mark.slow
 def test_claims_that_are_not_proved_are_refused() -> None:
     for method in ("min-peak", "hindsight"):
         proof = proved(cotenant.read("lifetimes/tiny"), method)

@@ -289,6 +289,7 @@ def test_an_agent_gains_by_a_list_that_is_cut_short_where_no_order_of_the_whole_
     assert found.gain == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(500, 4))
 def test_bounds_of_penalties_hold_for_all_reports_of_a_grid(number: int) -> None:
     """The least total of the three pairings of four agents, where it is one pairing's."""

@@ -383,6 +383,7 @@ def wild_market(seed: int) -> Market:
     )
 
 
+@pytest.mark.slow
 def test_no_wild_market_is_called_solved_when_it_is_not() -> None:
     solved = 0
     for seed in range(60):

@@ -225,6 +225,7 @@ def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> Non
     assert price_frontiers(market, utility="linear") == ()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seconds", [1e-6, 0.05])
 def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> None:

@@ -46,6 +46,7 @@ def drawn(number: int, unit: float = 1.0) -> Market:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
 def test_prices_of_drawn_markets_meet_the_conditions_of_an_equilibrium(
     utility: Any, rho: float
@@ -74,6 +75,7 @@ def test_welfare_is_that_of_the_program_of_cvxpy(utility: Any, rho: float, numbe
     assert answer.objective == pytest.approx(logs, abs=1e-5 * (1 + abs(logs)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [0.02, 0.2, 1.0])
 def test_quasi_linear_users_spend_only_what_cores_are_worth(unit: float) -> None:
     kept = 0

@@ -370,6 +370,7 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
     assert welfare_of(market, user_utilities(market, cores)) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("number", numbers(150, 25))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])

@@ -145,6 +145,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[], Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("most", [pytest.param(10**9, marks=pytest.mark.slow), 400])
 @pytest.mark.parametrize("name", DOCUMENTS)

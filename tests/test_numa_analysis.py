@@ -120,6 +120,7 @@ def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> 
         assert found.count(row.what) == (", derived from " not in row.what), row.what
 
 
+@pytest.mark.slow
 def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
     findings = {
         finding.what: finding

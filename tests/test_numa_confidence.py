@@ -43,6 +43,7 @@ def covered(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
     return np.mean(hits, axis=0)
 
 
+@pytest.mark.slow
 def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_say() -> None:
     shares = covered(16, 0.9, 10_000, 60)
     assert (shares >= 0.88).all()  # of 60: two standard errors below 95 %

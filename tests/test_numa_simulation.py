@@ -168,6 +168,7 @@ def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulati
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "pools"),
     [

@@ -107,6 +107,7 @@ def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | N
     assert (sum(table[place] for place, _ in chosen) <= todo).all()
 
 
+@pytest.mark.slow
 def test_volume_and_stored_prices_are_proved_without_a_search_for_prices(tmp_path: Path) -> None:
     instance = cut_up(6, 2, 0)
     problem, volume = presolve(instance), cotenant.solve(instance, "min-servers")

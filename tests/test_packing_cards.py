@@ -258,6 +258,7 @@ def test_an_answer_with_too_few_cards_is_no_witness():
     )
 
 
+@pytest.mark.slow
 def test_prices_of_any_multipliers_bound_every_answer():
     rng = np.random.default_rng(5)
     problem, *_ = card_packing(WASTE)
@@ -271,6 +272,7 @@ def test_prices_of_any_multipliers_bound_every_answer():
             assert prices.bound(problem) >= best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [3, 8, 12])
 def test_shares_that_are_rounded_down_keep_bound_and_answer(most):
     fine = max_gpus(WASTE)
@@ -288,6 +290,7 @@ def test_an_interrupt_keeps_the_best_answer_so_far():
     check(WASTE, found.solution)
 
 
+@pytest.mark.slow
 def test_an_answer_says_on_which_cards_vms_are():
     found = max_gpus(WASTE).solution
     frame = found.to_frame(WASTE)
@@ -378,6 +381,7 @@ def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
         assert result.objective == pytest.approx(float(most), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_bound_of_max_gpus_beyond_its_prices_is_proved_by_a_tree_in_the_proof_file(tmp_path):
     instance = _on_one_resource(
         79_999_999_999, 3, 4, [10**10, *[3 * 10**10] * 3], [2, 3, 2, 3], [1, 0, 0, 0],

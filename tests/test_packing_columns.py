@@ -218,6 +218,7 @@ def test_a_dive_that_fixes_dearer_servers_than_it_may_has_no_answer() -> None:
     assert dive(problem, alone_each, (cost - 1, cost - 1), Clock(), None, seconds=60) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("master", [Basic, Rounded])
 def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     instance = caprara_toth(number=1, items=70, rng=np.random.default_rng(3))
@@ -228,6 +229,7 @@ def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
     assert central.value == pytest.approx(basic.value, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
     problem = many_types(items=110, seed=5)
@@ -244,6 +246,7 @@ def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
         assert int(problem.price[kinds].sum()) <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [1, 2])
 def test_a_master_turned_to_other_requests_is_a_new_one(classes: int) -> None:
     problem = many_types(classes=classes)

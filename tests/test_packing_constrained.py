@@ -119,6 +119,7 @@ def test_the_model_of_every_server_keeps_a_spread_and_asks_no_more(
     assert solve_cp_sat(built.model).status is status
 
 
+@pytest.mark.slow
 def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
     for instance in states(5000, 30):
         found = best(instance)
@@ -357,6 +358,7 @@ def priced(nodes: int, vms: int, types: int) -> Packing:
     return made.replace(cost=costs)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("above", [0.45, 0.35, 0.25, 0.2, 0.05, 0.02])
 def test_servers_of_any_cost_above_the_bound_are_found(above: float) -> None:

@@ -271,6 +271,7 @@ def test_a_price_of_anarchy_is_given_for_plays_of_the_game_only() -> None:
     assert audit(CAPPED, play, **options).price_of_anarchy >= 1  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_what_counts_as_a_play_is_what_some_sequence_of_moves_ends_with(brute) -> None:
     rng, games = np.random.default_rng(91), 0
     while games < 40:

@@ -166,6 +166,7 @@ def patterns_of(problem: Reduced, kind: int) -> np.ndarray:
     return np.array(brute.fitting(plain, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("slack", "nodes", "misses"),
@@ -305,6 +306,7 @@ def test_exact_routes_agree_on_middle_instances(number: int) -> None:
     assert number != 10 or routes[0].solution.servers == 8
 
 
+@pytest.mark.slow
 def test_many_vms_of_few_types_are_proved_by_whole_parts_of_columns() -> None:
     """Twenty types by the million, with no policy asked before; the counts add up exactly."""
     rng = np.random.default_rng(2)

@@ -99,6 +99,7 @@ def test_the_first_level_alone_is_the_leximins_first() -> None:
     assert not first.certificate["leximin"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capped", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(41 + capped)

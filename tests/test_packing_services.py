@@ -53,6 +53,7 @@ TWO = Packing(
 """Three cards: 20 needs three slices of 4, and 101 all that fits beside them, three of 3: 105."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(10_000, 15, 250))
 def test_the_fewest_and_the_cheapest_are_those_of_all_fillings(some: range) -> None:
     for seed in some:

@@ -73,6 +73,7 @@ def test_levels_that_differ_by_less_than_an_engines_tolerance_are_settled(brute)
     assert outcome.certificate["leximin"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("unit", [10**5, 10**7, 10**9])
 def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, unit: int) -> None:
@@ -181,6 +182,7 @@ def test_the_maximal_combinations_are_those_of_all_to_which_none_can_be_added(br
             assert table.tolist() == kept
 
 
+@pytest.mark.slow
 def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
     rng = np.random.default_rng(1)
     for _ in range(40):

@@ -135,6 +135,7 @@ def drawn(problem: str, rows: list[Row]) -> list[Picture]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 def test_every_method_of_the_catalogue_leaves_a_record_on_a_small_instance(problem: str) -> None:
     missing = {

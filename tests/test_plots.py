@@ -39,6 +39,7 @@ def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
     assert all(series.x[-1] >= seconds[-1] for series in shown.picture.series)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("problem", DRAWN)
 def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) -> None:

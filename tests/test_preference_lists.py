@@ -120,6 +120,7 @@ def test_lists_as_rows_series_frames_and_numbers_are_those_of_the_mapping() -> N
     )  # what is missing makes floats of integers
 
 
+@pytest.mark.slow
 def test_perfect_lists_have_the_least_blocking_pairs_of_perfect_matchings() -> None:
     rng, seen = np.random.default_rng(17), {"refused": 0, "infeasible": 0, "optimal": 0}
     for _ in range(80):

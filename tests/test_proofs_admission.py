@@ -16,6 +16,7 @@ from cotenant.instances.problem.files import read
 from cotenant.verify.admission import admission_speed
 
 
+@pytest.mark.slow
 def test_the_most_speed_by_enumeration_is_certified_and_mostly_met_exactly() -> None:
     exact = 0
     for seed in range(12):

@@ -98,6 +98,7 @@ def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
     assert reached > 5
 
 
+@pytest.mark.slow
 def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack() -> None:
     rng = random.Random(1)
     accepted = 0
@@ -252,6 +253,7 @@ def _holds(program: Program, fixed: dict[int, int]) -> bool:
     return left
 
 
+@pytest.mark.slow
 def test_every_stable_partition_of_few_agents_bounds_the_fewest_blocking_pairs() -> None:
     bounds = []
     for options, document in itertools.product(ALPHAS[:2], map(preferences, range(60))):
@@ -296,6 +298,7 @@ def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
         assert first.claim_kind == "optimal"
 
 
+@pytest.mark.slow
 def test_what_is_proved_within_an_allowance_of_slack_is_true() -> None:
     """The cheapest answer within it; or that none is within it."""
     kinds = Counter[str]()

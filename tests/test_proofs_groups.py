@@ -54,6 +54,7 @@ def test_no_prices_prove_more_than_the_least(seed: int) -> None:
             groups_optimal(case_of(instance, None, {}, [step]))
 
 
+@pytest.mark.slow
 def test_a_thousand_jobs_are_certified() -> None:
     proof = proved(read("groups/cooper-4-seats"), "optimal")
     approved(proof.sentence)

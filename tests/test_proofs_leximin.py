@@ -102,6 +102,7 @@ def test_a_tree_of_another_answer_is_refused(seed: int) -> None:
                 proof_of(seed).judge(forged)
 
 
+@pytest.mark.slow
 def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
     proof = proved(drawn(2, users=4, servers=3, jobs=3, cores=6.0), "leximin")
     trees = [level["steps"][0]["nodes"] for level in proof.document["levels"]]

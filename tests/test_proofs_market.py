@@ -121,6 +121,7 @@ def test_nobody_can_buy_more_than_the_regret_of_a_proved_equilibrium_says(seed: 
     assert truth.lie(document) == ""
 
 
+@pytest.mark.slow
 def test_ten_thousand_jobs_are_proved_to_a_hundred_millionth() -> None:
     market = population(users=1000, servers=1000, jobs=10, rng=np.random.default_rng(0))
     proof = proved(market, "fisher")

@@ -24,6 +24,7 @@ from cotenant.verify.reading import Refused
 BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2-hot-blade")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_flows_are_certified_exactly(name: str) -> None:

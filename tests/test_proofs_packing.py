@@ -52,6 +52,7 @@ def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None
     assert proof.bound == fewest(instance, costs=method == "min-cost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(30, 5))
 def test_too_few_servers_are_certified_and_nobody_else_is_told_so(number: int) -> None:
     kinds = set()
@@ -211,6 +212,7 @@ def test_the_least_disutility_of_all_plays_is_certified(seed: int) -> None:
     proof.refuses(lambda p: p["claim"].update(value=str(value - little)))
 
 
+@pytest.mark.slow
 def test_no_play_is_worth_less_than_is_proved() -> None:
     """Every play of two servers, by the definition."""
     for seed in range(8):
@@ -241,6 +243,7 @@ def test_what_is_no_play_of_the_game_has_no_disutility() -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_placement_is_no_equilibrium() -> None:
     instance = read("packing/vm-types-8")
     given = fuga_algorithm_1(instance)

@@ -52,6 +52,7 @@ def optimum(least: Best, method: str) -> int:
     return int(getattr(least, METHODS[method]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
     [(70, 8), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
@@ -66,6 +67,7 @@ def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -
                 assert level.value == level.bound == optimum(least, method), (instance.name, method)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first", [0, 50, *(pytest.param(s, marks=pytest.mark.slow) for s in range(100, 1500, 50))]
@@ -104,6 +106,7 @@ def _tree(given: CheckedPacking, method: str, least: Best, below: int, each: boo
     return tree_step(program, program.rows.pop(), Clock(), None, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (400, 900))]
 )

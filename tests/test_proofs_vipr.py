@@ -62,6 +62,7 @@ def weaker(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 def test_a_weaker_program_breaks_a_rule(trees: list[str]) -> None:
     for text in trees:
         with pytest.raises(AssertionError):

@@ -137,6 +137,7 @@ def faults(place: str, draw: random.Random, most: int) -> list[str]:
 PARTS = 20
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("part", "most"),

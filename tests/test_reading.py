@@ -199,6 +199,7 @@ def test_nobody_is_asked_to_type_a_file() -> None:
     os.close(slave)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["-", pytest.param("/dev/stdin", marks=pytest.mark.slow)])
 def test_the_command_reads_standard_input(name: str) -> None:
     document = json.dumps(TINY).encode()

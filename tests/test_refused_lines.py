@@ -161,6 +161,7 @@ def _loaded_by(*line: str) -> tuple[int, str]:
     return done.returncode, done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -510,6 +510,7 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_pat
     assert "default-src 'none'" in str(policy)
 
 
+@pytest.mark.slow
 def test_names_and_errors_are_shown_as_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -530,6 +531,7 @@ def test_names_and_errors_are_shown_as_text(
     assert r"half \ud800" in text
 
 
+@pytest.mark.slow
 def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
     rows = [*two_instances(), failed("CO", error="why not")]
     text = page(tmp_path, rows)
@@ -542,6 +544,7 @@ def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
     assert text.count("<svg") == len(build_page(rows).pictures())
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_every_time(tmp_path: Path) -> None:
     rows = [*two_instances()[:3], frontier()]
     assert page(tmp_path, rows) == page(tmp_path, rows)

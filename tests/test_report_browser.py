@@ -120,6 +120,7 @@ def test_the_page_opens_without_an_error_and_asks_nobody_for_anything(browser: B
     assert browser.title == "2 instances: colocation"
 
 
+@pytest.mark.slow
 def test_a_table_sorts_by_number_from_the_keyboard_and_says_so(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -166,6 +167,7 @@ def test_words_sort_too(browser: Browser) -> None:
     assert names == sorted(names, key=str.lower)
 
 
+@pytest.mark.slow
 def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(
     browser: Browser, page: str
 ) -> None:
@@ -185,6 +187,7 @@ def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(
     assert colors(browser) == light
 
 
+@pytest.mark.slow
 def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
@@ -203,6 +206,7 @@ def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [360, 800, 1280])
 def test_only_tables_and_pictures_scroll_sideways(browser: Browser, width: int) -> None:
@@ -293,6 +297,7 @@ def test_words_of_the_papers_are_explained(browser: Browser) -> None:
     assert any("throughput that a job loses" in tip for tip in tips)
 
 
+@pytest.mark.slow
 def test_what_is_seen_is_not_blank(browser: Browser) -> None:
     from matplotlib.image import imread
 
@@ -345,6 +350,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize(
     "which",
@@ -362,6 +368,7 @@ def test_letters_of_pictures_can_be_read_and_never_touch(
     assert {title: texts for title, _, _, texts in pictures if texts} == {}
 
 
+@pytest.mark.slow
 def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -374,6 +381,7 @@ def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
     assert said.get_attribute("textContent") == "The command is copied."
 
 
+@pytest.mark.slow
 def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -391,6 +399,7 @@ def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None
     assert len(rows) == 1 + len(answer.find_elements(By.CSS_SELECTOR, "tbody tr"))
 
 
+@pytest.mark.slow
 def test_without_scripts_everything_is_there(without_scripts: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
@@ -427,6 +436,7 @@ def test_a_plans_page_opens_without_an_error_and_warns_before_it_decides(planned
     assert tops[1] < 600, "the decision is on the first screen"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
@@ -448,6 +458,7 @@ def test_of_a_plans_page_nothing_is_clipped(planned: Browser, width: int, scheme
     assert clipped == []
 
 
+@pytest.mark.slow
 def test_on_paper_a_plan_is_unfolded(planned: Browser) -> None:
     folded = "return document.querySelectorAll('details:not([open])').length"
     before = planned.execute_script(folded)

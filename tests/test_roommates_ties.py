@@ -132,6 +132,7 @@ def test_the_fewest_blocking_pairs_with_ties_equal_enumeration(number):
     assert min(met["beyond the partition"], met["branched"]) > 10
 
 
+@pytest.mark.slow
 def test_every_stable_matching_uses_possible_pairs_and_no_other_pair_blocks_inside_them():
     rng, stable, refused = np.random.default_rng(5), 0, 0
     for _ in range(300):

@@ -222,6 +222,7 @@ def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
     assert first_pairs([1, 2], 1.0, np.random.default_rng(0)) == [(0, 1), (1, 1)]
 
 
+@pytest.mark.slow
 def test_predictions_have_intervals_that_hold_as_often_as_said() -> None:
     inside = entries = 0
     for seed in range(30):

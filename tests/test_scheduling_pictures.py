@@ -87,6 +87,7 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
@@ -175,6 +176,7 @@ def test_the_frontiers_are_those_of_every_schedule() -> None:
     assert traded >= 7
 
 
+@pytest.mark.slow
 def test_what_fairness_costs_in_figure_7() -> None:
     """REF does 18 of 24 units there; all of it can be done by a schedule 48 unit-times away."""
     by_work, by_utility = price_frontiers(figure_7())
@@ -218,6 +220,7 @@ def test_without_ref_there_is_one_point_without_limit() -> None:
     )  # and where nothing can be done there is none
 
 
+@pytest.mark.slow
 def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
     instance = workload(
         organizations=3, machines=6, jobs=50, horizon=400, load=1.5, rng=np.random.default_rng(2)

@@ -76,6 +76,7 @@ def test_what_another_thread_starts_is_that_threads_own(fake: FakeTime) -> None:
 SLOW = "import os, time\ntime.sleep({seconds})\nhere = os.getpid()\n"
 
 
+@pytest.mark.slow
 def test_imports_do_not_count_while_there_is_a_clock(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

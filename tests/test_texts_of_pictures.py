@@ -72,6 +72,7 @@ PICTURES: list[Picture] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "width", [LEAST_WIDTH, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]

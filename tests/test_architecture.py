@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (13_065, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_643, 45_738),
+    "tests": (57_692, 45_787),
     "benchmarks": (7_287, 5_661),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -536,7 +536,7 @@ def test_colocation_frontier_counts_pairs_at_alpha() -> None:
     approved(lax.note)
 
 
-def test_points_of_a_frontier_keep_their_slack_to_the_last_decimal() -> None:
+def test_fair_frontier_points_keep_exact_slack() -> None:
     instance = contention(5, 20, 3)
     for point in price_frontiers(instance, points=4)[1].points:
         assert keeps_slack(instance, point.answer, point.limit)
@@ -549,7 +549,7 @@ class JustOver(Clock):
     left = 0.0
 
 
-def test_a_time_that_is_up_while_a_program_is_made_is_no_wrong_option() -> None:
+def test_time_limit_during_model_building_is_not_an_option_error() -> None:
     instance = cotenant.read("colocation/tiny")
     answer = run(penalty_program(instance), JustOver(), engine="highs")
     assert answer.stop in (Stop.FINISHED, Stop.TIME_LIMIT)
@@ -573,7 +573,7 @@ def every_pairing(agents: tuple[int, ...]) -> Iterator[list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_within_an_allowance_of_slack_the_mean_penalty_is_least(seed: int) -> None:
+def test_fair_with_slack_minimizes_mean_penalty(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = Colocation(
         rng.integers(0, 10, (4, 4)) / 10, [2, 2, 1, 3], bandwidth=[1.0, 2.0, 2.0, 3.0]
@@ -601,7 +601,7 @@ def test_within_an_allowance_of_slack_the_mean_penalty_is_least(seed: int) -> No
             assert keeps_slack(instance, outcome.solution, allowed)
 
 
-def test_an_allowance_of_slack_makes_the_mean_penalty_the_objective() -> None:
+def test_slack_option_makes_mean_penalty_the_objective() -> None:
     tiny = cotenant.read("colocation/tiny")
     result = cotenant.solve(tiny, "fair", slack=0.01)
     assert (result.objective_name, result.status) == ("penalty", "optimal")
@@ -617,7 +617,7 @@ def test_an_allowance_of_slack_makes_the_mean_penalty_the_objective() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "keeps"), [(0.1, True), (0.09999999999999999, False)])
-def test_an_allowance_is_kept_exactly(allowed: float, keeps: bool) -> None:
+def test_slack_option_is_kept_exactly(allowed: float, keeps: bool) -> None:
     # 0.3 - 0.2 is a tenth, and more than that in floats
     instance = Colocation([[0.0, 0.3], [0.2, 0.0]], [1, 1], bandwidth=[1.0, 2.0])
     pairing = Pairing([0], [1], [1], [0, 0])

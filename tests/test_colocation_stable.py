@@ -131,7 +131,7 @@ def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: flo
     assert {0.0} < set(values) or alpha, "some of them have no stable matching"
 
 
-def test_penalties_that_differ_by_less_than_a_billionth_are_no_tie() -> None:
+def test_penalties_differing_below_1e_9_are_not_ties() -> None:
     """Three agents go round; were agent 0 indifferent between the other two, a pairing would block
     nobody.
     """
@@ -143,7 +143,7 @@ def test_penalties_that_differ_by_less_than_a_billionth_are_no_tie() -> None:
     assert blocking_pairs(Colocation(penalty, np.ones(4)), found.solution).count == 1
 
 
-def test_a_thousand_agents_with_two_penalties_a_billionth_apart_are_strict() -> None:
+def test_thousand_agents_with_nearly_equal_penalties_are_strict() -> None:
     instance = score_preferences(agents=1000, rng=np.random.default_rng(0))
     gaps = np.diff(
         np.sort(np.where(np.eye(1000, dtype=bool), np.inf, instance.penalty), axis=1)[:, :-1],
@@ -157,7 +157,7 @@ def test_a_thousand_agents_with_two_penalties_a_billionth_apart_are_strict() -> 
 
 
 @pytest.mark.parametrize("mode", ALPHA_MODES)
-def test_a_least_gain_that_no_two_partners_are_apart_by_leaves_the_lists_strict(mode: str) -> None:
+def test_alpha_below_all_differences_keeps_lists_strict(mode: str) -> None:
     instance = Colocation(
         np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 2, 3, 9]]) / 10, np.ones(4)
     )
@@ -167,7 +167,7 @@ def test_a_least_gain_that_no_two_partners_are_apart_by_leaves_the_lists_strict(
     assert lists.strict == (mode == "relative-throughput")
 
 
-def test_the_stable_partition_in_the_certificate_can_be_checked_again() -> None:
+def test_certificate_stable_partition_is_valid() -> None:
     instance = cotenant.read("colocation/no-stable-4")
     found = stable(instance)
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
@@ -191,7 +191,7 @@ def copies_without_stable_matching(number: int) -> Colocation:
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("way", ["decisions", "tie-breakings"])
-def test_several_blocking_pairs_are_proved(number: int, way: str) -> None:
+def test_minimum_of_several_blocking_pairs_is_proved(number: int, way: str) -> None:
     instance = copies_without_stable_matching(number)
     limits = BY_PROGRAMS if way == "decisions" else None
     found = stable(instance, time_limit=60, limits=limits)
@@ -201,7 +201,7 @@ def test_several_blocking_pairs_are_proved(number: int, way: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_certificate_of_an_instance_with_ties_can_be_checked_again() -> None:
+def test_certificate_of_instance_with_ties_is_valid() -> None:
     searched = set()
     for agents, seed, digits in ((100, 0, 3), (100, 1, 3), (200, 2, 4)):
         made = unsolvable(agents, seed)
@@ -224,7 +224,7 @@ def with_ties(agents: int, levels: int, seed: int) -> Colocation:
 
 
 @pytest.mark.slow
-def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
+def test_second_level_in_child_process_has_same_result() -> None:
     for seed in range(3):
         instance = with_ties(30, 30, seed)
         here = stable(instance)
@@ -236,7 +236,7 @@ def test_a_large_second_level_in_a_process_of_its_own_ends_the_same() -> None:
     raise AssertionError("none of them has a pairing without a blocking pair")
 
 
-def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking(
+def test_killed_second_level_keeps_best_tie_breaking(
     engines: Callable[..., None],
 ) -> None:
     instance = with_ties(30, 10, 0)
@@ -250,7 +250,7 @@ def test_a_second_level_that_has_to_be_ended_leaves_the_best_of_one_tie_breaking
 
 
 @pytest.mark.slow
-def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_search_do() -> None:
+def test_stable_program_and_long_search_decide_hard_instance() -> None:
     limits = StableLimits(probe_seconds=1e-9, exact_penalty=0)
     values = set()
     for seed, noise in ((0, 0.03), (1, 0.03), (2, 0.03), (4, 0.01)):
@@ -273,7 +273,7 @@ def test_what_a_short_search_cannot_tell_a_program_over_few_pairs_and_a_longer_s
 
 
 @pytest.mark.slow
-def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
+def test_missing_perfect_pairing_is_proved_by_maximum_matching() -> None:
     # hubs go with everyone; two more odd cliques than hubs, which go only with hubs
     hubs, size = 10, 5
     agents = hubs + (hubs + 2) * size
@@ -294,7 +294,7 @@ def test_no_perfect_pairing_is_proved_at_once_by_a_largest_matching() -> None:
 
 
 @pytest.mark.parametrize("agents", [1000, 1_000_000])
-def test_a_thousand_and_a_million_agents_of_twenty_types_are_proved(agents: int) -> None:
+def test_thousand_and_million_agents_of_twenty_types_are_proved(agents: int) -> None:
     instance = population(agents=agents, rng=np.random.default_rng(0))
     found = stable(instance, time_limit=60)
     assert (found.bound, found.status) == (0.0, Status.OPTIMAL)
@@ -302,7 +302,7 @@ def test_a_thousand_and_a_million_agents_of_twenty_types_are_proved(agents: int)
 
 
 @pytest.mark.slow
-def test_zero_can_be_impossible_for_a_population_with_odd_counts_and_both_engines_say_so() -> None:
+def test_engines_agree_that_zero_is_impossible_with_odd_counts() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(1))
     found = stable(instance, engine="cp-sat", time_limit=600)  # HiGHS: docs/errata.md, run as it is
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
@@ -311,9 +311,7 @@ def test_zero_can_be_impossible_for_a_population_with_odd_counts_and_both_engine
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
-def test_exchanges_count_what_the_counter_counts_and_reach_the_fewest(
-    seed: int, reference: Any
-) -> None:
+def test_exchange_search_counts_correctly_and_reaches_minimum(seed: int, reference: Any) -> None:
     rng = np.random.default_rng(seed)
     tried = 0
     while tried < 25:
@@ -353,14 +351,14 @@ def _in_need_of_a_decision() -> Colocation:
 
 
 @pytest.mark.slow
-def test_a_decision_in_a_process_of_its_own_is_the_same_decision() -> None:
+def test_decision_in_child_process_is_the_same() -> None:
     instance = _in_need_of_a_decision()
     here = stable(instance, time_limit=60, limits=BY_PROGRAMS)
     apart = stable(instance, time_limit=60, limits=CHILDREN)
     assert (apart.bound, apart.status) == (here.bound, here.status) == (1.0, Status.OPTIMAL)
 
 
-def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
+def test_killed_decision_keeps_incumbent_and_reports_it(
     engines: Callable[..., None],
 ) -> None:
     engines(call_in_subprocess=lambda *given, **options: None)
@@ -371,7 +369,7 @@ def test_a_decision_that_has_to_be_ended_leaves_the_best_pairing_and_says_so(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("types", [12, 40])
-def test_every_program_of_a_large_instance_is_ended_with_the_time(
+def test_programs_of_large_instance_end_at_time_limit(
     types: int, engines: Callable[..., None]
 ) -> None:
     """Zero is impossible, so that no exchange ends the search before."""

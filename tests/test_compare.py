@@ -41,13 +41,13 @@ def cheat(instance: Colocation) -> Pairing:
     return Pairing([0], [1], [2], np.zeros(4))  # type: ignore[arg-type]
 
 
-def test_a_result_survives_json(tmp_path: Path) -> None:
+def test_result_round_trip_through_json(tmp_path: Path) -> None:
     result = cotenant.solve(TINY, "stable", seed=3, alpha=0.01)
     assert cotenant.Result.read(result.write(tmp_path / "r.json")) == result
     assert result.options == {"alpha": 0.01}
 
 
-def test_a_users_function_is_run_checked_and_measured() -> None:
+def test_own_function_is_run_checked_and_measured() -> None:
     result = cotenant.solve(TINY, pair_up, seed=4)
     assert result.method == "pair_up"
     assert result.objective is None
@@ -55,19 +55,19 @@ def test_a_users_function_is_run_checked_and_measured() -> None:
     assert cotenant.solve(TINY, pair_up, seed=4).solution == result.solution
 
 
-def test_an_infeasible_answer_of_a_method_is_never_passed_on() -> None:
+def test_infeasible_answer_of_a_method_is_an_error() -> None:
     with refused(InfeasibleSolution):
         cotenant.solve(TINY, cheat)
 
 
-def test_alpha_counts_blocking_pairs_for_methods_that_do_not_know_it() -> None:
+def test_alpha_applies_to_metrics_of_all_methods() -> None:
     best = cotenant.solve(TINY, "optimal")
     assert best.metrics["blocking_pairs"] == 1
     assert cotenant.solve(TINY, "optimal", alpha=0.05).metrics["blocking_pairs"] == 0
 
 
 @pytest.mark.parametrize("name", ["colocation/tiny", "admission/hines-romano-I"])
-def test_an_exact_method_gets_the_policy_best_by_its_own_objective_as_its_start(name: str) -> None:
+def test_exact_method_starts_from_best_policy_by_its_objective(name: str) -> None:
     """`proposed` counts blocking pairs, where less is better: as a start of most speed only its
     speed matters.
     """
@@ -126,7 +126,7 @@ def test_the_gap_in_tables_is_relative_to_the_best_bound_and_keeps_its_sign() ->
     assert gap_to(Metric("x", "x", ""), 1.0, 0.5) is None
 
 
-def test_gaps_use_bounds_of_the_same_alpha_only() -> None:
+def test_gaps_use_only_bounds_of_the_same_alpha() -> None:
     rows = cotenant.compare([TINY], ["stable", "GR"], options={"alpha": 0.05}).rows
     rows += cotenant.compare([TINY], ["GR"]).rows
     gaps = [row["gaps"].get("gap_blocking_pairs") for row in with_gaps(rows)]
@@ -134,7 +134,7 @@ def test_gaps_use_bounds_of_the_same_alpha_only() -> None:
     assert gaps[2] is None
 
 
-def test_a_failing_method_is_a_row_with_its_reason_and_stops_nothing() -> None:
+def test_failed_method_is_a_row_and_does_not_stop_comparison() -> None:
     comparison = cotenant.compare([TINY], ["threshold", cheat, "optimal"])
     status = {row["method"]: (row["status"], row.get("error")) for row in comparison.rows}
     assert status["optimal"] == ("optimal", None)
@@ -142,7 +142,7 @@ def test_a_failing_method_is_a_row_with_its_reason_and_stops_nothing() -> None:
     assert {"penalty", "gap_penalty", "seconds", "error"} <= set(comparison.table.columns)
 
 
-def test_a_table_has_its_columns_whether_or_not_there_are_bounds() -> None:
+def test_comparison_table_has_fixed_columns_without_bounds() -> None:
     bare, bounded = (
         cotenant.compare([TINY], methods).table for methods in (["GR"], ["GR", "optimal"])
     )
@@ -154,7 +154,7 @@ def test_a_table_has_its_columns_whether_or_not_there_are_bounds() -> None:
     assert bounded["error"].isna().all()
 
 
-def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_done(tmp_path: Path) -> None:
+def test_interrupted_comparison_keeps_finished_rows(tmp_path: Path) -> None:
     def stop(instance: Colocation) -> Pairing:
         raise KeyboardInterrupt
 
@@ -165,7 +165,7 @@ def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_done(tmp_path: Path) -> 
     assert len(read_rows(out)) == 1
 
 
-def test_policies_on_predicted_penalties_are_judged_on_the_true_ones() -> None:
+def test_policies_on_predictions_are_measured_on_true_penalties() -> None:
     instance = cotenant.read("colocation/cooper-1000")
     comparison = cotenant.compare([instance], ["optimal", "SMP"], predict=0.25, time_limit=600)
     rows = {(row["method"], row["predict"]): row for row in comparison.rows}
@@ -191,7 +191,7 @@ def test_a_rows_file_with_a_broken_line_inside_is_refused(tmp_path: Path) -> Non
         read_rows(path)
 
 
-def test_two_instances_of_one_name_are_two_tables_and_never_averaged() -> None:
+def test_instances_of_equal_name_have_separate_tables() -> None:
     other = TINY.replace(penalty=TINY.penalty / 2)  # type: ignore[attr-defined]
     comparison = cotenant.compare([TINY, other], ["optimal"])
     lines = comparison.summary()
@@ -199,7 +199,7 @@ def test_two_instances_of_one_name_are_two_tables_and_never_averaged() -> None:
     assert comparison.table["fingerprint"].nunique() == 2
 
 
-def test_an_interrupted_cell_ends_the_comparison_and_is_run_again(tmp_path: Path) -> None:
+def test_interrupted_cell_is_run_again_later(tmp_path: Path) -> None:
     calls = []
 
     def interrupted(instance: Colocation) -> Outcome:
@@ -216,7 +216,7 @@ def test_an_interrupted_cell_ends_the_comparison_and_is_run_again(tmp_path: Path
     assert (second.interrupted, len(second.rows), len(calls)) == (False, 2, 2)
 
 
-def test_a_row_is_run_again_when_anything_that_made_it_differs(tmp_path: Path) -> None:
+def test_row_is_rerun_if_any_of_its_inputs_differs(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     settings: list[dict[str, Any]] = [
         {},
@@ -236,7 +236,7 @@ def test_a_row_is_run_again_when_anything_that_made_it_differs(tmp_path: Path) -
         assert len(read_rows(out)) == number
 
 
-def test_the_best_of_several_bounds_is_the_one_gaps_are_measured_against() -> None:
+def test_gaps_use_the_best_bound_of_several() -> None:
     rows = cotenant.compare([TINY], ["optimal", "fair"]).rows
     worse = dict(rows[0], bound=0.01)
     gaps = [row["gaps"]["gap_penalty"] for row in with_gaps([worse, *rows])]
@@ -258,19 +258,17 @@ def test_the_best_of_several_bounds_is_the_one_gaps_are_measured_against() -> No
         lambda: cotenant.compare([TINY], [lambda instance: None, lambda instance: 0]),
     ],
 )
-def test_arguments_that_cannot_be_are_refused(call: Any) -> None:
+def test_compare_refuses_invalid_arguments(call: Any) -> None:
     with refused(InvalidOption):
         call()
 
 
-def test_a_method_that_nobody_knows_is_refused() -> None:
+def test_compare_refuses_unknown_method() -> None:
     with refused(UnknownName):
         cotenant.compare([TINY], ["optimial"])
 
 
-def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_names_what_was_asked_for() -> (
-    None
-):
+def test_compare_selects_applicable_methods_unless_named() -> None:
     asked = cotenant.read("packing/paper-example")
     kinds = {name: set() for name in ("elastic", "whole")}  # type: ignore[var-annotated]
     for method in catalog.methods("packing"):
@@ -289,7 +287,7 @@ def test_without_names_each_instance_gets_the_methods_meant_for_it_and_with_name
     assert "elastic" in cotenant.compare([asked], ["FFD"]).rows[0]["error"]
 
 
-def test_a_whole_alpha_is_the_same_reading_as_its_decimal() -> None:
+def test_integer_alpha_equals_decimal_alpha() -> None:
     first = {
         "problem": "colocation", "fingerprint": "f", "options": {"alpha": 0},
         "objective_name": "penalty", "bound": 0.1,
@@ -304,7 +302,7 @@ def test_a_whole_alpha_is_the_same_reading_as_its_decimal() -> None:
     assert with_gaps([first, second])[1]["gaps"] == {"gap_penalty": pytest.approx(1.0)}
 
 
-def test_the_error_of_an_equilibrium_bounds_nothing() -> None:
+def test_equilibrium_residual_is_not_used_as_bound() -> None:
     row = {
         "problem": "market",
         "fingerprint": "f",

@@ -66,7 +66,7 @@ def test_files_are_completed_beside_bundled_instances(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_has_a_script_that_it_accepts(shell: str) -> None:
+def test_completion_script_is_valid_in_every_shell(shell: str) -> None:
     done = run("completion", shell)
     assert done.returncode == 0
     assert "_COTENANT_COMPLETE=complete_" in done.stdout
@@ -77,7 +77,7 @@ def test_every_shell_has_a_script_that_it_accepts(shell: str) -> None:
     assert "tcsh" in other.stderr
 
 
-def test_the_version_is_told_by_both_ways_to_start() -> None:
+def test_version_is_printed_by_command_and_module() -> None:
     assert run("--version").stdout == f"cotenant {version('cotenant')}\n"
     command = [sys.executable, "-m", "cotenant", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

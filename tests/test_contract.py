@@ -132,14 +132,14 @@ def broken(instance: Instance, method: catalog.Method, **options: Any) -> Iterat
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "method"), pairs(BUNDLED))
-def test_no_exact_method_ends_behind_a_policy(name: str, method: catalog.Method) -> None:
+def test_exact_methods_are_never_worse_than_policies(name: str, method: catalog.Method) -> None:
     instance = cotenant.read(name)
     assert not method.applies_to(instance) or list(broken(instance, method)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40, 1))
-def test_nor_on_instances_by_chance(seed: int) -> None:
+def test_exact_methods_are_never_worse_on_drawn_instances(seed: int) -> None:
     wrong = [
         f"{method.name} on {instance}: {what}"
         for instance in drawn(seed)
@@ -152,8 +152,10 @@ def test_nor_on_instances_by_chance(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), pairs(LARGER))
-def test_nor_on_larger_ones(name: str, method: catalog.Method) -> None:
-    test_no_exact_method_ends_behind_a_policy(name, method)
+def test_exact_methods_are_never_worse_on_larger_instances(
+    name: str, method: catalog.Method
+) -> None:
+    test_exact_methods_are_never_worse_than_policies(name, method)
 
 
 @needs_data
@@ -161,12 +163,14 @@ def test_nor_on_larger_ones(name: str, method: catalog.Method) -> None:
 @pytest.mark.parametrize("method", ["optimal", "stable"])
 @pytest.mark.parametrize("gpu", ["v100", "p100"])
 @pytest.mark.parametrize("copies", [4, 20])
-def test_nor_on_measured_tables(gpu: Any, copies: int, method: str) -> None:
+def test_exact_methods_are_never_worse_on_measured_tables(
+    gpu: Any, copies: int, method: str
+) -> None:
     instance = gavel(DATA / "interference" / "gavel_pairs.json", gpu=gpu, copies=copies)
     assert list(broken(instance, catalog.find("colocation", method))) == []
 
 
-def test_the_question_is_the_methods_own() -> None:
+def test_policy_comparison_uses_objective_of_exact_method() -> None:
     """A start of fewest blocking pairs at alpha 0 is another than one at the alpha asked."""
     assert list(broken(cotenant.read("colocation/tiny"), STABLE, alpha=0.05)) == []
 
@@ -247,9 +251,7 @@ def holds(method: catalog.Method, outcome: Outcome) -> None:
 
 @pytest.mark.sampled(4)
 @PER_METHOD
-def test_an_answer_is_what_it_says_and_survives_its_file(
-    method: catalog.Method, tmp_path: Path
-) -> None:
+def test_result_is_consistent_and_survives_its_file(method: catalog.Method, tmp_path: Path) -> None:
     instance = suited(method)
     before = fingerprint(instance)
     result = cotenant.solve(instance, method.name)
@@ -329,7 +331,7 @@ def test_the_same_seed_gives_the_same_answer(method: catalog.Method) -> None:
 
 @pytest.mark.sampled(4)
 @PER_METHOD
-def test_a_time_that_is_over_at_once_is_told_and_no_claim_is_wrong(method: catalog.Method) -> None:
+def test_time_limit_near_zero_is_reported_with_valid_claims(method: catalog.Method) -> None:
     if not accepts(method.resolve(), "time_limit"):
         return
     try:
@@ -344,9 +346,7 @@ def test_a_time_that_is_over_at_once_is_told_and_no_claim_is_wrong(method: catal
 @pytest.mark.sampled(8)
 @PER_METHOD
 @pytest.mark.parametrize("at", [1, 2, 4])
-def test_an_interrupt_keeps_the_best_answer_and_a_bound_that_holds(
-    method: catalog.Method, at: int
-) -> None:
+def test_interrupt_keeps_incumbent_and_valid_bound(method: catalog.Method, at: int) -> None:
     if not accepts(method.resolve(), "report"):
         return
     reports = []
@@ -369,7 +369,7 @@ def test_an_interrupt_keeps_the_best_answer_and_a_bound_that_holds(
 
 @pytest.mark.sampled(3)
 @PER_METHOD
-def test_a_start_is_not_lost_and_one_that_is_none_does_no_harm(method: catalog.Method) -> None:
+def test_start_is_not_lost_and_invalid_start_is_harmless(method: catalog.Method) -> None:
     best = whole(method)
     if not accepts(method.resolve(), "start") or method.name in ("joint-optimum", "fisher"):
         return  # those take prices, or only what is in their strategy sets
@@ -398,7 +398,7 @@ def strangers(method: catalog.Method) -> Iterator[Any]:
 
 @pytest.mark.sampled(3)
 @PER_METHOD
-def test_a_bound_that_a_policy_claims_is_seen(method: catalog.Method) -> None:
+def test_bound_claimed_by_a_policy_is_detected(method: catalog.Method) -> None:
     if method.kind != "heuristic":
         return
     result = cotenant.solve(suited(method), method.name)
@@ -420,9 +420,7 @@ COUNTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("problem", DRAWN)
 @settings(max_examples=4)
 @given(data=st.data())
-def test_what_is_exact_equals_enumeration_whatever_things_are_called(
-    problem: str, data: st.DataObject
-) -> None:
+def test_exact_methods_equal_enumeration_after_renaming(problem: str, data: st.DataObject) -> None:
     instance = data.draw(instances(problem))
     other = renamed(instance, np.random.default_rng(0))
     best = OPTIMA[problem](instance)
@@ -473,7 +471,7 @@ def run_as(method: catalog.Method, function: Callable[..., Outcome], instance: I
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
-def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
+def test_best_policy_replaces_missing_answer(
     method: catalog.Method,
 ) -> None:
     instance, starts = asked(method)
@@ -496,7 +494,7 @@ def test_the_best_policy_is_the_start_and_the_answer_of_a_method_that_has_none(
 
 
 @pytest.mark.parametrize("claim", ["worse", "infeasible", "bound"])
-def test_what_a_policy_contradicts_is_withdrawn(claim: str) -> None:
+def test_claim_contradicted_by_a_policy_is_withdrawn(claim: str) -> None:
     """A worse answer keeps its bound; that there is none, or none so good, is not accepted."""
     instance, starts = asked(STABLE)
     worst = max(
@@ -541,7 +539,7 @@ class Asked(Starts):
         (1.0, 1e9, [], []),
     ],
 )
-def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_time(
+def test_slow_policies_run_in_child_within_half_of_time_limit(
     seconds: float | None, size: float | None, here: list[str], apart: list[str]
 ) -> None:
     """SR takes some twelve million list entries a second, SMR forty, GR a hundred."""
@@ -556,7 +554,7 @@ def test_policies_that_may_take_long_run_apart_and_none_longer_than_half_of_the_
 
 
 @pytest.mark.slow
-def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_up() -> None:
+def test_policy_in_child_process_has_same_answer_or_is_killed() -> None:
     instance = cotenant.read("colocation/no-stable-4")
     starts, apart = (Starts(Question.of(instance, "stable", {}), seed=0) for _ in range(2))
     policies = [catalog.find("colocation", name) for name in ("SR", "GR")]
@@ -570,7 +568,7 @@ def test_a_policy_in_a_process_of_its_own_has_the_same_answer_and_can_be_given_u
     assert late.best is None
 
 
-def test_a_policy_that_refuses_so_short_a_limit_is_asked_apart() -> None:
+def test_policy_refusing_short_time_limit_runs_in_child() -> None:
     instance = cotenant.read("colocation/no-stable-4")
     starts = Starts(Question.of(instance, "stable", {}), seed=0)
     assert [
@@ -599,7 +597,7 @@ def costs_of(instance: Packing, limit: float) -> dict[str, float]:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("seed", seeds(20, 2))
-def test_the_cheapest_servers_are_never_dearer_than_the_fewest(
+def test_min_cost_never_exceeds_cost_of_min_servers(
     seed: int, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor than those of the fewest moves; also where the time is over before anything begins."""
@@ -610,7 +608,7 @@ def test_the_cheapest_servers_are_never_dearer_than_the_fewest(
         assert found["min-cost"] == min(found.values())
 
 
-def test_a_method_begins_with_the_answers_of_others() -> None:
+def test_methods_start_from_answers_of_other_methods() -> None:
     instance = next(priced(1))
     others = costs_of(instance, LIMIT)
     unanswered = Outcome(None, None, Status.UNKNOWN)
@@ -620,7 +618,7 @@ def test_a_method_begins_with_the_answers_of_others() -> None:
     assert cheap_starts(instance.replace(cost=np.full(instance.classes, 3))) == ()
 
 
-def test_metrics_that_nobody_needs_are_left_out_but_those_needed_are_the_same() -> None:
+def test_only_requested_metrics_are_computed_with_equal_values() -> None:
     for method in STARTED:
         instance, starts = asked(method)
         metrics = analysis_of(method.problem).metrics

@@ -17,7 +17,7 @@ from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem import write
 
 
-def test_an_instance_is_a_file_with_its_source(tmp_path: Path) -> None:
+def test_contributed_instance_file_has_source(tmp_path: Path) -> None:
     instance = Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2], name="mine", source="measured by me")
     approved(cotenant.read(write(instance, tmp_path / "mine.json")).source)
 
@@ -80,7 +80,7 @@ def run(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_method_is_a_function_and_a_line_of_the_catalogue(checkout: Path) -> None:
+def test_contributed_method_needs_function_and_catalogue_line(checkout: Path) -> None:
     (checkout / "baselines" / "colocation" / "neighbors.py").write_text(METHOD.lstrip())
     catalogue = checkout / "catalog.py"
     before, begin, after = catalogue.read_text().partition("METHODS: tuple[Method, ...] = (\n")
@@ -102,7 +102,7 @@ def test_a_method_is_a_function_and_a_line_of_the_catalogue(checkout: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_new_problem_begins_as_files_that_work(checkout: Path) -> None:
+def test_new_problem_template_files_work(checkout: Path) -> None:
     made = run(checkout, "new", "problem", "groups_of_jobs").stdout.split()
     assert {
         "instances/groups_of_jobs/instance.py", "tests/test_groups_of_jobs.py", "catalog.py",

@@ -87,17 +87,19 @@ PUBLISHED: dict[str, tuple[Sequence[Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize(("values", "division"), PUBLISHED.values(), ids=PUBLISHED)
-def test_published_nucleoli(values: Sequence[Any], division: tuple[Any, ...]) -> None:
+def test_nucleolus_equals_published_values(
+    values: Sequence[Any], division: tuple[Any, ...]
+) -> None:
     assert nucleolus(values).division == tuple(map(Fraction, division))
 
 
-def test_the_prenucleolus_may_give_less_than_a_player_earns_alone() -> None:
+def test_prenucleolus_may_violate_individual_rationality() -> None:
     values, _ = PUBLISHED["no zero-monotonic game"]
     assert list(prenucleolus(values).division) == [3, 3, -4]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_claims_and_runways_are_divided_as_their_rules_say(seed: int) -> None:
+def test_nucleolus_of_claims_and_runways_follows_their_rules(seed: int) -> None:
     rng = random.Random(seed)
     players = rng.randint(2, 8)
     claims = [rng.randint(1, 50) for _ in range(players)]
@@ -113,7 +115,7 @@ def test_claims_and_runways_are_divided_as_their_rules_say(seed: int) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(10_000, 20))
-def test_another_route_in_fractions_gives_the_same(number: int) -> None:
+def test_nucleolus_equals_second_route_in_fractions(number: int) -> None:
     rng, compared = random.Random(number), 0
     while compared < number:
         values = drawn(rng)
@@ -140,7 +142,7 @@ def worst_of(values: Sequence[Any], division: Sequence[Any]) -> tuple[Fraction, 
 
 
 @pytest.mark.parametrize("seed", seeds(300, 30))
-def test_certificates_say_what_they_should(seed: int) -> None:
+def test_nucleolus_certificates_satisfy_kohlberg_criterion(seed: int) -> None:
     rng = random.Random(seed)
     values = drawn(rng, 6)
     players = len(values).bit_length() - 1
@@ -165,14 +167,14 @@ def test_certificates_say_what_they_should(seed: int) -> None:
         assert nucleolus(values).division == found.division  # certificates may differ
 
 
-def test_a_division_of_less_or_more_than_all_is_in_no_core() -> None:
+def test_inefficient_division_is_not_in_core() -> None:
     assert in_core([0, 0, 0, 1], [1, 0]).inside
     assert not in_core([0, 0, 0, 1], [1, 1]).inside
     assert not in_core([0, 0, 0, 1], [0, 0]).inside
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))
-def test_other_units_names_and_gifts_change_the_nucleolus_with_them(seed: int) -> None:
+def test_nucleolus_is_covariant_under_units_names_and_gifts(seed: int) -> None:
     rng = random.Random(seed)
     values = drawn(rng, 7)
     players = len(values).bit_length() - 1
@@ -188,7 +190,7 @@ def test_other_units_names_and_gifts_change_the_nucleolus_with_them(seed: int) -
     assert prenucleolus(changed).division == tuple(expected[i] for i in range(players))
 
 
-def test_values_of_any_length_and_decimals_count_as_they_are_written() -> None:
+def test_game_values_are_read_as_exact_decimals() -> None:
     assert nucleolus([0, 0.1, 0.2, 0.6]).division == (Fraction(1, 4), Fraction(7, 20))
     huge = 10**40 + 1
     assert nucleolus([0, 0, 0, Fraction(huge, 3)]).division == (Fraction(huge, 6),) * 2
@@ -213,7 +215,7 @@ def test_values_of_any_length_and_decimals_count_as_they_are_written() -> None:
     ],
     ids=lambda given: str(given)[:30],
 )
-def test_what_is_no_game_is_refused(values: list[Any], division: list[Any] | None) -> None:
+def test_invalid_games_are_refused(values: list[Any], division: list[Any] | None) -> None:
     with refused(InvalidOption):
         nucleolus(values) if division is None else in_core(values, division)
 
@@ -233,7 +235,7 @@ def proof_of(path: Path) -> tuple[bytes, Document]:
 
 
 @pytest.mark.parametrize("seed", seeds(60, 4))
-def test_nucleoli_of_games_are_certified(seed: int, tmp_path: Path) -> None:
+def test_nucleolus_proofs_of_games_are_accepted(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     values = [value / 4 if seed % 2 else value for value in drawn(rng, 9)]
     _, proof = proof_of(game_file(tmp_path, values))
@@ -289,7 +291,7 @@ def test_a_forged_certificate_is_refused(change: Callable[[Document], object]) -
         judged(content, forged)
 
 
-def test_a_prenucleolus_is_no_nucleolus_and_no_other_way_round(tmp_path: Path) -> None:
+def test_proofs_distinguish_nucleolus_and_prenucleolus(tmp_path: Path) -> None:
     values, _ = PUBLISHED["no zero-monotonic game"]
     whole = core(game_file(tmp_path, values))
     with refused(Claimed):
@@ -310,7 +312,7 @@ def test_a_prenucleolus_is_no_nucleolus_and_no_other_way_round(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_no_changed_certificate_proves_another_division() -> None:
+def test_changed_certificate_never_proves_another_division() -> None:
     rng, accepted = random.Random(0), 0
     for _ in range(20_000):
         content, proof = estate()
@@ -341,7 +343,7 @@ def test_no_changed_certificate_proves_another_division() -> None:
     assert accepted  # some changes leave a proof
 
 
-def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
+def test_games_the_verifier_cannot_play_stay_claimed(tmp_path: Path) -> None:
     tiny = read("scheduling/tiny", "scheduling")
     wide = write(tiny.replace(processors=[2, *[1] * (tiny.jobs - 1)]), tmp_path / "wide.json")
     with refused(Claimed):
@@ -359,7 +361,7 @@ def test_what_the_verifier_does_not_play_stays_claimed(tmp_path: Path) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+def test_game_file_without_a_game_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
     with refused((InvalidFile, InvalidInstance, InvalidOption)):
         core(game_file(tmp_path, **{"values": [0, 0, 0, 1], **change}))
 
@@ -376,7 +378,7 @@ def test_a_game_that_is_none_is_refused(change: dict[str, Any], tmp_path: Path) 
     ],
     ids=["plus", "braces", "spaces", "quoted", "object", "document"],
 )
-def test_games_by_coalition_in_any_form_are_read_alike(text: str, tmp_path: Path) -> None:
+def test_all_game_formats_are_read_equally(text: str, tmp_path: Path) -> None:
     path = tmp_path / "game"
     path.write_text(text)
     found = core(path).document
@@ -401,7 +403,7 @@ def test_mapping_of_coalitions_in_python_equals_the_list_by_bit_mask() -> None:
     ],
     ids=["slip", "columns", "number", "digits", "both", "many"],
 )
-def test_table_that_is_no_game_names_coalition_and_columns(text: str, tmp_path: Path) -> None:
+def test_invalid_game_table_names_coalition_and_columns(text: str, tmp_path: Path) -> None:
     path = tmp_path / "g.csv"
     path.write_text(text)
     with refused((InvalidFile, InvalidInstance)):
@@ -448,14 +450,14 @@ def test_runway_costs_are_shared_by_littlechild_and_owen_and_proved(tmp_path: Pa
     approved("\n".join([found.table.title, *found.table.notes]))
 
 
-def test_costs_outside_of_the_core_name_who_pays_less_alone(tmp_path: Path) -> None:
+def test_division_outside_core_names_blocking_coalition(tmp_path: Path) -> None:
     costs = {"a": 6, "b": 6, "c": 6, "a b": 7, "a c": 7, "b c": 7, "a b c": 12}
     found = core(costs_file(costs, tmp_path / "empty.csv"))
     assert found.document["least_epsilon"] == "1"
     approved("\n".join([found.table.title, found.table.caption, *found.table.notes]))
 
 
-def test_commands_given_a_game_name_what_divides_it(tmp_path: Path) -> None:
+def test_commands_given_a_game_suggest_analyze_core(tmp_path: Path) -> None:
     table = costs_file(TVA, tmp_path / "tva.csv")
     game = game_file(tmp_path, [0, 1, 2, 4])
     for words in (

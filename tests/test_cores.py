@@ -25,7 +25,7 @@ def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="elsewhere there is no affinity")
-def test_the_affinity_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_cores_respects_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     allowed = os.sched_getaffinity(0)
     assert cores() <= len(allowed)
@@ -37,7 +37,7 @@ def test_the_affinity_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sixteen")
-def test_the_variable_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_cores_respects_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cores() == 16
     monkeypatch.setenv(VARIABLE, "3")
     assert cores() == 3
@@ -49,7 +49,7 @@ def test_the_variable_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
             cores()
 
 
-def test_a_containers_share_of_processor_time_is_respected_in_both_versions(tmp_path: Path) -> None:
+def test_number_of_cores_respects_cgroup_quota(tmp_path: Path) -> None:
     membership = tmp_path / "cgroup"
     membership.write_text("0::/jobs/mine\n")
     inner, outer = tmp_path / "jobs" / "mine", tmp_path / "jobs"
@@ -73,7 +73,7 @@ def test_a_containers_share_of_processor_time_is_respected_in_both_versions(tmp_
 
 
 @pytest.mark.usefixtures("sixteen")
-def test_processes_divide_the_cores_and_a_smaller_wish_is_kept(
+def test_parallel_processes_divide_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert {sharing(1)[name] for name in (VARIABLE, *THREADS)} == {"16"}
@@ -90,7 +90,7 @@ def test_processes_divide_the_cores_and_a_smaller_wish_is_kept(
 
 
 @pytest.mark.usefixtures("sixteen")
-def test_a_child_has_its_share_before_it_loads_anything() -> None:
+def test_child_process_knows_its_cores_before_imports() -> None:
     """Eight children of a comparison took eight cores each."""
     child = Child(leads=True, processes=4)
     try:
@@ -104,7 +104,7 @@ def test_a_child_has_its_share_before_it_loads_anything() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sixteen")
-def test_the_children_of_a_comparison_share_and_no_more_are_counted_than_there_are_runs() -> None:
+def test_comparison_children_share_cores_by_number_of_runs() -> None:
     from support import sweep_methods as bad
 
     tiny = cotenant.read("colocation/tiny")

@@ -35,7 +35,7 @@ def sentence(rows: list[Any]) -> str:
     return found.sentence
 
 
-def test_a_proved_answer_is_told_with_the_best_policy() -> None:
+def test_decision_of_proved_answer_names_best_policy() -> None:
     rows = [
         row("optimal", 0.02, bound=0.02, status="optimal"),
         row("SMR", 0.04, objective_name="blocking_pairs"),
@@ -44,14 +44,14 @@ def test_a_proved_answer_is_told_with_the_best_policy() -> None:
     approved(sentence(rows))
 
 
-def test_an_answer_that_is_not_proved_says_how_far_it_may_be() -> None:
+def test_decision_of_unproved_answer_has_gap() -> None:
     rows = [row("optimal", 0.022, bound=0.02)]
     approved(sentence(rows))
     rows = [row("optimal", 0.022, bound=0.0)]
     approved(sentence(rows))
 
 
-def test_a_policy_that_is_as_good_is_named() -> None:
+def test_decision_names_policy_as_good_as_optimum() -> None:
     rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
     approved(sentence(rows))
 
@@ -66,11 +66,11 @@ def test_a_policy_that_is_as_good_is_named() -> None:
         [report_rows.failed("optimal")],
     ],
 )
-def test_without_a_bound_or_an_answer_in_words_nothing_is_decided(rows: list[Any]) -> None:
+def test_no_decision_without_bound_or_answer(rows: list[Any]) -> None:
     assert decision(rows, METRICS) is None
 
 
-def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() -> None:
+def test_decision_of_fluid_rate_names_no_policy() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
     decided = decision(rows, analysis_of("numa").metric_table)
     assert decided is not None
@@ -78,7 +78,7 @@ def test_a_rate_that_only_the_exact_method_chooses_is_told_without_a_policy() ->
 
 
 @pytest.mark.slow
-def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_path: Path) -> None:
+def test_page_of_one_instance_begins_with_decision(tmp_path: Path) -> None:
     tiny = cotenant.read("colocation/tiny")
     names = ("web<b>", "batch", "db", "cache")
     done = cotenant.compare([tiny.replace(names=names)], ["optimal", "CO"])
@@ -97,12 +97,12 @@ def test_the_page_of_one_instance_begins_with_its_decision_and_says_it_once(tmp_
     assert (summary.count("Put web"), rest.count("Put web")) == (0, 2), "each with its instance"
 
 
-def test_the_distance_of_the_best_policy_is_that_of_every_table() -> None:
+def test_decision_gap_equals_table_gap() -> None:
     rows = [row("optimal", 0.021, bound=0.02), row("GR", 0.03)]
     approved([sentence(rows), *problem_sentences(Comparison(rows).summary(), METRICS)])
 
 
-def test_an_answer_of_more_rows_than_are_stored_says_how_many_and_what_prints_them() -> None:
+def test_truncated_stored_answer_says_how_to_print_all() -> None:
     table = {"columns": ["job", "beside"], "rows": [["web", "db"]], "total": 3}
     decided = decision(
         [row("optimal", 0.02, bound=0.02, status="optimal", answer_table=table)], METRICS
@@ -120,6 +120,6 @@ def test_an_answer_of_more_rows_than_are_stored_says_how_many_and_what_prints_th
         {"columns": ["job"], "rows": [["web"]], "total": 0},
     ],
 )
-def test_a_stored_answer_that_does_not_go_together_is_refused(table: dict[str, Any]) -> None:
+def test_inconsistent_stored_answer_is_refused(table: dict[str, Any]) -> None:
     with refused(InvalidFile):
         require_good([row("optimal", 0.02, answer_table=table)], "rows.jsonl")

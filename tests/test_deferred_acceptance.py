@@ -99,7 +99,7 @@ def test_the_matching_is_stable_and_best_for_every_proposer(many: bool, ties: bo
     assert several or many  # the seeds must put optimality to the test
 
 
-def test_the_log_does_not_change_the_matching_and_accounts_for_every_unit() -> None:
+def test_deferred_acceptance_log_is_complete_and_harmless() -> None:
     for seed in range(20):
         cost, score, quota = market(seed, 9, 6, many=True, ties=True)
         supply = np.random.default_rng(seed).integers(0, 5, 9)
@@ -113,7 +113,7 @@ def test_the_log_does_not_change_the_matching_and_accounts_for_every_unit() -> N
         assert proposed - rejected == logged.units.sum()
 
 
-def test_types_with_supplies_and_quotas_match_as_their_agents_would() -> None:
+def test_deferred_acceptance_by_types_equals_by_agents() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         cost, score, _ = market(seed, 4, 3, ties=True)
@@ -133,7 +133,7 @@ def test_types_with_supplies_and_quotas_match_as_their_agents_would() -> None:
         assert (table.sum(axis=1) + types.unmatched == supply).all()
 
 
-def test_the_compiled_kernel_answers_as_plain_python_does() -> None:
+def test_compiled_deferred_acceptance_equals_plain_python() -> None:
     cost, score, quota = market(3, 70, 60, many=True, ties=True)
     order, supply = preference_order(cost), np.repeat([1, 0], [60, 10])
     assert 60 * 60 < _COMPILE_FROM <= 70 * 60
@@ -143,24 +143,24 @@ def test_the_compiled_kernel_answers_as_plain_python_does() -> None:
     assert compiled.rounds == plain.rounds
 
 
-def test_ties_go_to_the_lowest_index_on_both_sides() -> None:
+def test_deferred_acceptance_ties_go_to_lowest_index() -> None:
     match = deferred_acceptance(preference_order(np.zeros((3, 3))), np.zeros((3, 3)))
     assert match.partner().tolist() == [0, 1, 2]
 
 
-def test_nobody_is_matched_against_an_infinite_cost_or_score() -> None:
+def test_deferred_acceptance_excludes_infinite_costs() -> None:
     assert preference_order([[np.inf, 0.5]]).tolist() == [[1, -1]]
     match = deferred_acceptance([[0, 1], [0, -1]], [[1.0, np.inf], [0.0, 0.0]])
     assert match.partner().tolist() == [0, -1]
     assert match.unmatched.tolist() == [0, 1]
 
 
-def test_no_proposers_or_no_seats_is_an_empty_matching() -> None:
+def test_deferred_acceptance_of_empty_side_is_empty() -> None:
     assert len(deferred_acceptance(np.zeros((0, 2), dtype=int), np.zeros((2, 0))).units) == 0
     assert deferred_acceptance([[0]], [[1.0]], quota=[0]).partner().tolist() == [-1]
 
 
-def test_partner_refuses_proposers_of_several_units() -> None:
+def test_partner_array_refuses_proposers_of_several_units() -> None:
     with refused(InvalidOption):
         deferred_acceptance([[0]], [[1.0]], quota=[2], supply=[2]).partner()
 
@@ -178,7 +178,7 @@ def test_partner_refuses_proposers_of_several_units() -> None:
         ([[0]], [[1.0]], {"supply": [1, 1]}),
     ],
 )
-def test_bad_input_is_named(
+def test_deferred_acceptance_names_invalid_input(
     order: list[list[int]], score: list[list[float]], keywords: dict[str, list[int]]
 ) -> None:
     with refused(InvalidOption):

@@ -182,12 +182,12 @@ def pages_that_lack(problem: str) -> list[str]:
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_every_page_that_has_to_speaks_of_the_problem(problem: str) -> None:
+def test_every_problem_is_on_every_required_page(problem: str) -> None:
     lacking = pages_that_lack(problem)
     assert not lacking, "\n".join(["", *lacking])
 
 
-def test_of_a_new_problem_every_page_that_lacks_it_is_named() -> None:
+def test_missing_pages_of_a_new_problem_are_named() -> None:
     assert len(pages_that_lack("groups of jobs")) == 8
 
 
@@ -233,7 +233,7 @@ def test_files_of_the_package_that_pages_name_exist() -> None:
     assert missing == []
 
 
-def test_the_picture_of_the_first_page_shows_what_the_methods_give() -> None:
+def test_front_page_picture_equals_method_results() -> None:
     cover = extension("cover")
     assert cover.FILE.read_text() == cover.drawn(cover.measured())
 
@@ -244,7 +244,7 @@ def test_the_glossary_has_the_words_that_reports_explain() -> None:
     assert lacking == []
 
 
-def test_the_readme_fits_on_a_screen_of_700_words() -> None:
+def test_readme_has_at_most_700_words() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
 
 
@@ -279,7 +279,7 @@ def test_the_catalogue_page_has_every_method_and_metric() -> None:
         assert metrics == [metric.name for metric in analysis_of(problem).metric_table]
 
 
-def test_what_pages_ask_the_site_for_can_be_made() -> None:
+def test_site_directives_of_pages_can_be_built() -> None:
     maker = extension()
     asked = [
         (page, *found)
@@ -302,7 +302,7 @@ def test_what_pages_ask_the_site_for_can_be_made() -> None:
     assert maker.filled("a\n<!-- site: page nowhere -->\nb") == "a\n\nb"
 
 
-def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogue() -> None:
+def test_reference_lists_every_public_function() -> None:
     maker = extension()
     assert all(f"cotenant.{name}" in maker.face() for name in cotenant.__all__)
     described = maker.exact() + maker.policies()
@@ -312,7 +312,7 @@ def test_the_reference_has_every_public_function_of_the_face_and_of_the_catalogu
             assert f":: {function.__module__}.{function.__name__}\n" in described, method
 
 
-def test_docstrings_become_names_with_texts_formulas_and_plain_marks() -> None:
+def test_docstring_markup_is_converted_for_reference() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
     compat = extension("numpydoc_compat")
     text = [

@@ -67,7 +67,7 @@ PICTURES: list[Any] = [
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("picture", PICTURES)
-def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: Any) -> None:
+def test_svg_has_title_description_and_page_color(picture: Any) -> None:
     text = drawing.svg(picture, "p1-")
     root = ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
@@ -86,7 +86,7 @@ def test_an_svg_is_whole_titled_described_and_in_the_ink_of_its_page(picture: An
 
 
 @pytest.mark.slow
-def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
+def test_svg_ids_of_two_pictures_are_disjoint() -> None:
     one, two = (drawing.svg(chart(Series("s", (1, 2), (y, 2.0)))) for y in (0.0, 1.0))
     alike = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, two)]
     assert not alike[0] & alike[1], "of one name, in one notebook"
@@ -98,16 +98,16 @@ def test_ids_of_two_pictures_on_a_page_never_meet() -> None:
         assert set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text)) <= set(own)
 
 
-def test_a_picture_is_the_same_every_time() -> None:
+def test_picture_is_deterministic() -> None:
     assert drawing.svg(PICTURES[0], "a-") == drawing.svg(PICTURES[0], "a-")
 
 
-def test_a_pointer_is_told_of_every_point_that_is_there() -> None:
+def test_svg_points_have_tooltips() -> None:
     text = drawing.svg(PICTURES[0])
     approved(re.findall(r"<use[^>]*><title>([^<]*)</title></use>", text))
 
 
-def test_a_page_may_recolor_series() -> None:
+def test_series_colors_are_css_variables() -> None:
     text = drawing.svg(chart(POINTS, Series("b", (1,), (2,), "points")))
     assert f"var(--series-1,{drawing.COLOURS[0].lower()})" in text
     assert f"var(--series-2,{drawing.COLOURS[1].lower()})" in text
@@ -115,7 +115,7 @@ def test_a_page_may_recolor_series() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [pytest.param("linear", marks=pytest.mark.slow), "log", "symlog"])
-def test_zeros_holes_and_nothing_at_all_are_drawn_on_every_scale(scale: Any) -> None:
+def test_zeros_and_missing_values_are_drawn_on_every_scale(scale: Any) -> None:
     for x, y in (
         ((1, 2), (0.0, 3.0)),
         ((0, 5), (-1.0, None)),
@@ -135,7 +135,7 @@ def test_heat_maps_of_nothing_are_drawn(values: list[list[float | None]]) -> Non
     assert "<svg" in drawing.svg(heat_map(values, center=1.0))
 
 
-def test_names_are_text_and_never_mathematics_or_hidden() -> None:
+def test_names_in_pictures_are_plain_text() -> None:
     text = drawing.svg(
         chart(
             Series("_$a$ <b>", (1, 2), (1, 2), "line"),
@@ -146,7 +146,7 @@ def test_names_are_text_and_never_mathematics_or_hidden() -> None:
     assert "$x$ &amp;" in text
 
 
-def test_a_log_axis_that_cannot_show_zero_is_linear_near_it() -> None:
+def test_log_axis_with_zeros_is_symlog() -> None:
     axes = drawing.figure(chart(Series("a", (1, 2), (0.0, 50.0)), y_scale="log")).axes[0]
     assert axes.get_yscale() == "symlog"
     assert (
@@ -159,7 +159,7 @@ def test_a_log_axis_that_cannot_show_zero_is_linear_near_it() -> None:
     )
 
 
-def test_bars_of_several_series_stand_beside_each_other() -> None:
+def test_bars_of_several_series_are_grouped() -> None:
     axes = drawing.figure(
         chart(Series("a", ("x", "y"), (1, 2), "bars"), Series("b", ("x", "y"), (3, 4), "bars"))
     ).axes[0]
@@ -168,7 +168,7 @@ def test_bars_of_several_series_stand_beside_each_other() -> None:
 
 
 @pytest.mark.slow
-def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
+def test_picture_files_are_valid_in_every_format(tmp_path: Path) -> None:
     heads = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
     written = drawing.save(
         [PICTURES[0], heat_map([[1.0]])], tmp_path / "new", ("pdf", "png", "svg")
@@ -182,7 +182,7 @@ def test_files_are_written_whole_in_every_format(tmp_path: Path) -> None:
     assert written[0].read_bytes().rstrip().endswith(b"%%EOF")
 
 
-def test_a_png_has_colors_on_white(tmp_path: Path) -> None:
+def test_png_has_colors_on_white_background(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     pixels = imread(drawing.save([PICTURES[0]], tmp_path, ("png",))[0])
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written_and_an_unknown_format_are_refused(tmp_pat
         drawing.save([PICTURES[0]], tmp_path, ("gif",))
 
 
-def test_a_picture_that_draws_itself_is_drawn_in_the_houses_look() -> None:
+def test_custom_picture_uses_common_style() -> None:
     from matplotlib.figure import Figure
 
     def draw() -> Figure:
@@ -222,7 +222,7 @@ boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, ma
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(boxes)
-def test_names_of_points_stay_in_the_frame_and_keep_their_size(
+def test_point_labels_stay_in_frame_at_constant_size(
     points: list[tuple[float, float]],
 ) -> None:
     sizes = [(30.0, 9.0)] * len(points)
@@ -234,7 +234,7 @@ def test_names_of_points_stay_in_the_frame_and_keep_their_size(
     assert all(box[0] >= -41 and box[2] <= 341 and box[1] >= -21 and box[3] <= 221 for box in found)
 
 
-def test_names_of_points_that_coincide_do_not_cover_each_other() -> None:
+def test_labels_of_coinciding_points_do_not_overlap() -> None:
     found = label_places([(100.0, 100.0)] * 6, [(40.0, 9.0)] * 6, (0.0, 0.0, 300.0, 200.0))
     for place, one in enumerate(found):
         for other in found[place + 1 :]:
@@ -243,14 +243,14 @@ def test_names_of_points_that_coincide_do_not_cover_each_other() -> None:
             assert across <= 1e-9 or up <= 1e-9
 
 
-def test_the_numbers_of_a_picture_are_its_table() -> None:
+def test_picture_data_table_equals_its_numbers() -> None:
     table = PICTURES[0].table()
     assert [column.name for column in table.columns] == ["series", "x", "y [s]", "what"]
     assert table.rows[1] == ("methods", 2.0, None, "tip B")
     assert heat_map([[1.0, None]]).table().rows == (("r0", 1.0, None),)
 
 
-def test_an_axis_of_ratios_names_its_one() -> None:
+def test_ratio_axis_labels_one() -> None:
     from cotenant.analysis.report.plotting import chart_figure
 
     for widest in (1.08, 1.3, 1.9):
@@ -261,7 +261,7 @@ def test_an_axis_of_ratios_names_its_one() -> None:
         assert any(abs(tick - 1) < 1e-9 for tick in ticks), ticks
 
 
-def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
+def test_long_name_is_shortened_only_in_legend() -> None:
     from cotenant.analysis.report.plotting import chart_figure
 
     long = "my_module." + "a_policy_with_a_very_long_name_" * 4
@@ -273,7 +273,7 @@ def test_a_long_name_is_cut_in_the_legend_and_whole_in_the_table() -> None:
     assert made.table().rows[0][0] == long
 
 
-def test_svg_holds_numbers_to_a_hundredth_of_a_point() -> None:
+def test_svg_coordinates_have_two_decimals() -> None:
     text = drawing.svg(
         chart(Series("one: 1.2345; two", (1, 2), (0.123456, 2)), Series("b", (1, 2), (2, 1))), "p1-"
     )
@@ -283,7 +283,7 @@ def test_svg_holds_numbers_to_a_hundredth_of_a_point() -> None:
     assert "one: 1.2345; two" in text
 
 
-def test_the_numbers_of_a_picture_do_not_say_twice_what_a_pointer_is_told() -> None:
+def test_picture_table_omits_tooltip_data() -> None:
     said = Series("GR", (1, 2), (0.5, 0.25), tips=("GR: 1, 0.5 s", "GR, y 0.25 at 2"))
     assert [column.name for column in chart(said).table().columns] == [
         "series",

@@ -30,7 +30,7 @@ from cotenant.solvers.prices import search
 
 
 @pytest.mark.parametrize("block", seeds(100, 1))
-def test_optima_of_small_instances_equal_those_of_every_choice(block: int) -> None:
+def test_elastic_optima_equal_enumeration(block: int) -> None:
     for seed in range(10 * block, 10 * block + 10):
         instance = elastic(np.random.default_rng(seed))
         expected = best_of_all(instance)
@@ -44,7 +44,7 @@ def test_optima_of_small_instances_equal_those_of_every_choice(block: int) -> No
 
 
 @pytest.mark.parametrize("block", seeds(500, 1))
-def test_least_of_prices_equals_the_linear_program(block: int) -> None:
+def test_elastic_price_bound_equals_linear_program(block: int) -> None:
     """Equal jobs, utilities of 0, kinds without devices, and prices at a kink among them."""
     for seed in range(20 * block, 20 * block + 20):
         rng = np.random.default_rng(seed)
@@ -65,7 +65,7 @@ def test_least_of_prices_equals_the_linear_program(block: int) -> None:
         assert found.lower <= found.bound * (1 + 1e-12) + 1e-12
 
 
-def test_weights_of_the_cuts_are_an_average_of_replies_that_keeps_the_capacity() -> None:
+def test_cut_weights_average_replies_within_capacity() -> None:
     rng = np.random.default_rng(2)
     worth, use = rng.random((5, 4)), rng.random((5, 4, 3))
     capacity = use.mean(axis=(0, 1)) * 2
@@ -95,7 +95,7 @@ def test_weights_of_the_cuts_are_an_average_of_replies_that_keeps_the_capacity()
     assert found.bound == pytest.approx(-solve_program(builder.build()).objective, rel=1e-7)
 
 
-def test_replies_of_an_earlier_search_are_cuts_of_the_next_one() -> None:
+def test_replies_of_earlier_search_become_cuts() -> None:
     instance = random(jobs=200, rng=np.random.default_rng(3))
     devices, asked = instance.devices.astype(float), list[Any]()
 
@@ -139,7 +139,7 @@ def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:
 
 
 @pytest.mark.parametrize("block", seeds(30, 1))
-def test_round_before_never_changes_the_bound_of_this_round(block: int) -> None:
+def test_result_of_previous_round_does_not_change_bound(block: int) -> None:
     for seed in range(5 * block, 5 * block + 5):
         rng = np.random.default_rng(seed)
         first = elastic(rng)
@@ -150,7 +150,7 @@ def test_round_before_never_changes_the_bound_of_this_round(block: int) -> None:
             assert answer.bound >= float(best_of_all(now)[0]) * (1 - 1e-12)
 
 
-def test_carried_cuts_are_the_replies_of_this_round() -> None:
+def test_carried_cuts_are_recomputed_for_this_round() -> None:
     rng = np.random.default_rng(6)
     first = random(jobs=60, rng=rng)
     before = cotenant.solve(first, "optimal")
@@ -166,7 +166,7 @@ def test_carried_cuts_are_the_replies_of_this_round() -> None:
     assert solver._carried_cuts(fewer_kinds, earlier) == []
 
 
-def test_jobs_of_the_round_before_stay_where_they_fit() -> None:
+def test_jobs_keep_configuration_of_previous_round() -> None:
     first = Elastic([[3.0, 5], [2, 4]], [4], [0, 0], [1, 2], names=("a", "b"))
     now = first.replace(devices=[3], names=("b", "c"))
     answer = Configured([0, 1], [1, 1], [1, 1])
@@ -177,7 +177,7 @@ def test_jobs_of_the_round_before_stay_where_they_fit() -> None:
 
 
 @pytest.mark.slow
-def test_rounds_charge_for_moves_and_bound_what_policies_lose() -> None:
+def test_elastic_rounds_charge_moves_and_bound_policies() -> None:
     jobs = random(jobs=40, rng=np.random.default_rng(7))
     methods = ("optimal", "marginal", "FIFO")
     free = play_rounds(jobs, methods, rounds=3, move=0)
@@ -192,7 +192,7 @@ def test_rounds_charge_for_moves_and_bound_what_policies_lose() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(10, 2))
-def test_answer_of_jobs_that_all_differ_is_near_the_bound(seed: int) -> None:
+def test_elastic_answer_of_different_jobs_is_near_bound(seed: int) -> None:
     instance = random(jobs=400, rng=np.random.default_rng(seed))
     best = cotenant.solve(instance, "optimal")
     assert best.objective >= best.bound * (1 - 1e-4)
@@ -203,7 +203,7 @@ def test_answer_of_jobs_that_all_differ_is_near_the_bound(seed: int) -> None:
     assert fair.bound >= fair.objective >= 0.99 * fair.bound
 
 
-def test_a_million_equal_jobs_are_as_quick_as_one_of_each_type() -> None:
+def test_elastic_million_jobs_are_solved_by_types() -> None:
     one = random(jobs=20, rng=np.random.default_rng(4))
     many = one.replace(count=10**6 * one.count, devices=10**6 * one.devices)
     found = cotenant.solve(many, "optimal")
@@ -215,7 +215,7 @@ def test_a_million_equal_jobs_are_as_quick_as_one_of_each_type() -> None:
         cotenant.solve(many, policy)
 
 
-def test_claims_beyond_what_is_proved_are_refused() -> None:
+def test_elastic_claims_beyond_bound_are_refused() -> None:
     instance = random(jobs=12, share=1.5, rng=np.random.default_rng(5))
     for method in ("optimal", "max-min"):
         proof = proved(instance, method)
@@ -228,14 +228,14 @@ def test_claims_beyond_what_is_proved_are_refused() -> None:
         proof.refuses(put("steps", 0, "prices", "numbers", to=lambda old: [0] * len(old)))
 
 
-def test_a_level_that_prices_do_not_rule_out_is_refused() -> None:
+def test_elastic_unproved_max_min_level_is_refused() -> None:
     proof = proved(cotenant.read("elastic/tiny"), "max-min")
     proof.refuses(put("steps", 0, "least", to="5/2"))
     proof.refuses(put("steps", 0, "least", to="2"))
 
 
 @pytest.mark.parametrize("change", [{"workers": [1, 5]}, {"workers": [1, 1]}, {"count": [0]}])
-def test_instances_that_are_wrong_are_refused_by_field(change: dict[str, Any]) -> None:
+def test_invalid_elastic_instances_name_the_field(change: dict[str, Any]) -> None:
     fields = {"utility": [[1.0, 2.0]], "devices": [4], "kind": [0, 0], "workers": [1, 2]}
     with refused(InvalidInstance):
         Elastic(**(fields | change))  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ def test_instances_that_are_wrong_are_refused_by_field(change: dict[str, Any]) -
     [([4], [0], [1]), ([0], [5], [1]), ([0], [0], [0]), ([0, 0], [0, 0], [1, 1]),
      ([0, 0], [0, 1], [1, 1]), ([0, 1], [2, 2], [1, 1])],
 )  # fmt: skip
-def test_answers_that_are_wrong_are_refused_by_rule(rows: Any) -> None:
+def test_invalid_elastic_answers_name_the_rule(rows: Any) -> None:
     with refused(InfeasibleSolution):
         cotenant.check(cotenant.read("elastic/tiny"), Configured(*rows))
 
@@ -255,7 +255,7 @@ TABLE = "job,kind,devices,utility\na,x,1,2\na,x,2,3\nb,y,1,1.5\n"
 CURVES = "job,kind,alone,efficiency,count\na,x,1,1,3\na,y,2,0.5,3\n"
 
 
-def test_tables_of_utilities_and_of_curves_are_read(tmp_path: Path) -> None:
+def test_elastic_csv_with_utilities_or_curves_is_read(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(TABLE)
     found = elastic_csv(path, devices="x:2,y:1")
@@ -276,7 +276,7 @@ def test_tables_of_utilities_and_of_curves_are_read(tmp_path: Path) -> None:
         "job,kind,devices\na,x,1\n",
     ],
 )  # fmt: skip
-def test_tables_that_are_wrong_are_refused_by_line(tmp_path: Path, text: str) -> None:
+def test_invalid_elastic_csv_names_the_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(text)
     with refused(InvalidFile):

@@ -130,7 +130,7 @@ def enumerated(program: LinearProgram) -> float | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, pytest.param(-1, marks=pytest.mark.slow)])
-def test_all_libraries_share_a_process_in_either_order(order: int) -> None:
+def test_solver_libraries_load_in_one_process_in_any_order(order: int) -> None:
     modules = ["highspy", "ortools.sat.python.cp_model", "cvxpy", "pyomo.environ"][::order]
     done = ran(TOGETHER.format(modules=", ".join(modules)))
     assert done.returncode == 0, done.stderr
@@ -167,7 +167,7 @@ def test_integer_program_that_highs_1_14_got_wrong_has_its_optimum(engine: str) 
     assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(9.0))
 
 
-def test_highs_after_an_error_of_presolve_solves_again_and_its_bound_does_not_count() -> None:
+def test_highs_presolve_error_retries_without_bound() -> None:
     """HiGHS 1.16 ends with an error at these tolerances, and leaves the bound 0; the optimum is -8."""
     rows = [
         ([0, 5, -9, 0], -np.inf, -8.5), ([-2, -4, 1, 3], -3, -1.25),
@@ -207,7 +207,7 @@ def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_a_time_limit_keeps_the_best_point_and_the_bound(engine: str) -> None:
+def test_engine_at_time_limit_keeps_point_and_bound(engine: str) -> None:
     answer = solve_program(knapsacks(15, 90), engine=engine, time_limit=1.0)
     assert answer.stop is Stop.TIME_LIMIT
     assert answer.status is Status.FEASIBLE
@@ -218,14 +218,14 @@ def test_a_time_limit_keeps_the_best_point_and_the_bound(engine: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_control_c_keeps_the_best_point(engine: str) -> None:
+def test_engine_interrupted_by_ctrl_c_keeps_point(engine: str) -> None:
     done = ran(INTERRUPTED, engine)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_a_report_may_interrupt_and_sees_improvements_in_our_unit(engine: str) -> None:
+def test_engine_callback_may_interrupt_and_gets_scaled_values(engine: str) -> None:
     program = knapsacks(15, 90)
     seen: list[float] = []
 
@@ -243,7 +243,7 @@ def test_a_report_may_interrupt_and_sees_improvements_in_our_unit(engine: str) -
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_a_start_is_used_and_a_broken_one_ignored(engine: str) -> None:
+def test_engine_uses_valid_start_and_ignores_invalid(engine: str) -> None:
     program = knapsacks(3, 12)
     best = solve_program(program, engine=engine)
     again = solve_program(program, engine=engine, start=best.point)
@@ -258,7 +258,7 @@ def test_empty_programs_and_programs_without_rows(engine: str) -> None:
     assert (answer.status, answer.objective) == (Status.OPTIMAL, -1.75)
 
 
-def test_unbounded_has_no_bound_and_the_engines_word() -> None:
+def test_unbounded_program_has_no_bound() -> None:
     program = program_of(1, cost=-1.0)
     answer = solve_program(program)
     assert answer.status is Status.FEASIBLE
@@ -272,14 +272,12 @@ def test_unbounded_has_no_bound_and_the_engines_word() -> None:
     ("cost", "scale"),
     [(2.0, 1.0), (0.25, 100.0), (0.7 + 0.1, 10.0), (0.1234, 1e4), (4 / 3, 1e12), (1 / 3, 1e13)],
 )
-def test_decimals_become_whole_numbers_with_the_least_power_of_ten(
-    cost: float, scale: float
-) -> None:
+def test_decimals_are_scaled_to_integers_by_least_power_of_ten(cost: float, scale: float) -> None:
     assert WholeProgram(program_of(1, upper=5, cost=cost, integer=True)).scale == scale
 
 
 @pytest.mark.parametrize("number", numbers(30, 5))
-def test_the_translated_bound_never_passes_the_true_optimum(number: int) -> None:
+def test_translated_bound_is_valid(number: int) -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below
     zero.
     """
@@ -307,7 +305,7 @@ def test_numbers_beyond_64_bits_are_refused_not_wrapped() -> None:
     assert solve_program(program).status is Status.OPTIMAL
 
 
-def test_what_an_engine_claims_is_settled_by_its_point() -> None:
+def test_engine_claim_is_checked_by_its_point() -> None:
     program, nothing = knapsacks(1, 3), np.zeros(3)
     for bound, point, status, word in (
         (program.objective(np.ones(3)), np.ones(3), Status.UNKNOWN, "breaks"),
@@ -322,13 +320,13 @@ def test_what_an_engine_claims_is_settled_by_its_point() -> None:
         assert word != "above the value" or settled.bound is None
 
 
-def test_one_agent_in_a_million_is_not_noise() -> None:
+def test_difference_of_one_agent_in_a_million_is_resolved() -> None:
     row = ([1.0, -1e6], -np.inf, 0.0)
     assert not program_of(2, row, upper=[1e6, 1], integer=True).holds([1.0, 0.0])
 
 
 @pytest.mark.slow
-def test_threads_of_one_process_wait_for_each_other() -> None:
+def test_engine_calls_from_threads_are_serialized() -> None:
     """A user's cluster may have threaded workers; HiGHS and Pyomo do not survive two at a time."""
     values: list[float | None] = []
     program = knapsacks(3, 14)
@@ -350,7 +348,7 @@ SIZES = [10.0**power for power in range(-12, 13, 3)]
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 @pytest.mark.parametrize("size", SIZES)
-def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None:
+def test_engine_result_does_not_depend_on_cost_scale(size: float, engine: str) -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
         cost = rng.integers(-9, 10, 6) * size
@@ -375,7 +373,7 @@ def test_the_size_of_the_costs_decides_nothing(size: float, engine: str) -> None
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) -> None:
+def test_incremental_program_duals_are_in_cost_units(size: float) -> None:
     two = (1.0, 2.0, 2.0)
     program = WarmStartedProgram(program_of(1, two, offset=size, cost=0.0, upper=1.0))
     for price, value in ((3.0, 4.0), (2.0, 3.0)):  # columns of other costs come, with the first
@@ -386,7 +384,7 @@ def test_a_living_program_has_multipliers_in_the_unit_of_its_costs(size: float) 
         assert answer.objective == answer.bound == pytest.approx(value * size, rel=1e-12)
 
 
-def test_a_living_program_grows_by_columns_and_rows() -> None:
+def test_incremental_program_accepts_columns_and_rows() -> None:
     living = WarmStartedProgram(program_of(2, (1.0, 4.0, np.inf), cost=[2.0, 3.0]))
     assert living.solve().objective == pytest.approx(8.0)
     living.add_columns(np.array([1.0]), np.array([np.inf]), [0], [0], np.array([1.0]))
@@ -398,7 +396,7 @@ def test_a_living_program_grows_by_columns_and_rows() -> None:
 
 
 @pytest.mark.parametrize("seed", [5, 10, 31, 88, 105, 106, 126, 294])
-def test_a_refined_program_is_right_beyond_the_tolerances_of_the_engine(seed: int) -> None:
+def test_refined_program_is_exact_beyond_engine_tolerance(seed: int) -> None:
     """Columns of very different size, and values that HiGHS may take for 0: by itself it misses
     these optima by up to 100 %.
     """
@@ -423,7 +421,7 @@ def test_a_refined_program_is_right_beyond_the_tolerances_of_the_engine(seed: in
     assert answer.row_dual @ right == pytest.approx(float(exact[0]), rel=1e-9, abs=0.0)
 
 
-def test_hand_made_cp_sat_models() -> None:
+def test_cp_sat_solves_hand_made_models() -> None:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -440,7 +438,7 @@ def test_hand_made_cp_sat_models() -> None:
     assert solve_cp_sat(model).values is None
 
 
-def test_pyomo_maximization_equalities_fixed_variables_and_contradictions() -> None:
+def test_pyomo_models_are_converted_to_arrays() -> None:
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()
@@ -466,7 +464,7 @@ def test_pyomo_maximization_equalities_fixed_variables_and_contradictions() -> N
         from_pyomo(model)
 
 
-def test_convex_statuses() -> None:
+def test_convex_engine_statuses_are_mapped() -> None:
     import cvxpy
 
     x = cvxpy.Variable()
@@ -480,7 +478,7 @@ def test_convex_statuses() -> None:
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_a_large_program_is_not_begun_when_no_time_is_left(engine: str) -> None:
+def test_large_program_is_skipped_without_time(engine: str) -> None:
     """Loading and presolving one takes half a second in which no engine looks at its clock."""
     program = knapsacks(110, 1000)
     over = Clock(1e-9).time_slice()

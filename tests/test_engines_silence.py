@@ -67,7 +67,7 @@ def run(script: str) -> tuple[list[str], list[str]]:
 
 
 @needs_glibc
-def test_only_what_c_prints_meanwhile_is_dropped_and_overlapping_runs_put_the_stream_back() -> None:
+def test_silencing_drops_only_c_output_and_restores_stream() -> None:
     out, err = run(GUARD)
     assert out == ["before", "python's own", "after"]
     assert [line.partition(":")[0] for line in err] == ["before", "after"]
@@ -75,13 +75,13 @@ def test_only_what_c_prints_meanwhile_is_dropped_and_overlapping_runs_put_the_st
 
 @pytest.mark.slow
 @needs_glibc
-def test_what_cp_sat_logs_whatever_its_settings_is_seen_nowhere() -> None:
+def test_cp_sat_log_is_never_printed() -> None:
     assert run(LOG_OF_CP_SAT) == (["7.0"], [])
 
 
 @pytest.mark.slow
 @needs_glibc
-def test_the_line_that_highs_prints_whatever_its_options_is_seen_nowhere() -> None:
+def test_highs_banner_is_never_printed() -> None:
     assert run(LINE_OF_HIGHS) == (
         ["-99.0"],
         [],

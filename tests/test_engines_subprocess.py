@@ -24,7 +24,7 @@ def knapsack():
 
 
 @pytest.mark.slow
-def test_the_answer_is_the_same_as_in_this_process() -> None:
+def test_engine_in_child_process_has_same_answer() -> None:
     here, apart = solve_program(knapsack()), solve_in_subprocess(knapsack(), time_limit=30)
     assert apart.status is here.status is Status.OPTIMAL
     assert apart.objective == here.objective == apart.bound == -8.0
@@ -32,13 +32,13 @@ def test_the_answer_is_the_same_as_in_this_process() -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_overruns_its_limit_is_ended() -> None:
+def test_engine_process_beyond_limit_is_killed() -> None:
     begin = time.perf_counter()
     assert call_in_subprocess(time.sleep, 900, hard_limit=0.5) is None
     assert time.perf_counter() - begin < 600
 
 
-def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:
+def test_killed_engine_process_is_not_awaited(monkeypatch) -> None:
     """It was given two seconds to leave by itself, beyond every limit."""
     waits = []
     wait = subprocess.Popen.wait
@@ -53,13 +53,13 @@ def test_a_process_that_overran_is_not_waited_for(monkeypatch) -> None:
     assert set(waits) == {None}
 
 
-def test_a_solver_that_has_to_be_ended_leaves_the_status_unknown(engines) -> None:
+def test_killed_engine_has_status_unknown(engines) -> None:
     engines(call_in_subprocess=lambda *_, **__: None)
     answer = solve_in_subprocess(knapsack(), time_limit=1)
     assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
 
 
-def test_a_process_that_dies_is_an_error_with_its_last_words() -> None:
+def test_dead_engine_process_is_an_error_with_stderr() -> None:
     with refused(EngineError):
         call_in_subprocess(os._exit, 3)
     with refused(EngineError):

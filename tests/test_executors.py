@@ -53,7 +53,7 @@ def without_seconds(rows: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_pools_give_the_rows_of_this_process_and_a_death_is_one_failed_row(pool: Any) -> None:
+def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
     methods = ["GR", "SMR", bad.in_order]
     here = cotenant.compare([TINY], methods, seeds=range(2))
     with pool(2) as executor:
@@ -132,7 +132,7 @@ def test_executor_that_was_shut_down_is_an_error() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_ctrl_c_at_the_terminal_of_a_process_pool_keeps_the_best_answers(tmp_path: Path) -> None:
+def test_ctrl_c_on_process_pool_keeps_incumbents(tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     pool = 'executor=__import__("concurrent.futures").futures.ProcessPoolExecutor(1)'
     sweep = bad.started('["GR", bad.keeps_best, "SMP"]', note, out, pool)

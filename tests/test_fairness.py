@@ -63,7 +63,7 @@ def judged(path: str, source: Source | None = None, **options: object) -> Fairne
 
 @pytest.mark.parametrize("delimiter", ["|", ",", ";", "\t", "^_^", "%"])
 @pytest.mark.parametrize("end", ["", "last"])
-def test_any_delimiter_and_order_of_columns_give_the_same_jobs(exported, delimiter, end) -> None:
+def test_sacct_reader_accepts_any_delimiter_and_column_order(exported, delimiter, end) -> None:
     plain = read_log(exported(LATE))
     jobs = [each | {"ReqTRES": "cpu=2", "AllocTRES": "cpu=2"} for each in LATE]
     order = sorted(COLUMNS, key=lambda name: (name == "JobName", name[::-1]))
@@ -74,7 +74,7 @@ def test_any_delimiter_and_order_of_columns_give_the_same_jobs(exported, delimit
         assert np.array_equal(getattr(found, name), getattr(plain, name)), name
 
 
-def test_a_name_of_a_job_may_hold_bars_wherever_it_stands(exported) -> None:
+def test_sacct_job_name_may_contain_bars(exported) -> None:
     jobs = [each | {"JobName": "align|v2|"} for each in LATE]
     for columns in (COLUMNS, ["JobName", *COLUMNS[:-1]], [*COLUMNS[:4], "JobName", *COLUMNS[4:-1]]):
         found = read_log(exported(jobs, columns=columns))
@@ -86,7 +86,7 @@ def test_a_name_of_a_job_may_hold_bars_wherever_it_stands(exported) -> None:
 
 
 @needs_slurm
-def test_the_exports_of_a_real_slurm_are_read() -> None:
+def test_real_slurm_exports_are_read() -> None:
     final = read_log(SLURM / "sacct-recommended.txt")
     assert (len(final.run), final.groups, final.bad) == (
         40, ("biology", "physics", "chemistry", "root"), (),
@@ -108,7 +108,7 @@ def test_the_exports_of_a_real_slurm_are_read() -> None:
     assert (said["Level FS"]["physics"], said["fair-tree factor"]["biology"]) == ("inf", "1.000000")
 
 
-def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
+def test_sacct_lines_of_every_kind_are_counted(exported) -> None:
     jobs = [
         *LATE,
         job("3.batch", "phy", 1800, 3600, 1800),
@@ -140,7 +140,7 @@ def test_every_kind_of_line_is_counted_for_what_it_is(exported) -> None:
     assert {name: row[:2] for name, row in table.items()} == {"phy": (1, 3), "bio": (1, 8)}
 
 
-def test_a_waiting_job_that_a_later_export_knows_as_started_counts_once(exported) -> None:
+def test_job_in_two_exports_counts_once(exported) -> None:
     found = read_sacct(exported([*LATE, job("3", "phy", 1800, None, 0, 2)]))
     assert (found.waiting, found.dropped["repeated lines"]) == ((), 1)
 
@@ -157,7 +157,7 @@ def test_a_waiting_job_that_a_later_export_knows_as_started_counts_once(exported
         ({"JobID": "", "JobIDRaw": ""}, "no JobID"),
     ],
 )
-def test_a_bad_line_is_counted_listed_and_refused_when_strict(exported, changed, words) -> None:
+def test_invalid_sacct_line_is_counted_or_refused_if_strict(exported, changed, words) -> None:
     path = exported([*LATE, job("4", "phy", 10, 20, 30) | changed])
     found = read_sacct(path)
     assert len(found.run) == 3
@@ -192,12 +192,12 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
         "",
     ],
 )
-def test_what_is_no_export_is_refused_with_the_line_to_copy(exported, content) -> None:
+def test_non_sacct_file_is_refused_with_command(exported, content) -> None:
     with refused(InvalidFile):
         read_log(exported(content))
 
 
-def test_names_from_the_file_cannot_command_a_terminal(exported) -> None:
+def test_fairness_output_escapes_control_characters(exported) -> None:
     evil = "\x1b]0;owned\x07\u202ebio"
     jobs = [each | {"Account": evil} if each["Account"] == "bio" else each for each in LATE]
     path = exported([*jobs, job("4\x1b[2J", "phy", 10, 20, 30, Submit="\x1b[31m")])
@@ -209,7 +209,7 @@ def test_names_from_the_file_cannot_command_a_terminal(exported) -> None:
     assert not set("\x1b\x07\u202e") & set(emitted.stdout)
 
 
-def test_shares_are_divided_down_the_tree(exported) -> None:
+def test_sshare_tree_shares_are_multiplied_down(exported) -> None:
     head = "Account|User|RawShares|NormShares\n"
     tree = """root|||
  root|root|1|
@@ -240,7 +240,7 @@ def test_shares_are_divided_down_the_tree(exported) -> None:
 # judging
 
 
-def test_accounts_are_the_organizations_and_nothing_is_drawn(exported) -> None:
+def test_accounts_are_read_as_organizations(exported) -> None:
     found = judged(exported(LATE))
     assert found.names == ("bio", "phy")
     assert found.machines.tolist() == [2, 2]
@@ -260,7 +260,7 @@ def test_accounts_are_the_organizations_and_nothing_is_drawn(exported) -> None:
     assert chart.table().texts()[0][1] == "2026-03-01 00:00"
 
 
-def test_accounts_without_shares_and_shares_without_jobs_are_said(exported) -> None:
+def test_missing_shares_and_jobs_are_noted(exported) -> None:
     head = "Account|User|RawShares\nroot||\n bio||1\n  bio|ann|1\n art||1\n  art|dan|1\n"
     found = judged(exported(LATE), Source(machines=4, shares=exported(head, "shares.txt")))
     assert dict(zip(found.names, found.machines.tolist(), strict=True)) == {
@@ -273,7 +273,7 @@ def test_accounts_without_shares_and_shares_without_jobs_are_said(exported) -> N
         Source(shares="x", by="user").read(exported(LATE))
 
 
-def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
+def test_held_jobs_do_not_count_as_waiting_by_default(exported) -> None:
     held = [LATE[0], LATE[1], LATE[2] | {"Eligible": at(3600)}]
     from_eligible = judged(exported(held))
     from_submit = judged(exported(held), Source(machines=4, release="submit"))
@@ -281,14 +281,14 @@ def test_a_hold_is_the_users_own_waiting_unless_asked(exported) -> None:
     approved([*fairness_head(from_eligible), *fairness_lines(from_eligible)])
 
 
-def test_jobs_that_wait_are_shown_and_not_judged(exported) -> None:
+def test_pending_jobs_are_listed_but_not_in_the_game(exported) -> None:
     path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
     shown = judged(path)
     assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
     approved([*fairness_head(shown), *fairness_lines(shown)])
 
 
-def test_windows_end_where_the_export_ends_and_each_is_judged(exported) -> None:
+def test_windows_cover_the_export_and_are_computed_separately(exported) -> None:
     path = exported(LATE)
     whole = judged(path)
     hourly = judged(path, windows="1h")
@@ -303,7 +303,7 @@ def test_windows_end_where_the_export_ends_and_each_is_judged(exported) -> None:
     assert judged(exported(empty), windows="1h").empty == 1
 
 
-def test_a_partition_is_judged_by_itself(exported) -> None:
+def test_partition_option_restricts_jobs_and_nodes(exported) -> None:
     path = exported([*LATE, job("4", "phy", 0, 1, 60, Partition="gpu")])
     nodes = (
         "NodeName=a CPUTot=4 State=IDLE Partitions=batch\n"
@@ -319,7 +319,7 @@ def test_a_partition_is_judged_by_itself(exported) -> None:
         Source(partition="x").read(path)
 
 
-def test_jobs_that_need_what_is_not_seen_are_named_in_their_partition(exported) -> None:
+def test_jobs_with_unmodelled_needs_are_noted(exported) -> None:
     two, wide = "cpu=1,mem=1.50G,node=1", "cpu=1,mem=3000M,gres/gpu=2"
     jobs = [
         *[each | dict.fromkeys(("ReqTRES", "AllocTRES"), "cpu=2,mem=2G") for each in LATE],
@@ -340,7 +340,7 @@ def test_jobs_that_need_what_is_not_seen_are_named_in_their_partition(exported) 
     assert "memory" not in " ".join(Source(machines=8).read(path).notes)
 
 
-def test_the_administrator_has_no_part_beside_others(exported) -> None:
+def test_root_account_contributes_nothing_beside_others(exported) -> None:
     path = exported([*LATE, job("4", "root", 0, 1, 60)])
     found = judged(path, Source(machines=4))
     assert (found.names, found.machines.tolist()) == (("bio", "phy", "root"), [2, 2, 0])
@@ -351,7 +351,7 @@ def test_the_administrator_has_no_part_beside_others(exported) -> None:
     ]
 
 
-def test_a_time_in_which_nothing_ran_owes_nobody(exported) -> None:
+def test_window_without_work_has_zero_debts(exported) -> None:
     path = exported([*LATE, job("4", "bio", 7200, 8000, 60)])
     found = judged(path, Source(machines=4), windows=f"{at(7210)}/{at(7990)}")
     text = " ".join(" ".join(fairness_lines(found)).split())
@@ -359,19 +359,19 @@ def test_a_time_in_which_nothing_ran_owes_nobody(exported) -> None:
     assert ("is owed " in text, " owes " in text, found.share_owed) == (False, False, 0)
 
 
-def test_one_account_is_owed_nothing_and_its_users_may_be_judged(exported) -> None:
+def test_single_account_has_zero_debt_and_users_can_be_chosen(exported) -> None:
     path = exported([each | {"Account": "all"} for each in LATE])
     approved(" ".join(Source(machines=4).read(path).notes))
     assert "one account" not in " ".join(Source(machines=4, by="user").read(path).notes)
 
 
-def test_what_is_said_of_each_window_is_said_once(exported) -> None:
+def test_notes_on_windows_are_not_repeated(exported) -> None:
     late = [job(str(n), "bio", 3600 * n, 3600 * n + 3700, 60) for n in range(5)]
     text = " ".join(" ".join(fairness_lines(judged(exported(late), windows="1h"))).split())
     approved(text)
 
 
-def test_users_or_the_largest_accounts_may_be_judged(exported) -> None:
+def test_by_user_and_top_options(exported) -> None:
     jobs = [job(str(n), f"a{n}", n, n, 100 + n) for n in range(70)]
     path = exported(jobs)
     with refused(InvalidOption):
@@ -399,7 +399,7 @@ def random_window(rng: np.random.Generator, jobs: int = 12) -> Window:
     return Window(instance, start, 0, rng.integers(0, 1, jobs) + np.arange(jobs))
 
 
-def test_flows_are_what_a_walk_second_by_second_finds() -> None:
+def test_flows_equal_second_by_second_simulation() -> None:
     rng = np.random.default_rng(5)
     for _ in range(60):
         judged = random_window(rng)
@@ -431,7 +431,7 @@ def test_flows_are_what_a_walk_second_by_second_finds() -> None:
 
 
 @pytest.mark.slow
-def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
+def test_fifo_coalition_values_equal_event_loop() -> None:
     rng = np.random.default_rng(7)
     for _ in range(60):
         instance = random_window(rng).instance
@@ -458,7 +458,7 @@ def test_fifo_by_coalition_is_what_the_event_loop_plays() -> None:
         assert [row[-1] for row in table] == shares(values[:, -1].tolist(), k)
 
 
-def test_all_coalitions_first_in_first_out_are_what_sampling_comes_near() -> None:
+def test_sampled_shapley_values_approach_exact_ones() -> None:
     rng = np.random.default_rng(8)
     judged = random_window(rng, jobs=30)
     exact = audit(judged, reference="FIFO")
@@ -473,7 +473,7 @@ def test_all_coalitions_first_in_first_out_are_what_sampling_comes_near() -> Non
         audit(many, reference="FIFO")
 
 
-def test_the_bound_of_sampling_holds_for_means_of_known_draws() -> None:
+def test_sampling_error_bound_is_valid() -> None:
     rng = np.random.default_rng(9)
     inside = 0
     for _ in range(200):
@@ -484,7 +484,7 @@ def test_the_bound_of_sampling_holds_for_means_of_known_draws() -> None:
     assert sampling_bound(rng.random((1, 2)), 1.0).tolist() == [1.0, 1.0]
 
 
-def test_the_order_of_ties_moves_only_what_has_ties(exported) -> None:
+def test_tie_order_changes_only_debts_with_ties(exported) -> None:
     apart = [job(str(n), "ab"[n % 2], 10 * n + 1, 10 * n + 5, 37 + n) for n in range(12)]
     found = judged(exported(apart), Source(machines=2), ties=3)
     assert found.spread is not None
@@ -507,7 +507,7 @@ def crowd(seed: int, number: int = 80) -> list[dict[str, str]]:
     return jobs
 
 
-def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
+def test_fitted_weights_reduce_distance_to_fair_schedule(exported) -> None:
     jobs = crowd(3)
     found = judged(exported(jobs), windows="1h")
     tried = fit(found)
@@ -523,7 +523,7 @@ def test_fitted_weights_come_nearer_and_nothing_is_run(exported) -> None:
         emit(judged(exported(jobs), Source(machines=4, by="user")))
 
 
-def test_weights_are_advised_that_are_nearer_where_they_were_not_fitted_too() -> None:
+def test_weights_are_advised_only_if_better_on_held_out_windows() -> None:
     def fitted(error: float, later: float | None) -> Fitted:
         return Fitted(np.array([1, 0]), error, later)
 
@@ -539,7 +539,7 @@ def test_weights_are_advised_that_are_nearer_where_they_were_not_fitted_too() ->
 # the command line
 
 
-def test_the_command_says_and_fails_above(exported) -> None:
+def test_fairness_command_exit_code_follows_limit(exported) -> None:
     path = exported(LATE)
     said = run("advise", "fairness", path, "--machines", "4")
     assert said.returncode == 0
@@ -560,7 +560,7 @@ def test_the_command_says_and_fails_above(exported) -> None:
     assert two.stdout.count("partition batch:") == 2
 
 
-def test_the_picture_follows_the_debts(exported) -> None:
+def test_debt_picture_equals_debts(exported) -> None:
     found = judged(exported(LATE), windows="1h")
     chart = found.picture()
     assert [series.name for series in chart.series] == ["bio", "phy"]
@@ -569,14 +569,14 @@ def test_the_picture_follows_the_debts(exported) -> None:
     assert len(whole.series[0].x) == 13
 
 
-def test_a_log_without_jobs_in_the_window_is_refused(exported) -> None:
+def test_fairness_window_without_jobs_is_refused(exported) -> None:
     jobs = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
     with refused(InvalidInstance):
         judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")
 
 
 @pytest.mark.slow
-def test_the_page_holds_debts_causes_and_the_picture_over_time(exported, tmp_path: Path) -> None:
+def test_fairness_page_has_debts_causes_and_picture(exported, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]

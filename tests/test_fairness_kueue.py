@@ -68,7 +68,7 @@ def judged(path: str, **more: Any) -> Fairness:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_both_versions_of_the_api_say_the_same(written, version: str) -> None:
+def test_kueue_api_versions_are_read_equally(written, version: str) -> None:
     found = judged(written(state(version)))
     assert (found.names, found.machines.tolist()) == (("bio", "phy"), [4, 4])
     assert found.work == pytest.approx([8 + 300 / 3600, 2])
@@ -79,11 +79,11 @@ def test_both_versions_of_the_api_say_the_same(written, version: str) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("unit", UNITS)
-def test_small_logs_are_judged_as_by_the_clock(unit: str, tmp_path: Path) -> None:
+def test_debts_of_small_logs_equal_second_by_second_count(unit: str, tmp_path: Path) -> None:
     assert [text for seed in range(12) for text in wrongs(seed, unit, tmp_path)] == []
 
 
-def test_evicted_work_counts_as_it_ran(written) -> None:
+def test_evicted_kueue_work_counts_as_run(written) -> None:
     log = read_kueue(
         written(
             state(
@@ -110,7 +110,7 @@ def test_evicted_work_counts_as_it_ran(written) -> None:
     approved("\n".join(log.notes))
 
 
-def test_what_is_not_whole_or_out_of_date_is_said(written) -> None:
+def test_incomplete_or_stale_kueue_export_is_noted(written) -> None:
     items = state()
     items[3]["status"] = {
         "flavorsReservation": [
@@ -132,7 +132,7 @@ def test_what_is_not_whole_or_out_of_date_is_said(written) -> None:
         read_kueue(path, strict=True)
 
 
-def test_a_run_that_is_being_evicted_still_runs(written) -> None:
+def test_workload_under_eviction_counts_as_running(written) -> None:
     again = workload("again", "phy", 0, 4000, None, 1, past=100, evicted=5000)
     limited = workload("limited", "phy", 1000)
     container = limited["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
@@ -147,7 +147,7 @@ def test_a_run_that_is_being_evicted_still_runs(written) -> None:
     assert asked["team-phy/limited"] == {"gres/gpu": 2, "gres/gpu:a100": 2}
 
 
-def test_a_workload_made_again_by_the_same_name_is_another(written) -> None:
+def test_recreated_workload_is_a_new_job(written) -> None:
     items = [workload("j1", "bio", second, second, second + 60) for second in (0, 100)]
     for uid, item in zip("ab", items, strict=True):
         item["metadata"]["uid"] = uid
@@ -155,7 +155,7 @@ def test_a_workload_made_again_by_the_same_name_is_another(written) -> None:
 
 
 @pytest.mark.parametrize("field", ["name", "resources"])
-def test_a_queue_without_a_field_is_refused_by_its_name(written, field: str) -> None:
+def test_cluster_queue_without_field_is_named_in_error(written, field: str) -> None:
     queue = cluster_queue("bio", {"a100": 4})
     flavor = queue["spec"]["resourceGroups"][0]["flavors"][0]
     flavor[field] = [1]
@@ -165,7 +165,7 @@ def test_a_queue_without_a_field_is_refused_by_its_name(written, field: str) -> 
         read_kueue(written([queue, workload("j1", "bio", 0, 0, 60)]))
 
 
-def test_later_exports_in_one_list_keep_what_was_deleted(tmp_path: Path) -> None:
+def test_concatenated_kueue_exports_keep_deleted_workloads(tmp_path: Path) -> None:
     first, second = state(), [item for item in state() if item["metadata"]["name"] != "j1"]
     second[-2] = workload("j4", "phy", 1000, 5500, 6000, gpus=2)
     (tmp_path / "both.json").write_text(json.dumps([listed(first), listed(second)]))
@@ -174,14 +174,14 @@ def test_later_exports_in_one_list_keep_what_was_deleted(tmp_path: Path) -> None
     assert [each.job for each in log.waiting] == ["team-bio/j5"]
 
 
-def test_quotas_of_cohorts_and_trees_are_divided_and_said(written) -> None:
+def test_cohort_quotas_are_divided_and_noted(written) -> None:
     items = [*state(), cohort("all", parent="root", gpus=3), cohort("root")]
     found = judged(written(items))
     assert found.machines.tolist() == [6, 5]
     approved("\n".join(found.found.notes))
 
 
-def test_cohorts_that_lend_each_other_nothing_are_judged_one_by_one(written) -> None:
+def test_separate_cohorts_are_computed_one_by_one(written) -> None:
     other = cluster_queue("art", {"a100": 2}, cohort="")
     path = written([*state(), other, local_queue("art"), workload("j9", "art", 0, 1, 60)])
     with refused(InvalidOption):
@@ -202,14 +202,14 @@ def test_cohorts_that_lend_each_other_nothing_are_judged_one_by_one(written) -> 
         [cluster_queue("bio", {"a100": 4}, weight="-1"), workload("j1", "bio", 0, 0, 60)],
     ],
 )
-def test_what_is_no_kueue_is_refused_with_the_line_to_copy(
+def test_non_kueue_file_is_refused_with_command(
     written, items: list[Object], tmp_path: Path
 ) -> None:
     with refused(InvalidFile):
         read_kueue(written(items))
 
 
-def test_local_queues_and_units_of_a_kueue_are_judged_when_asked(written) -> None:
+def test_kueue_local_queues_and_units_are_options(written) -> None:
     path = written(state())
     assert judged(path, by="user").names == ("team-bio/user-queue", "team-phy/user-queue")
     assert fairness(path, Source(), ties=0).unit.hours == "core hours"
@@ -280,7 +280,7 @@ def crowd(seed: int, number: int = 12, **limits: Any) -> list[Object]:
 @pytest.mark.parametrize(
     "limits", [{}, {"borrowing": 1}, {"lending": 0}, {"lending": 1, "borrowing": 2}]
 )
-def test_admission_by_borrowed_share_is_what_its_words_say(written, limits: Any) -> None:
+def test_admission_by_borrowed_share_follows_definition(written, limits: Any) -> None:
     for seed in range(8):
         found = judged(written(crowd(seed, **limits)))
         weights = present_weights(found)
@@ -288,7 +288,7 @@ def test_admission_by_borrowed_share_is_what_its_words_say(written, limits: Any)
         assert start.tolist() == by_hand(found, weights)
 
 
-def test_weights_of_queues_are_fitted_and_emitted(written) -> None:
+def test_queue_weights_are_fitted_and_emitted(written) -> None:
     nothing, found = judged(written(crowd(2, 60))), judged(written(crowd(4, 60), "other.json"))
     approved(emit(nothing, "kueue"))
     tried = fit(found)
@@ -301,7 +301,7 @@ def test_weights_of_queues_are_fitted_and_emitted(written) -> None:
         emit(found, "yaml")
 
 
-def test_the_command_prints_debts_window_by_window(written, tmp_path: Path) -> None:
+def test_fairness_command_prints_debts_by_window(written, tmp_path: Path) -> None:
     path = written(state())
     settings = tmp_path / "settings.toml"
     settings.write_text('form = "kueue"\n')
@@ -318,7 +318,7 @@ def test_the_command_prints_debts_window_by_window(written, tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_objects_are_read_through_kubectl(tmp_path: Path) -> None:
+def test_kueue_objects_are_read_through_kubectl(tmp_path: Path) -> None:
     items = state()
     with serving(items) as server:
         env = {**os.environ, "KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}

@@ -57,7 +57,7 @@ def owed(judged: Fairness) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("shares", [None, ",".join(f"{job[0]}=7" for job in [LIKE[0], *LIKE[1:]])])
-def test_ten_equal_accounts_on_eight_cpus_like_jobs_are_owed_alike(tmp_path, shares) -> None:
+def test_ten_equal_accounts_on_eight_cpus_have_equal_debts(tmp_path, shares) -> None:
     found = fairness(exported(tmp_path, LIKE), Source(machines=8, shares=shares))
     assert found.shares.tolist() == [0.1] * 10
     assert (found.machines * float(found.unit.size)).tolist() == pytest.approx([0.8] * 10)
@@ -79,9 +79,7 @@ def test_accounts_renamed_debts_stay_within_the_printed_uncertainty(tmp_path, se
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_machines_cut_in_ten_and_a_hundred_debts_differ_by_less_than_is_printed(
-    tmp_path, seed
-) -> None:
+def test_debts_depend_on_machine_parts_within_printed_error(tmp_path, seed) -> None:
     path = exported(tmp_path, crowd(seed, "abc"))
     source = Source(machines=8, shares="a=37,b=41,c=29")
     exact = fairness(path, source, ties=0)
@@ -113,7 +111,7 @@ def test_shares_finer_than_machines_are_printed_and_used_as_given(tmp_path) -> N
     assert present_weights(found).tolist() == [1000, 600, 200, 100, 100]
 
 
-def test_level_fs_of_sshare_stands_beside_the_debt_and_a_difference_names_the_rule(
+def test_level_fs_is_printed_and_its_disagreement_noted(
     tmp_path,
 ) -> None:
     (tmp_path / "shares.txt").write_text(
@@ -153,7 +151,7 @@ def test_three_queues_of_one_cohort_have_a_third_each(tmp_path) -> None:
     assert found.found.said == {}
 
 
-def test_weighted_share_stands_beside_the_debt_and_a_difference_names_the_rule(tmp_path) -> None:
+def test_weighted_share_is_printed_and_its_disagreement_noted(tmp_path) -> None:
     table = debts_table(fairness(three_queues(tmp_path, [0, 250, None]), Source(unit="gpu")))
     shown = {row[0]: row[-1] for row in table.rows}
     assert (table.columns[-1].name, shown) == ("weightedShare", {"a": "0", "b": "250", "c": "-"})
@@ -164,14 +162,14 @@ def test_weighted_share_stands_beside_the_debt_and_a_difference_names_the_rule(t
     assert "DRS" in note
 
 
-def test_windows_count_whole_cpus_where_machines_are_cut(tmp_path) -> None:
+def test_windows_table_counts_cpus_with_divided_machines(tmp_path) -> None:
     (found,) = fairness(exported(tmp_path, LIKE), Source(machines=8), ties=0).audits
     assert found.document()["machines"] == pytest.approx([0.8] * 10)
     assert sum(found.document()["work"]) == pytest.approx(33 * 3600)
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="COTENANT_DATA has no cases")
-def test_shared_cases_are_played_with_equal_shares() -> None:
+def test_shared_cases_with_equal_shares() -> None:
     ten = fairness(CASES / "ten-equal-accounts-on-8.sacct.txt", Source(machines=8))
     alike = [value for name, value in owed(ten).items() if name not in ("laba", "labj")]
     assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)

@@ -28,7 +28,7 @@ JOBS = [("bio", 4, 12)] * 4 + [("phy", 4, 12)] * 2 + [("chem", 2, 8)] * 2
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
-def test_what_a_real_slurm_did_is_judged_as_its_simulation(
+def test_real_slurm_log_has_debts_of_its_simulation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with lab(tmp_path) as command:
@@ -103,7 +103,7 @@ GPU_JOBS = [("bio", 2, "a100", 8)] * 2 + [("bio", 2, "v100", 8), ("phy", 2, "a10
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
-def test_gpus_that_a_real_slurm_gave_are_judged_at_their_width(tmp_path: Path) -> None:
+def test_real_slurm_gpu_jobs_count_by_gpus(tmp_path: Path) -> None:
     with lab(tmp_path) as command:
         ids = []
         for account, gpus, kind, seconds in GPU_JOBS:

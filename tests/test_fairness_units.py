@@ -57,20 +57,20 @@ def test_amounts_are_read_as_slurm_prints_them() -> None:
     assert gres("gpu:a100:4(S:0-1),gpu:a100:2") == {"gres/gpu:a100": 6, "gres/gpu": 6}
 
 
-def test_the_answer_names_the_unit_and_who_is_left_out(judged) -> None:
+def test_fairness_names_unit_and_omitted_jobs(judged) -> None:
     approved(fairness_lines(judged(JOBS, unit="gpu")))
     document = judged(JOBS, unit="gpu").document()
     assert document["gpus"] == [4, 4]
     assert document["work_gpu_hours"] == [8, 2]
 
 
-def test_billing_is_counted_against_the_most_in_use(judged) -> None:
+def test_billing_unit_is_relative_to_maximum_in_use(judged) -> None:
     found = judged(JOBS, unit="billing")
     assert found.machines.sum() * found.unit.size == 17
     assert found.unit.hours == "billing hours"
 
 
-def test_shares_can_be_given_in_words(judged) -> None:
+def test_shares_are_read_from_name_value_pairs(judged) -> None:
     found = judged(JOBS, unit="gpu", shares="bio=6,phy=2")
     assert found.machines.tolist() == [6, 2]
     for text in ("bio=much", "bio=1,bio=2", "=3", "bio=0"):
@@ -79,17 +79,17 @@ def test_shares_can_be_given_in_words(judged) -> None:
 
 
 @pytest.mark.parametrize("unit", ["tpu", "gres/shard"])
-def test_a_unit_that_is_not_there_is_refused(judged, unit: str) -> None:
+def test_unknown_fairness_unit_is_refused(judged, unit: str) -> None:
     with refused(InvalidOption):
         judged(JOBS, unit=unit)
 
 
-def test_gpus_without_a_type_are_said(judged) -> None:
+def test_gpus_without_type_are_noted(judged) -> None:
     jobs = [*JOBS, holding("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
     approved("\n".join(judged(jobs, unit="gpu:a100").found.notes))
 
 
-def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
+def test_too_fine_amounts_are_rounded_up_with_note(judged) -> None:
     rng = np.random.default_rng(1)
     jobs = [
         holding(str(n), "ab"[n % 2], n, n, 50, f"cpu=1,mem={int(rng.integers(1, 10**9))}K")
@@ -100,7 +100,7 @@ def test_amounts_too_fine_are_rounded_up_and_that_is_said(judged) -> None:
     assert float(note.rpartition("is ")[2].partition(" %")[0]) < 1
 
 
-def test_large_amounts_are_rounded_by_as_much_as_is_said(judged) -> None:
+def test_rounding_of_large_amounts_matches_note(judged) -> None:
     jobs = [
         holding(str(n), "ab"[n % 2], 0, 0, 80_000, f"cpu=1,mem={1000 + n}.5T") for n in range(20)
     ]

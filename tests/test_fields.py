@@ -83,7 +83,7 @@ CASES = [
 ]
 
 
-def test_a_type_may_have_a_name_as_those_of_numpy_do() -> None:
+def test_field_accepts_numpy_string_names() -> None:
     aliases = pytest.importorskip("typing_extensions", reason="pydantic brings it")
     entry = TypeVar("entry", bound=np.generic)
     inner = np.ndarray[tuple[Any, ...], np.dtype[entry]]
@@ -99,7 +99,7 @@ def test_a_type_may_have_a_name_as_those_of_numpy_do() -> None:
     assert [field.dtype for field in field_types(record)] == [np.int64]
 
 
-def test_every_field_of_every_problem_has_a_case() -> None:
+def test_every_field_has_a_refusal_case() -> None:
     declared = {(name, entry) for name in PROBLEM_NAMES for entry in _names(name)}
     assert declared == {(case.values[0].problem, case.values[1].name) for case in CASES}
 
@@ -109,7 +109,7 @@ def _names(problem: str) -> list[str]:
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_the_docstring_says_what_each_field_means_and_so_does_the_schema(problem: str) -> None:
+def test_docstring_and_schema_describe_each_field(problem: str) -> None:
     kind = problem_named(problem).instance
     meaning = meanings(inspect.getdoc(kind) or "")
     content = schema(problem)["properties"]
@@ -179,7 +179,7 @@ def invalid_values(instance: Any, field: FieldType) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("instance", "field"), CASES)
-def test_a_wrong_value_is_refused_by_the_name_of_its_field(
+def test_invalid_value_is_refused_by_field_name(
     instance: Any, field: FieldType, tmp_path: Path
 ) -> None:
     content = {"cotenant": 1, "problem": instance.problem, **instance.document()}
@@ -211,9 +211,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_field(
 
 
 @pytest.mark.parametrize("place", range(len(GIVEN)))
-def test_reading_is_the_inverse_of_writing_and_says_unknown_fields(
-    place: int, tmp_path: Path
-) -> None:
+def test_reading_inverts_writing_and_names_unknown_fields(place: int, tmp_path: Path) -> None:
     instance = GIVEN[place].replace(name="x", source="drawn")
     for name in ("a.json", "a.json.gz"):
         again = cotenant.read(cotenant.write(instance, tmp_path / name))
@@ -280,9 +278,7 @@ RULES: list[tuple[Instance[Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("place", range(len(RULES)))
-def test_fields_that_do_not_go_together_are_refused_in_python_and_in_a_file(
-    place: int, tmp_path: Path
-) -> None:
+def test_inconsistent_fields_are_refused_in_python_and_file(place: int, tmp_path: Path) -> None:
     instance, changes = RULES[place]
     with refused(InvalidInstance) as caught:
         instance.replace(**changes)
@@ -305,7 +301,7 @@ def test_fields_that_do_not_go_together_are_refused_in_python_and_in_a_file(
     )
 
 
-def test_only_arrays_that_nobody_can_write_are_shared() -> None:
+def test_only_read_only_arrays_are_shared() -> None:
     written, frozen = np.array([24.0, 24.0, 24.0]), np.array([24.0, 24.0, 24.0])
     seen, still = written[:], frozen[:]
     seen.flags.writeable = frozen.flags.writeable = False

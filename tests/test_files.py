@@ -49,9 +49,7 @@ def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
 
 
 @pytest.mark.parametrize("name", bundled())
-def test_bundled_instances_are_read_and_written_as_exact_inverses(
-    name: str, tmp_path: Path
-) -> None:
+def test_bundled_instances_round_trip_exactly(name: str, tmp_path: Path) -> None:
     instance = cotenant.read(name)
     assert instance.source
     assert instance.summary()
@@ -63,13 +61,13 @@ def test_bundled_instances_are_read_and_written_as_exact_inverses(
 @pytest.mark.parametrize("problem", DRAWN)
 @settings(max_examples=30)
 @given(data=st.data())
-def test_any_instance_survives_a_round_trip(problem: str, data: st.DataObject) -> None:
+def test_drawn_instances_round_trip_exactly(problem: str, data: st.DataObject) -> None:
     instance = data.draw(instances(problem))
     with tempfile.TemporaryDirectory() as folder:
         assert cotenant.read(write(instance, Path(folder) / "one.json")) == instance
 
 
-def test_requests_that_may_be_served_in_part_survive_a_round_trip(tmp_path: Path) -> None:
+def test_partial_requests_round_trip(tmp_path: Path) -> None:
     instance = Packing(capacity=[[9]], demand=[[2]], request=[5.0], servers=[1.0], partial=True)
     assert cotenant.read(write(instance, tmp_path / "one.json")) == instance
 
@@ -85,9 +83,7 @@ EMPTY: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("name", ["packing/cluster-12-40", *(f"{p}/tiny" for p in PROBLEM_NAMES)])
-def test_an_instance_with_an_empty_field_is_refused_or_survives_a_round_trip(
-    name: str, tmp_path: Path
-) -> None:
+def test_empty_field_is_refused_or_round_trips(name: str, tmp_path: Path) -> None:
     given, survived = cotenant.read(name), 0
     texts = {field for field in vars(given) if isinstance(getattr(given, field), str)}
     for field, empty in itertools.product({*vars(given)} - texts, EMPTY):
@@ -105,7 +101,7 @@ def test_an_instance_with_an_empty_field_is_refused_or_survives_a_round_trip(
         assert survived >= 15
 
 
-def test_absent_machines_mean_half_as_many_and_null_means_as_many_as_needed(tmp_path: Path) -> None:
+def test_default_and_null_number_of_machines(tmp_path: Path) -> None:
     assert cotenant.read(put(tmp_path, TINY)).machines is None  # type: ignore[attr-defined]
     assert cotenant.read(put(tmp_path, TINY | {"machines": None})).machines == np.inf  # type: ignore[attr-defined]
 
@@ -131,9 +127,7 @@ BROKEN: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("content", dict(BROKEN).values(), ids=dict(BROKEN))
-def test_a_broken_instance_is_refused_with_field_value_and_cure(
-    content: Any, tmp_path: Path
-) -> None:
+def test_invalid_instance_names_field_value_and_cure(content: Any, tmp_path: Path) -> None:
     with refused(InvalidInstance) as caught:
         cotenant.read(put(tmp_path, content))
     assert "instance.json" in str(caught.value)
@@ -170,7 +164,7 @@ FILES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize("text", dict(FILES).values(), ids=dict(FILES))
-def test_a_file_that_is_no_instance_is_refused(text: str, tmp_path: Path) -> None:
+def test_file_without_instance_is_refused(text: str, tmp_path: Path) -> None:
     with refused(InvalidFile):
         cotenant.read(put(tmp_path, text))
 
@@ -182,7 +176,7 @@ def test_a_file_of_another_problem_is_refused(tmp_path: Path) -> None:
         read(put(tmp_path, TINY), problem="market")
 
 
-def test_a_missing_file_a_folder_and_an_unknown_bundled_name_are_told_apart(tmp_path: Path) -> None:
+def test_missing_file_folder_and_unknown_name_have_own_errors(tmp_path: Path) -> None:
     with refused(InvalidFile):
         cotenant.read(tmp_path / "none.json")
     with refused(InvalidFile):
@@ -191,7 +185,7 @@ def test_a_missing_file_a_folder_and_an_unknown_bundled_name_are_told_apart(tmp_
         cotenant.read("colocation/tinny")
 
 
-def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_output_leaves_no_file(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
     with refused(InvalidFile):
         write(instance, tmp_path / "none" / "x.json")
@@ -204,7 +198,7 @@ def test_an_output_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
-def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
+def test_output_to_pipe_and_through_link(tmp_path: Path) -> None:
     """Renaming a new file into place would put it where a device or a link was: as root, even where
     /dev/null was.
     """
@@ -226,7 +220,7 @@ def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of Unix")
-def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path: Path) -> None:
+def test_cyclic_link_as_output_is_refused(tmp_path: Path) -> None:
     from cotenant.analysis.report.console import require_writable
 
     loop, other = tmp_path / "loop.json", tmp_path / "other.json"
@@ -241,7 +235,7 @@ def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path: Path) -
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_a_full_device_is_an_error_and_stays_a_device(tmp_path: Path) -> None:
+def test_output_to_full_device_is_an_error(tmp_path: Path) -> None:
     from cotenant.instances.problem.files import write_text
 
     full = tmp_path / "full"
@@ -263,7 +257,7 @@ def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_whole_floats_of_a_json_file_are_the_integers_they_stand_for(tmp_path, problem) -> None:
+def test_integral_floats_in_json_are_read_as_integers(tmp_path, problem) -> None:
     expected = cotenant.read(f"{problem}/tiny")
     path = tmp_path / "a.json"
     document = json.loads(write(expected, path).read_text())

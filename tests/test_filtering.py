@@ -36,13 +36,13 @@ def accuracy(penalty: Floats, fraction: float, seeds: int = 10) -> float:
 
 
 @pytest.mark.parametrize("model_seed", [2017, 1, 2, 3])
-def test_synthetic_penalties_reach_the_papers_accuracy(model_seed: int) -> None:
+def test_filtering_reaches_published_accuracy_on_synthetic_penalties(model_seed: int) -> None:
     penalty = population(agents=200, model_seed=model_seed, rng=np.random.default_rng(0)).penalty
     assert accuracy(penalty, 0.25) >= 0.83  # Cooper fig. 12: 83 % at 25 %
     assert accuracy(penalty, 0.75) >= 0.95  # and 95 % at 75 %
 
 
-def test_more_samples_predict_more() -> None:
+def test_filtering_accuracy_grows_with_samples() -> None:
     penalty = population(agents=200, rng=np.random.default_rng(0)).penalty
     scores = [accuracy(penalty, fraction) for fraction in (0.1, 0.25, 0.5, 0.75, 1.0)]
     assert scores == sorted(scores)
@@ -50,7 +50,7 @@ def test_more_samples_predict_more() -> None:
 
 
 @needs_data
-def test_measured_matrices_are_harder_than_synthetic_ones() -> None:
+def test_filtering_is_less_accurate_on_measured_matrices() -> None:
     pairs = INTERFERENCE / "gavel_pairs.json"
     for instance, quarter, most in (
         (fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4), 0.75, 0.90),
@@ -75,7 +75,7 @@ def test_neighbors_add_to_the_baseline_when_columns_come_in_families() -> None:
 # --- what is kept, and fallbacks ------------------------------------------------------------------
 
 
-def test_sampled_and_impossible_entries_stay_and_the_rest_is_not_looked_at() -> None:
+def test_filtering_keeps_samples_and_ignores_the_rest() -> None:
     penalty = population(agents=200, rng=np.random.default_rng(0)).penalty.copy()
     penalty[3, 5] = np.inf
     mask = sample_mask(penalty.shape, 0.3, np.random.default_rng(1), np.isfinite(penalty))
@@ -87,13 +87,13 @@ def test_sampled_and_impossible_entries_stay_and_the_rest_is_not_looked_at() -> 
     assert np.array_equal(fill(hidden, mask), filled)
 
 
-def test_an_impossible_entry_marked_as_sampled_is_no_sample() -> None:
+def test_infinite_entry_is_not_used_as_sample() -> None:
     filled = fill([[np.inf, 0.2], [0.1, 0.3]], [[True, True], [True, False]])
     assert filled[0, 0] == np.inf
     assert 0.05 < filled[1, 1] < 0.3
 
 
-def test_a_row_or_column_without_samples_falls_back_on_the_others() -> None:
+def test_filtering_of_empty_row_uses_other_rows() -> None:
     penalty = np.outer([1.0, 2.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
     mask = np.ones((4, 4), dtype=bool)
     mask[2] = False
@@ -112,7 +112,7 @@ def test_one_sample_is_enough_and_constant_matrices_stay_constant() -> None:
     assert fill(np.zeros((3, 3)), mask).tolist() == np.zeros((3, 3)).tolist()
 
 
-def test_the_scale_of_the_entries_does_not_matter() -> None:
+def test_filtering_is_scale_invariant() -> None:
     penalty = population(agents=200, rng=np.random.default_rng(0)).penalty
     mask = sample_mask(penalty.shape, 0.3, np.random.default_rng(1))
     for scale in (1e-7, 1e7):
@@ -191,7 +191,7 @@ def test_tau_equals_its_definition_with_ties_and_forbidden_entries() -> None:
         assert tau(truth, guess) == pytest.approx(brute_tau(truth, guess))
 
 
-def test_nothing_to_compare_is_no_error() -> None:
+def test_tau_without_pairs_is_defined() -> None:
     assert tau([[0.1], [0.2]], [[0.3], [0.4]]) == 1.0
 
 

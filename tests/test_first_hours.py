@@ -89,9 +89,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("call", IN_PYTHON, ids=range(len(IN_PYTHON)))
-def test_a_mistake_in_python_is_answered_by_name_and_cure(
-    call: Callable[[], object], files: Path
-) -> None:
+def test_python_mistakes_name_argument_and_cure(call: Callable[[], object], files: Path) -> None:
     with refused(CotenantError) as caught:
         call()
     assert len(str(caught.value)) < 400
@@ -133,7 +131,7 @@ def test_slowdowns_read_as_penalties_are_sent_to_slowdown_csv(tmp_path: Path) ->
         penalty_csv(path)
 
 
-def test_a_cure_is_spelled_for_the_door_it_comes_through(tmp_path: Path) -> None:
+def test_cure_is_worded_for_python_or_command_line(tmp_path: Path) -> None:
     """One file, refused in Python and on the command line."""
     path = tmp_path / "s.csv"
     path.write_text("job,a,b\na,1.5,1.25\nb,1.1,1.5\n")

@@ -36,7 +36,7 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_stands_for_every_instance_in_it_and_below_in_order(tree: Path) -> None:
+def test_folder_expands_to_sorted_instances(tree: Path) -> None:
     found = cotenant.read_all([tree])
     assert list(found.files) == [
         str(tree / name) for name in ("a.json", "b.json", "below/half.json.gz")
@@ -46,7 +46,7 @@ def test_a_folder_stands_for_every_instance_in_it_and_below_in_order(tree: Path)
     approved(found.count)
 
 
-def test_files_bundled_instances_and_folders_mix_and_a_file_met_twice_is_read_once(
+def test_repeated_files_are_read_once(
     tree: Path,
 ) -> None:
     found = cotenant.read_all(
@@ -61,7 +61,7 @@ def test_files_bundled_instances_and_folders_mix_and_a_file_met_twice_is_read_on
     assert found.files["numa/tiny"] == cotenant.read("numa/tiny")
 
 
-def test_an_instance_that_is_there_twice_is_run_once(tree: Path) -> None:
+def test_duplicate_instance_is_run_once(tree: Path) -> None:
     cotenant.write(COLOCATION, tree / "below" / "copy.json")
     done = cotenant.compare(cotenant.read_all([tree / "b.json", tree / "below"]).instances, ["GR"])
     assert [row["instance"] for row in done.rows] == ["tiny", "half"]
@@ -77,7 +77,7 @@ def test_an_instance_that_is_there_twice_is_run_once(tree: Path) -> None:
         ("old.json.gz", "not gzip"),
     ],
 )
-def test_a_file_in_a_folder_that_is_no_instance_is_an_error_that_names_it(
+def test_invalid_file_in_folder_is_named(
     tree: Path, name: str, text: str
 ) -> None:  # fmt: skip
     (tree / "below" / name).write_text(text)
@@ -95,7 +95,7 @@ def test_a_folder_without_instances_is_an_error(tmp_path: Path) -> None:
         cotenant.read_all([tmp_path / "answer.json"])
 
 
-def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
+def test_method_runs_only_on_its_problem() -> None:
     done = cotenant.compare([COLOCATION, MARKET], ["GR", "fisher"], options={"alpha": 0.01})
     assert [(row["problem"], row["method"]) for row in done.rows] == [
         ("colocation", "GR"),
@@ -108,7 +108,7 @@ def test_a_method_of_one_problem_is_run_where_it_is_known() -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_for_each_instance(
+def test_compare_of_folder_prints_table_by_instance(
     tree: Path,
 ) -> None:
     out = tree / "rows.jsonl"
@@ -125,7 +125,7 @@ def test_the_command_line_takes_a_folder_says_what_it_holds_and_makes_a_table_fo
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_instances_that_no_method_named_works_on_are_said() -> None:
+def test_instances_without_applicable_method_are_named() -> None:
     done = run("compare", "colocation/tiny", "market/tiny", "-m", "ES")
     assert done.returncode == 0
     approved(done.stderr)

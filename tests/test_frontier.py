@@ -40,7 +40,7 @@ def frontier_of(problem: str, name: str = "tiny", **options: Any) -> tuple[Price
     return found
 
 
-def test_programs_start_from_the_best_answer_known_and_none_follows_an_interrupt() -> None:
+def test_frontier_programs_start_from_best_answer() -> None:
     answers: Any = iter([(0.0, Stop.TIME_LIMIT), (None, Stop.FINISHED), (2.0, Stop.INTERRUPTED)])
     starts = []
 
@@ -58,7 +58,7 @@ def test_programs_start_from_the_best_answer_known_and_none_follows_an_interrupt
     assert sweep.solve(1, method).solution is None
 
 
-def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter_ones() -> None:
+def test_frontier_shares_answers_and_bounds_between_limits() -> None:
     marks = settled(
         [point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min"
     )
@@ -68,36 +68,36 @@ def test_a_tight_answer_serves_looser_limits_and_a_loose_bound_holds_for_tighter
     assert [mark.status for mark in marks] == [Status.FEASIBLE] * 3 + [Status.OPTIMAL]
 
 
-def test_more_is_better_turns_values_and_bounds_round() -> None:
+def test_frontier_of_maximized_metric_swaps_signs() -> None:
     marks = settled([point(2, 5.0, 9.0), point(1, 4.0, 7.0), point(None, 7.0, None)], "max")
     assert [mark.value for mark in marks] == [5.0, 5.0, 7.0]
     assert [mark.bound for mark in marks] == [7.0, 7.0, None]
     assert marks[2].status is Status.FEASIBLE
 
 
-def test_a_bound_that_meets_an_answer_of_a_tighter_limit_proves_it() -> None:
+def test_frontier_bound_proves_answer_of_tighter_limit() -> None:
     marks = settled([point(0, 0.2, None), point(1, 0.4, 0.2)], "min")
     assert [mark.status for mark in marks] == [Status.OPTIMAL, Status.OPTIMAL]
 
 
-def test_a_limit_that_nothing_keeps_stays_impossible_without_a_bound() -> None:
+def test_frontier_infeasible_limit_has_no_bound() -> None:
     marks = settled([point(0, None, None, Status.INFEASIBLE), point(1, 0.4, 0.4)], "min")
     assert (marks[0].status, marks[0].value, marks[0].bound) == (Status.INFEASIBLE, None, None)
     assert marks[1].status is Status.OPTIMAL
 
 
-def test_a_bound_that_an_answer_contradicts_is_not_passed_on() -> None:
+def test_frontier_drops_contradicted_bound() -> None:
     marks = settled([point(0, 0.5, 0.1), point(1, 0.2, 0.3)], "min")
     assert (marks[1].bound, marks[1].status) == (None, Status.UNKNOWN)
     assert marks[0].bound == 0.1
 
 
-def test_rounding_between_a_bound_and_its_answer_is_no_contradiction() -> None:
+def test_frontier_tolerates_rounding_between_bound_and_answer() -> None:
     (mark,) = settled([point(0, 0.5, 0.5 + 1e-12)], "min")
     assert (mark.bound, mark.status) == (0.5, Status.OPTIMAL)
 
 
-def test_without_a_unit_a_small_value_is_no_proof_of_its_bound() -> None:
+def test_frontier_small_value_without_scale_is_unproved() -> None:
     far_apart = [point(1, 1e-9, 2e-9)]
     assert (
         settled(far_apart, "max", 1e-6)[0].status is Status.OPTIMAL
@@ -109,7 +109,7 @@ def test_without_a_unit_a_small_value_is_no_proof_of_its_bound() -> None:
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
-def test_the_unit_of_work_does_not_decide_what_is_proved(
+def test_frontier_proofs_do_not_depend_on_unit_of_work(
     unit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cotenant.instances.market.instance import Market
@@ -126,7 +126,7 @@ def test_the_unit_of_work_does_not_decide_what_is_proved(
 
 
 @pytest.mark.slow
-def test_the_unit_of_speed_does_not_decide_what_is_proved() -> None:
+def test_frontier_proofs_do_not_depend_on_unit_of_speed() -> None:
     """With so many types of cores, all but one without any, only the optimum is solved for; below
     it stand the policies.
     """
@@ -142,7 +142,7 @@ def test_the_unit_of_speed_does_not_decide_what_is_proved() -> None:
     ]
 
 
-def test_the_unit_of_energy_does_not_decide_what_is_proved(engines: Any) -> None:
+def test_frontier_proofs_do_not_depend_on_unit_of_energy(engines: Any) -> None:
     from cotenant.instances.numa.generators import blade_server
 
     def unpriced(program: Any, **options: Any) -> Any:
@@ -160,7 +160,7 @@ def test_the_unit_of_energy_does_not_decide_what_is_proved(engines: Any) -> None
     assert frontier.points[1].status is Status.FEASIBLE
 
 
-def test_one_limit_has_one_point() -> None:
+def test_frontier_has_one_point_a_limit() -> None:
     from cotenant.instances.admission import Admission
 
     speed = [[0.001, 0.1], [0.2, 0.3], [0.001, 0.2], [0.3, 0.3]]
@@ -173,7 +173,7 @@ def test_one_limit_has_one_point() -> None:
     assert frontier.points[0].bound < 0.0021
 
 
-def test_a_frontier_comes_back_from_json_as_it_was() -> None:
+def test_frontier_round_trip_through_json() -> None:
     made = PriceFrontier(
         "penalty",
         "slack",
@@ -205,20 +205,20 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
-def test_the_number_of_points_is_a_whole_number(problem: str, points: Any) -> None:
+def test_frontier_points_option_must_be_integer(problem: str, points: Any) -> None:
     with refused(InvalidOption):
         frontier_of(problem, points=points)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
-def test_the_time_limit_is_checked_before_any_work(problem: str, time_limit: float) -> None:
+def test_frontier_checks_time_limit_first(problem: str, time_limit: float) -> None:
     with refused(InvalidOption):
         frontier_of(problem, time_limit=time_limit)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_two_points_are_enough(problem: str) -> None:
+def test_frontier_of_two_points(problem: str) -> None:
     for frontier in frontier_of(problem, points=2):
         assert 1 <= len(frontier.points) <= 3
         assert frontier.status is Status.OPTIMAL
@@ -261,7 +261,7 @@ def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
 
 
-def test_admission_interrupted_before_its_first_answer_has_the_policies(
+def test_interrupted_admission_frontier_has_policies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cotenant.analysis.admission.frontier.optimal", interrupted)
@@ -272,7 +272,7 @@ def test_admission_interrupted_before_its_first_answer_has_the_policies(
     assert frontier.status is not Status.OPTIMAL
 
 
-def test_an_unfinished_admission_program_gives_its_own_bound_not_the_answers(
+def test_unfinished_admission_frontier_uses_program_bound(
     engines: Any,
 ) -> None:
     from cotenant.instances.admission import Admission

@@ -22,7 +22,7 @@ PAIRS = "job,beside\nx264,regression\nregression,x264\nfluidanimate,decisiontree
 @pytest.mark.parametrize(
     ("name", "method"), [("colocation", "optimal"), ("packing", "min-servers")]
 )
-def test_table_and_solution_of_a_result_are_read_as_that_result(tmp_path, name, method) -> None:
+def test_answer_table_and_solution_are_read_equally(tmp_path, name, method) -> None:
     instance = cotenant.read(f"{name}/tiny")
     result = cotenant.solve(instance, method)
     found = cotenant.instances.problem.answer_table.answer_table(instance, result.solution)
@@ -35,7 +35,7 @@ def test_table_and_solution_of_a_result_are_read_as_that_result(tmp_path, name, 
     assert read_answer(instance, str(bare)) == result.solution
 
 
-def test_pairs_of_types_are_counted_and_the_rest_run_alone(tmp_path: Path) -> None:
+def test_answer_table_of_pairs_completes_single_jobs(tmp_path: Path) -> None:
     instance = Colocation(np.full((2, 2), 0.1), [5, 2], names=("a", "b"), machines=5)
     table = tmp_path / "a.csv"
     table.write_text("job,beside,machines\na,b,1\nb,a,1\na,a,1\na,,1\n")
@@ -48,7 +48,7 @@ def test_pairs_of_types_are_counted_and_the_rest_run_alone(tmp_path: Path) -> No
     ("text", "code"),
     [(PAIRS, 0), ("job,beside\nx264,regression\n", 1), ('{"solution": {"first": [0]}}', None)],
 )
-def test_check_of_anybodys_answer_is_borne_out_or_not_or_refused(tmp_path, text, code) -> None:
+def test_check_accepts_refuses_or_rejects_external_answers(tmp_path, text, code) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
     done = CliRunner().invoke(app, ["check", "colocation/tiny", str(path), "--json"])
@@ -60,7 +60,7 @@ def test_check_of_anybodys_answer_is_borne_out_or_not_or_refused(tmp_path, text,
         assert ("penalty 0.0425" in said["said"]) == said["ok"]
 
 
-def test_check_of_infeasible_by_rules_says_nothing_of_rules(tmp_path: Path) -> None:
+def test_check_of_infeasible_answer_skips_own_rules(tmp_path: Path) -> None:
     lists = {"a": ["b", "c", "d"], "b": ["a"], "c": ["a"], "d": ["a"]}
     instance = cotenant.from_lists(lists, perfect=True)
     cotenant.write(instance, tmp_path / "i.json")
@@ -70,7 +70,7 @@ def test_check_of_infeasible_by_rules_says_nothing_of_rules(tmp_path: Path) -> N
     assert json.loads(done.stdout)["said"].startswith("claims infeasible: ")
 
 
-def test_check_of_a_proof_is_its_judgement(tmp_path: Path) -> None:
+def test_check_of_proof_file_verifies_it(tmp_path: Path) -> None:
     proof = tmp_path / "p.json"
     arguments = ["prove", "colocation/tiny", "-m", "stable", "--out", str(proof)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
@@ -87,7 +87,7 @@ def test_check_of_a_proof_is_its_judgement(tmp_path: Path) -> None:
         '{"cotenant": 1, "problem": "colocation"}',
     ],
 )  # fmt: skip
-def test_what_is_no_answer_is_named_for_what_it_is(tmp_path: Path, text: str) -> None:
+def test_check_names_files_that_are_not_answers(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text(text)
     with refused(cotenant.CotenantError):

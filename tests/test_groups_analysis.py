@@ -39,7 +39,7 @@ def measured(grouping: Grouping, **options: Any) -> dict[str, float]:
     return dict(cotenant.solve(TINY, lambda _: grouping, **options).metrics)
 
 
-def test_metrics_are_those_worked_out_by_hand() -> None:
+def test_group_metrics_by_hand() -> None:
     found = measured(BEST)
     assert found["penalty"] == 0.0625 == (0.07 * 2 + 0.02 + 0.04 * 2 + 0.06 + 0.10 * 2) / 8
     assert (found["worst_penalty"], found["machines"]) == (0.10, 3)
@@ -57,12 +57,12 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
     assert found["attribution"] == 1.0  # means .053, .047, .10 in the order of pressure
 
 
-def test_a_gain_has_to_be_more_than_alpha() -> None:
+def test_group_gain_must_exceed_alpha() -> None:
     assert [measured(BEST, alpha=alpha)["blocking_groups"] for alpha in (0.0399, 0.04)] == [1, 0]
     assert [measured(BEST, alpha=alpha)["swap_blocking_pairs"] for alpha in (0.009, 0.01)] == [4, 0]
 
 
-def test_where_nobody_can_say_metrics_are_left_out() -> None:
+def test_group_metrics_without_data_are_omitted() -> None:
     constant = TINY.replace(pressure=[1, 1, 1])
     assert "attribution" not in module.metrics(constant, BEST)
     assert "attribution" not in module.metrics(TINY.replace(pressure=None), BEST)
@@ -74,7 +74,7 @@ def test_where_nobody_can_say_metrics_are_left_out() -> None:
     assert left <= {metric.name for metric in module.METRICS}
 
 
-def test_models_come_back_as_checked_answers() -> None:
+def test_group_models_convert_to_checked_answers() -> None:
     model = predictor(TINY)
     answer = solve_program(from_pyomo(model))
     answer.load(model)
@@ -88,7 +88,7 @@ def test_models_come_back_as_checked_answers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_readable_core_is_the_one_that_is_solved(seed: int) -> None:
+def test_readable_core_model_equals_solved_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = additive(types=3, jobs=int(rng.integers(6, 12)), seats=3, rng=rng)
     for alpha in (0.0, 0.02):
@@ -107,7 +107,7 @@ def test_the_readable_core_is_the_one_that_is_solved(seed: int) -> None:
             assert blocking_groups(instance, found, alpha).count == 0
 
 
-def test_prices_of_jobs_are_named_and_the_bound_is_proved_again_without_them() -> None:
+def test_group_job_prices_are_named_in_certificate() -> None:
     result = cotenant.solve(TINY, "optimal")
     assert result.certificate["prices"] == [0.27, 0.1, 0.28]
     for prices in ([0.37, 0.2, 0.38], [0.1 + 2e-14, 0, 0], [3e9, 0, 0]):
@@ -120,7 +120,7 @@ def test_prices_of_jobs_are_named_and_the_bound_is_proved_again_without_them() -
     assert (verdict.broken, verdict.claimed) == ((), ())
 
 
-def test_pictures_say_how_unlike_the_machines_are() -> None:
+def test_group_pictures_show_spread_over_machines() -> None:
     rows = cotenant.compare([TINY], [lambda _: BEST]).rows
     kept = rows[0]["record"]
     assert kept == record(TINY, BEST)

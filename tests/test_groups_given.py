@@ -56,7 +56,7 @@ def given(**fields: Any) -> dict[str, Any]:
     ],
     ids=["additive", "forbidden", "pressure", "table", "classes"],
 )  # fmt: skip
-def test_a_document_is_read_back_as_it_was(
+def test_groups_instance_round_trip(
     made: Callable[[np.random.Generator], Groups], tmp_path: Path
 ) -> None:
     instance = made(np.random.default_rng(3))
@@ -68,7 +68,7 @@ def test_a_document_is_read_back_as_it_was(
     assert frame["machines"].sum() == result.metrics["machines"]
 
 
-def test_an_answer_is_told_by_type_and_number_of_machines() -> None:
+def test_grouping_is_described_by_types_and_machines() -> None:
     tiny = cotenant.read("groups/tiny")
     many = tiny.replace(count=[9, 8, 4], machines=[7])
     answer = Grouping([[0, 0, 1], [0, 2, 1], [0, 1, 1]], [0, 0, 0], [3, 4, -0])
@@ -104,7 +104,7 @@ def test_measured_groups_become_a_table(tmp_path: Path) -> None:
     approved(cotenant.solve(found, "optimal").described().sentence)
 
 
-def test_pairs_add_up_and_larger_groups_say_how_wrong_that_is(tmp_path: Path) -> None:
+def test_additive_reader_reports_error_on_larger_groups(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}")
     found = groups_csv(folder, model="additive", copies=3)
     assert found.penalty is not None
@@ -117,7 +117,7 @@ def test_pairs_add_up_and_larger_groups_say_how_wrong_that_is(tmp_path: Path) ->
     approved(groups_csv(alone, model="additive").source)
 
 
-def test_curves_rise_and_are_held_against_measured_groups(tmp_path: Path) -> None:
+def test_curves_reader_checks_monotonicity_and_errors(tmp_path: Path) -> None:
     folder = tables(
         tmp_path, jobs="job,pressure\nweb,1.5\nbatch,4\n",
         curves="job,pressure,penalty\nweb,0,0\nweb,6,.3\nbatch,0,0\nbatch,3,.05\nbatch,5,.03\n",
@@ -154,14 +154,14 @@ def test_classes_of_machines_have_their_own_seats_and_penalties(tmp_path: Path) 
         groups_csv(folder, seats=3)
 
 
-def test_a_pair_that_was_not_measured_cannot_be_added_up(tmp_path: Path) -> None:
+def test_additive_reader_refuses_missing_pairs(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups="group,job,penalty\na + b,a,.1\na + b,b,.1\n")
     assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like
     with refused(InvalidFile):
         groups_csv(folder, model="additive", copies=2)
 
 
-def test_a_frame_gives_penalties_or_curves_by_label() -> None:
+def test_groups_from_frame_by_label() -> None:
     kinds = ["web", "cache", "batch"]
     frame = pandas.DataFrame(PENALTY, index=kinds, columns=kinds)
     found = Groups.from_frame(
@@ -184,7 +184,7 @@ def test_a_frame_gives_penalties_or_curves_by_label() -> None:
         Groups.from_frame(frame, seats=3, count={"web": 1})
 
 
-def test_a_frame_of_measured_groups_is_the_table_that_its_file_would_be(tmp_path: Path) -> None:
+def test_groups_from_frame_equals_csv(tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text(f"group,job,penalty\n{PAIRS}{TRIPLES}web + web,web,.07\n")
     frame = pandas.read_csv(tmp_path / "groups.csv")
     by_file, found = groups_csv(tmp_path), Groups.from_frame(frame, seats=3)

@@ -58,7 +58,7 @@ def colocated(jobs: int, machines: int, seed: int = 0) -> Colocation:
 
 
 @pytest.mark.parametrize(("jobs", "machines"), [(200, 100), (201, 101), (200, 103)])
-def test_hundreds_are_paired_as_a_colocation(jobs: int, machines: int) -> None:
+def test_groups_of_two_equal_colocation_for_hundreds(jobs: int, machines: int) -> None:
     assert jobs >= MATCHED_FROM
     pairs = colocated(jobs, machines)
     instance = groups_from(pairs, seats=2, machines=machines)
@@ -72,7 +72,7 @@ def test_hundreds_are_paired_as_a_colocation(jobs: int, machines: int) -> None:
         )
 
 
-def test_a_policy_matches_stage_by_stage_beside_empty_seats() -> None:
+def test_hierarchical_matching_with_empty_seats() -> None:
     place = np.random.default_rng(0).random((202, 2))
     apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 6
     instance = Groups([1] * 202, 3, penalty=apart.round(6))
@@ -82,7 +82,7 @@ def test_a_policy_matches_stage_by_stage_beside_empty_seats() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)])
-def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
+def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
     by_pairs = 0
     for seed in seeds:
         proof, every = proved(different(seed), "optimal"), every_cost(different(seed))
@@ -104,7 +104,7 @@ def in_pairs(seed: int) -> Groups | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", ranges(400, 20, 100))
-def test_no_multipliers_of_pairs_prove_more_than_the_least(seeds: range) -> None:
+def test_group_pair_multipliers_give_valid_bounds(seeds: range) -> None:
     for instance in filter(None, map(in_pairs, seeds)):
         rng, least = np.random.default_rng(len(instance.names)), min(every_cost(instance))
         given = CheckedGroups(case_of(instance))
@@ -131,7 +131,7 @@ def bound_by(instance: Groups, step: Document) -> Fraction:
     return level.bound
 
 
-def test_pairs_cost_what_they_do_where_they_cost_least_and_so_do_jobs_alone() -> None:
+def test_group_pair_costs_use_cheapest_class() -> None:
     alike = Groups([2], 2, penalty=[[0.3]])
     step: Document = {"kind": "dual", "over": 1, "prices": [6], "rent": 0, "sets": []}
     assert bound_by(alike, step) == Fraction(3, 10)
@@ -145,7 +145,7 @@ def test_pairs_cost_what_they_do_where_they_cost_least_and_so_do_jobs_alone() ->
     assert bound_by(unlike, {**step, "prices": [3, 3]}) == Fraction(1, 10)
 
 
-def test_types_without_jobs_take_no_memory_beyond_the_patience() -> None:
+def test_groups_with_many_empty_types_stay_within_verifier_work() -> None:
     table = [{"members": [0, 1], "penalty": [0.1, 0.1]}]
     document = {"count": [1, 1] + [0] * 9_998, "seats": [2], "machines": [1], "table": table}
     step: Document = {"kind": "dual", "over": 1, "prices": [], "rent": 0, "sets": []}
@@ -164,7 +164,7 @@ def higher(place: str) -> Any:
     return change
 
 
-def test_what_is_changed_is_refused() -> None:
+def test_changed_proof_is_refused() -> None:
     triples = np.arange(6) // 3
     near = np.where(triples[:, None] == triples, 0.1, 0.8)
     instance = Groups([1] * 6, 2, penalty=near)

@@ -34,14 +34,14 @@ LINE = Groups(
 """Everyone loses a tenth of the pressure beside it."""
 
 
-def test_jobs_are_dealt_there_and_back_or_machine_after_machine() -> None:
+def test_serpentine_and_sorted_by_hand() -> None:
     # 4 3 | 2 3 turned round | 2 1
     assert machines_of(serpentine(LINE)) == ((0, (0, 2, 2)), (0, (1, 1, 3)))
     assert machines_of(sorted_by_pressure(LINE)) == ((0, (0, 1, 1)), (0, (2, 2, 3)))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_sorting_by_pressure_is_in_the_core(seed: int) -> None:
+def test_sorted_grouping_is_in_core_of_pressure_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
     types, seats = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     one = pressure(types=types, jobs=int(rng.integers(8, 400)), seats=seats, rng=rng)
@@ -58,12 +58,12 @@ def test_sorting_by_pressure_is_in_the_core(seed: int) -> None:
             assert swap_blocking_pairs(one, policy(one, rng=rng)) == 0
 
 
-def test_sorting_is_not_in_the_core_of_penalties_that_add() -> None:
+def test_sorted_grouping_may_leave_core_of_additive_model() -> None:
     instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
     assert blocking_groups(instance, sorted_by_pressure(instance)).count > 0
 
 
-def test_greedy_adds_the_least() -> None:
+def test_greedy_grouping_adds_least_penalty() -> None:
     # a and b spread out; c adds .1 beside b and .5 beside a; the last c adds .8 there, .5 beside a
     penalty = [[0, 0.01, 0.2], [0.01, 0, 0.1], [0.3, 0, 0.35]]
     instance = Groups(count=[1, 1, 2], seats=[3], machines=[2], penalty=penalty)
@@ -92,7 +92,7 @@ def test_greedy_job_by_job(seed: int) -> None:
     assert machines_of(greedy(instance)) == tuple(sorted((0, types) for types in held if types))
 
 
-def test_the_threshold_joins_while_all_stay_under_it() -> None:
+def test_threshold_grouping_respects_tolerance() -> None:
     penalty = [[0.04, 0.02], [0.02, 0.2]]
     instance = Groups(count=[3, 2], seats=[3], machines=[5], penalty=penalty)
     # three of the first would lose .08 each; the second never share with each other
@@ -104,7 +104,7 @@ def test_the_threshold_joins_while_all_stay_under_it() -> None:
     check(tight, threshold(tight, tolerance=0.01))
 
 
-def test_hierarchical_pairing_pairs_the_pairs() -> None:
+def test_hierarchical_grouping_pairs_pairs() -> None:
     # each of the first is best beside one of the second, and such pairs beside each other
     penalty = np.full((2, 2), 0.2) - 0.15 * np.eye(2)[::-1]
     instance = Groups(count=[4, 4], seats=[4], machines=[2], penalty=penalty)
@@ -123,7 +123,7 @@ def test_hierarchical_pairing_of_any_number_of_seats(seats: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_exchange_helps_after_the_local_search(seed: int) -> None:
+def test_local_search_grouping_is_swap_optimal(seed: int) -> None:
     instance = additive(types=4, jobs=11, seats=3, rng=np.random.default_rng(seed))
     found = local_search(instance, begin="random", rng=np.random.default_rng(seed))
     machines = [list(types) + [-1] * (3 - len(types)) for _, types in machines_of(found)]
@@ -140,7 +140,7 @@ def test_no_exchange_helps_after_the_local_search(seed: int) -> None:
 
 
 @pytest.mark.parametrize("policy", EVERY)
-def test_every_policy_keeps_to_what_is_forbidden_and_to_classes(policy: object) -> None:
+def test_group_policies_respect_forbidden_groups_and_classes(policy: object) -> None:
     rng = np.random.default_rng(5)
     penalty = rng.integers(0, 30, size=(6, 6)) / 100
     penalty[0, 1] = penalty[2, 3] = np.inf
@@ -149,7 +149,7 @@ def test_every_policy_keeps_to_what_is_forbidden_and_to_classes(policy: object) 
 
 
 @pytest.mark.parametrize("policy", EVERY)
-def test_every_policy_takes_a_job_alone_and_half_a_million(policy: object) -> None:
+def test_group_policies_of_one_and_half_a_million_jobs(policy: object) -> None:
     alone = Groups(count=[1], seats=[4], penalty=[[0.5]])
     found = policy(alone)  # type: ignore[operator]
     assert machines_of(found) == ((0, (0,)),)
@@ -157,7 +157,7 @@ def test_every_policy_takes_a_job_alone_and_half_a_million(policy: object) -> No
     check(many, policy(many))  # type: ignore[operator]
 
 
-def test_orders_of_arrival_differ_and_are_drawn_from_the_seed() -> None:
+def test_group_policy_orders_depend_on_seed() -> None:
     instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
     for policy in (greedy, threshold):
         draws = {

@@ -48,13 +48,13 @@ def drawn(types: int, jobs: int, seats: int, seed: int = 0) -> Groups:
 
 
 @pytest.mark.parametrize("seeds", ranges(400, 4, 20))
-def test_every_answer_equals_enumeration(seeds: range) -> None:
+def test_group_methods_equal_enumeration(seeds: range) -> None:
     assert [(seed, *wrongs(seed)) for seed in seeds] == [(seed,) for seed in seeds]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(12, 4))
-def test_programs_over_few_groups_prove_no_more_than_they_may(number: int) -> None:
+def test_restricted_group_programs_give_valid_bounds(number: int) -> None:
     few = GroupLimits(near=1)
     for seed in range(100, 100 + number):
         assert list(wrongs(seed, CoreLimits(near=1, relaxation=few))) == []
@@ -66,7 +66,7 @@ def test_programs_over_few_groups_prove_no_more_than_they_may(number: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_penalties_of_a_few_units_are_proved_too(seed: int) -> None:
+def test_groups_with_tiny_penalties_are_proved(seed: int) -> None:
     penalty = np.random.default_rng(seed).integers(0, 9, (6, 6)) / UNIT
     jobs = Groups([1] * 6, 3, penalty=penalty)
     best, stable = optimal(jobs), core(jobs)
@@ -76,7 +76,7 @@ def test_penalties_of_a_few_units_are_proved_too(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seeds", ranges(1000, 4, 40))
-def test_two_seats_are_a_colocation(seeds: range) -> None:
+def test_groups_of_two_seats_equal_colocation(seeds: range) -> None:
     for seed in seeds:
         two_seats(seed)
 
@@ -131,7 +131,7 @@ def paired(grouping: Grouping, types: int) -> Pairing:
     return Pairing(rows[both, 0], rows[both, 1], grouping.number[both], single.astype(int))
 
 
-def test_a_core_that_is_empty_is_proved_so_by_both_engines() -> None:
+def test_empty_core_is_proved_by_both_engines() -> None:
     outcome = core(EMPTY)
     counted = Counted(EMPTY)
     least = min(map(counted.least_alpha, counted.groupings()))
@@ -144,7 +144,7 @@ def test_a_core_that_is_empty_is_proved_so_by_both_engines() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whole_prices_of_any_kind_prove_a_bound(seed: int) -> None:
+def test_any_integer_group_prices_give_valid_bounds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = Groups(
         count=[3, 2, 2], seats=[3, 2], machines=[1, np.inf],
@@ -158,7 +158,7 @@ def test_whole_prices_of_any_kind_prove_a_bound(seed: int) -> None:
         assert price_bound(instance, columns, price) <= least
 
 
-def test_the_core_s_program_takes_the_groupings_of_the_core_and_no_others() -> None:
+def test_core_program_admits_exactly_core_groupings() -> None:
     counted = Counted(EMPTY)
     columns = columns_of(EMPTY)
     for alpha in (0.0, 0.05, 0.1, 0.2):
@@ -189,7 +189,7 @@ def test_search_over_limits_of_losses_agrees_with_the_program_whether_a_core_exi
 
 
 @pytest.mark.parametrize("seed", [2, 5])
-def test_core_that_settles_nothing_answers_the_grouping_that_fewest_groups_block(seed: int) -> None:
+def test_undecided_core_returns_least_blocked_grouping(seed: int) -> None:
     # the one of least alpha may be blocked by more groups
     none = CoreLimits(routes=frozenset(), full_seconds=1e9)  # no time for any program
     instance = drawn(8, 60, 4, seed)
@@ -202,7 +202,7 @@ def test_core_that_settles_nothing_answers_the_grouping_that_fewest_groups_block
     assert (outcome.status, outcome.bound) == ("feasible", 0)
 
 
-def test_prices_alone_prove_that_a_core_is_empty() -> None:
+def test_empty_core_is_proved_by_prices() -> None:
     columns = columns_of(EMPTY)
     for least, none in ((UNIT // 10 - 1, True), (UNIT // 10, False)):
         tree = Tree(EMPTY, columns, columns, least, Clock())
@@ -234,7 +234,7 @@ def test_forty_jobs_of_five_types_by_the_readable_program() -> None:
     assert mean_penalty(instance, outcome.solution) == pytest.approx(outcome.bound, abs=1e-12)
 
 
-def test_no_time_to_list_the_groups_leaves_an_answer() -> None:
+def test_groups_at_time_limit_return_answer() -> None:
     instance = drawn(60, 600, 5)  # eight million kinds of groups
     for method in (optimal, core, least_alpha):
         outcome = method(instance, time_limit=0.1)
@@ -264,7 +264,7 @@ def test_a_table_without_any_grouping_is_infeasible_by_name() -> None:
         serpentine(pairs_only)
 
 
-def test_machines_of_alike_classes_count_together() -> None:
+def test_equal_machine_classes_are_merged() -> None:
     one, two = EMPTY, EMPTY.replace(seats=[3, 3], machines=[1, 1], classes=())
     for found in (optimal(two).solution, core(two).solution):
         merged = Grouping(found.members, np.zeros_like(found.where), found.number)
@@ -274,7 +274,7 @@ def test_machines_of_alike_classes_count_together() -> None:
     assert least_alpha(one).bound == least_alpha(two).bound
 
 
-def test_a_million_jobs_take_the_program_of_a_thousand() -> None:
+def test_group_program_size_does_not_depend_on_counts() -> None:
     small = drawn(4, 36, 3)
     large = small.replace(count=small.count * 25_000, machines=None)
     outcome = optimal(large, time_limit=20)

@@ -10,7 +10,7 @@ from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
 @pytest.mark.parametrize(("sense", "sign"), [("min", 1), ("max", -1)])
-def test_only_what_is_better_is_kept_on_either_side(sense, sign) -> None:
+def test_incumbent_keeps_better_values_and_bounds(sense, sign) -> None:
     search: Incumbent[str, float] = Incumbent(
         None, Clock(), lambda number: sign * len(number), sense=sense
     )
@@ -34,7 +34,7 @@ def test_only_what_is_better_is_kept_on_either_side(sense, sign) -> None:
     ]  # fmt: skip
 
 
-def test_of_equals_the_one_with_less_of_the_second_is_kept() -> None:
+def test_incumbent_breaks_ties_by_second_level() -> None:
     search = Incumbent(None, Clock(), len, then=lambda text: float(text.count("a")), bound=0)
     assert search.offer("aab")
     assert not search.offer("aaa")
@@ -42,7 +42,7 @@ def test_of_equals_the_one_with_less_of_the_second_is_kept() -> None:
     assert search.best == "abb"
 
 
-def test_a_bound_beyond_the_value_is_a_contradiction_in_which_neither_counts() -> None:
+def test_incumbent_with_contradicting_bound_claims_nothing() -> None:
     for sense, bound in (("min", 3.1), ("max", 2.9)):
         search = Incumbent(None, Clock(), float, sense=sense)
         search.offer(3.0)
@@ -56,7 +56,7 @@ def test_a_bound_beyond_the_value_is_a_contradiction_in_which_neither_counts() -
         assert (near.status, near.stop) == (Status.OPTIMAL, Stop.FINISHED)
 
 
-def test_an_answer_that_breaks_a_rule_is_not_kept_whoever_gives_it() -> None:
+def test_incumbent_refuses_infeasible_answers() -> None:
     pairs = Colocation([[0.1, 0.3], [0.2, 0.9]], [2, 2])
     search: Incumbent[Pairing, float] = Incumbent(
         pairs, Clock(), lambda _: 0.0, shown=lambda value: value / 2
@@ -76,7 +76,7 @@ def test_an_answer_that_breaks_a_rule_is_not_kept_whoever_gives_it() -> None:
     assert search.finish().stop is Stop.INTERRUPTED
 
 
-def test_without_an_answer_a_bound_meets_the_most_that_one_could_be_worth() -> None:
+def test_bound_without_answer_is_compared_with_scale() -> None:
     def last(*news: object) -> None:
         raise KeyboardInterrupt
 

@@ -41,7 +41,7 @@ def interrupt(number: int = signal.SIGINT) -> None:
 # One process: what is put off, and until when.
 
 
-def test_an_interrupt_is_put_off_to_the_end_of_a_block() -> None:
+def test_deferred_interrupt_is_raised_after_block() -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
         interrupt()
@@ -50,7 +50,7 @@ def test_an_interrupt_is_put_off_to_the_end_of_a_block() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_interrupt_does_not_wait() -> None:
+def test_second_interrupt_is_raised_at_once() -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
         interrupt()
@@ -60,7 +60,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     assert seen == ["first"]
 
 
-def test_whoever_put_it_off_may_take_it_for_done() -> None:
+def test_deferred_interrupt_can_be_consumed() -> None:
     with deferred() as put_off:
         assert not put_off.interrupted
         interrupt()
@@ -68,7 +68,7 @@ def test_whoever_put_it_off_may_take_it_for_done() -> None:
         assert not put_off.interrupted
 
 
-def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so() -> None:
+def test_foreign_signal_handlers_are_called_after_block() -> None:
     heard = []
 
     def own(number: int, frame: FrameType | None) -> None:
@@ -85,7 +85,7 @@ def test_handlers_of_others_are_called_in_the_end_and_what_is_ignored_stays_so()
     assert signal.getsignal(signal.SIGTERM) is own
 
 
-def test_only_the_main_thread_hears() -> None:
+def test_only_main_thread_defers_interrupts() -> None:
     done = []
 
     def work() -> None:
@@ -99,7 +99,7 @@ def test_only_the_main_thread_hears() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_swallowed_by_python_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
     interrupts.install_handlers()
 
@@ -112,7 +112,7 @@ def test_an_interrupt_that_python_swallows_comes_again(monkeypatch: pytest.Monke
         threading.Event().wait(60)
 
 
-def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(interrupt_at: Any) -> None:
+def test_interrupt_after_method_keeps_answer(interrupt_at: Any) -> None:
     start, last_step = (
         cotenant.solve(TINY, "GR").solution,
         "cotenant.analysis.run.question.Question.settled",
@@ -124,7 +124,7 @@ def test_an_interrupt_after_the_method_keeps_its_answer_and_says_so(interrupt_at
     assert cotenant.compare([TINY], ["optimal", "GR"]).interrupted
 
 
-def test_an_interrupt_while_a_start_is_looked_for_keeps_the_best_there_is(
+def test_interrupt_during_start_search_keeps_incumbent(
     interrupt_at: Any,
 ) -> None:
     first = cotenant.solve(TINY, "SMR").solution
@@ -183,7 +183,7 @@ def last(stderr: str) -> str:
         pytest.param(signal.SIGINT, 130, "numpy", marks=pytest.mark.slow),
     ],
 )
-def test_a_signal_while_the_program_loads_is_one_line(
+def test_signal_during_import_prints_one_line(
     number: int, code: int, module: str, tmp_path: Path
 ) -> None:
     """Ctrl-C in the first .3 s was a traceback of imports."""
@@ -199,9 +199,7 @@ def test_a_signal_while_the_program_loads_is_one_line(
 
 
 @pytest.mark.parametrize("module", ["cores", "codes"])
-def test_an_interrupt_before_anything_hears_it_is_one_line_even_while_a_class_is_made(
-    module: str, tmp_path: Path
-) -> None:
+def test_early_interrupt_prints_one_line(module: str, tmp_path: Path) -> None:
     """Python 3.11 makes a RuntimeError of it."""
     planted = (
         "import os, signal\nclass Name:\n  def __set_name__(self, *_):\n    "
@@ -259,7 +257,7 @@ def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -
 
 @pytest.mark.slow
 @SIGNALS
-def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signals(
+def test_interrupt_without_answer_exits_with_signal_code(
     number: int, code: int, tmp_path: Path
 ) -> None:
     """It printed a table without a value and exited with 1. No policy has an answer either."""
@@ -280,7 +278,7 @@ def test_before_there_is_an_answer_nothing_is_printed_and_the_code_is_the_signal
 
 
 @pytest.mark.slow
-def test_a_signal_while_the_answer_is_written_waits_until_it_is_written_and_shown(
+def test_signal_during_output_waits_for_complete_output(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "result.json"
@@ -298,7 +296,7 @@ Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(
 
 
 @pytest.mark.slow
-def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
+def test_signal_after_output_is_ignored(tmp_path: Path) -> None:
     late = "import atexit; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
     solving = command(late, "methods", "numa")
     stdout, _ = solving.communicate(timeout=600)
@@ -308,7 +306,7 @@ def test_a_signal_when_all_is_done_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @FEW_SIGNALS
-def test_compare_keeps_what_its_methods_hand_in_and_all_processes_end(
+def test_interrupted_compare_keeps_rows_and_ends_processes(
     number: int, code: int, tmp_path: Path
 ) -> None:
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
@@ -337,7 +335,7 @@ room.compare = lambda instances, methods, **rest: compare(
 
 
 @pytest.mark.slow
-def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_cell_runs(
+def test_sigterm_to_process_group_is_one_interrupt(
     tmp_path: Path,
 ) -> None:
     note = tmp_path / "note"
@@ -363,7 +361,7 @@ def test_a_batch_systems_sigterm_to_every_process_is_one_interrupt_and_the_next_
 
 
 @pytest.mark.slow
-def test_an_interrupt_that_the_system_gives_to_another_thread_is_heard(tmp_path: Path) -> None:
+def test_interrupt_delivered_to_other_thread_is_handled(tmp_path: Path) -> None:
     note = tmp_path / "note"
 
     def interrupted() -> None:
@@ -378,7 +376,7 @@ def test_an_interrupt_that_the_system_gives_to_another_thread_is_heard(tmp_path:
     assert [row["stop"] for row in found.rows] == ["interrupted"]
 
 
-def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
+def test_interrupted_experiment_ends_as_a_whole(
     tmp_path: Path,
 ) -> None:
     """Its methods kept their best answers, and it went on with them."""
@@ -404,7 +402,7 @@ def test_an_experiment_is_abandoned_and_no_method_in_it_takes_that_for_its_own(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_an_engine_is_stopped_before_its_work_is_abandoned(engine: str) -> None:
+def test_engine_is_stopped_before_interrupt_is_raised(engine: str) -> None:
     from test_engines import knapsacks  # type: ignore[import-not-found]
 
     from cotenant.solvers.engines import answer, solve_program

@@ -126,7 +126,7 @@ def test_compiled_kernels_are_not_kept_in_the_current_folder(
     ids=["processes", "dask"],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="the user's site lies elsewhere")
-def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path, ways: str) -> None:
+def test_child_process_ignores_user_site(tmp_path: Path, ways: str) -> None:
     """The interpreter that asks does (it is how Python starts, where the site is on), its children
     do not.
     """
@@ -148,7 +148,7 @@ def test_a_child_does_not_run_the_code_of_the_users_site(tmp_path: Path, ways: s
 
 
 @pytest.mark.slow
-def test_a_function_of_a_users_own_module_beside_the_script_is_found_by_a_child(
+def test_child_process_imports_module_beside_script(
     tmp_path: Path,
 ) -> None:
     """The folder of a script that a person runs is on its path, and so on its children's."""

@@ -57,7 +57,7 @@ def test_an_interrupt_while_a_kernel_runs_is_an_interrupt(kernels: list[Any]) ->
                 kernel(int(signal.SIGINT))
 
 
-def test_what_a_handler_raises_comes_out_as_it_is(kernels: list[Any]) -> None:
+def test_exception_of_signal_handler_leaves_kernel_unchanged(kernels: list[Any]) -> None:
     class OwnError(Exception):
         pass
 
@@ -69,7 +69,7 @@ def test_what_a_handler_raises_comes_out_as_it_is(kernels: list[Any]) -> None:
         kernels[0](int(signal.SIGINT))
 
 
-def test_kernels_call_kernels_and_can_be_pickled() -> None:
+def test_kernels_are_nested_and_pickled() -> None:
     import pickle
 
     from cotenant.solvers.packing.combination_kernels import combinations

@@ -67,7 +67,7 @@ def config_of(folder: Path, address: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_kubectl_lists_is_answered_with_the_rest_of_the_arguments(tmp_path: Path) -> None:
+def test_kubectl_plugin_forwards_arguments(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, f"/bin/cat {ROOT}/cluster/state/data/shop.json")
     line = ["drain", "n-6", "--context", "a b", "--json", "--kubeconfig=c", "--details"]
     done = plugin(*line, home=tmp_path, path=places)
@@ -96,7 +96,7 @@ def test_the_real_kubectl_lists_a_cluster(tmp_path: Path) -> None:
 
 
 @needs_kubectl
-def test_who_may_not_list_all_is_told_what_to_ask_for(tmp_path: Path) -> None:
+def test_kubectl_without_permission_names_the_rights(tmp_path: Path) -> None:
     with serving(SHOP["items"], forbidden="persistentvolumes") as address:
         flags = ("--kubeconfig", config_of(tmp_path, address), "--context", "shop")
         done = plugin("nodes", *flags, home=tmp_path)
@@ -106,7 +106,7 @@ def test_who_may_not_list_all_is_told_what_to_ask_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
+def test_failing_or_missing_kubectl_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = plugin("nodes", home=tmp_path, path=str(tmp_path / "empty"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -120,14 +120,14 @@ def test_kubectl_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("last", [["--context"], ["--context", ""], ["--kubeconfig="]])
-def test_an_empty_context_never_means_the_current_one(tmp_path: Path, last: list[str]) -> None:
+def test_empty_kubectl_context_is_refused(tmp_path: Path, last: list[str]) -> None:
     done = plugin("nodes", *last, home=tmp_path, path=fake_kubectl(tmp_path, "exit 7"))
     assert (done.returncode, (tmp_path / "arguments").exists()) == (2, False)
     approved(done.stderr)
 
 
 @pytest.mark.slow
-def test_a_question_that_is_none_asks_no_cluster(tmp_path: Path) -> None:
+def test_invalid_kubectl_question_contacts_no_cluster(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, "exit 7")
     for arguments, code in (((), 2), (("trees", "x"), 2), (("--help",), 0)):
         done = plugin(*arguments, home=tmp_path, path=places)
@@ -139,12 +139,12 @@ def test_a_question_that_is_none_asks_no_cluster(tmp_path: Path) -> None:
     assert not (tmp_path / "arguments").exists()
 
 
-def test_kubectl_finds_the_program() -> None:
+def test_kubectl_finds_the_plugin() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert pkgutil.resolve_name(scripts["kubectl-cotenant"]) is main
 
 
-def test_the_manifest_grants_what_is_listed_and_no_more() -> None:
+def test_manifest_grants_exactly_the_listed_kinds() -> None:
     yaml = pytest.importorskip("yaml", reason="it is not installed")
     documents = [
         each

@@ -32,13 +32,13 @@ WIDE = Table(
 )
 
 
-def test_a_narrow_table_is_left_as_it_is_and_names_its_packages() -> None:
+def test_narrow_latex_table_is_unchanged() -> None:
     text = NARROW.latex()
     approved(text)
     assert r"\begin{tabular}{lr}" in text
 
 
-def test_a_wide_table_wraps_its_texts_and_says_what_is_left_out() -> None:
+def test_wide_latex_table_wraps_and_notes_omissions() -> None:
     text = WIDE.latex()
     assert re.findall(r"p\{([\d.]+)cm\}", text) == ["4.7"]
     (left,) = re.findall(r"Left out: (.*?)\.\}", text)
@@ -50,7 +50,7 @@ def test_a_wide_table_wraps_its_texts_and_says_what_is_left_out() -> None:
     assert len(narrow.partition("Left out: ")[2].split(",")) > len(gone)
 
 
-def test_a_text_below_its_row_has_the_whole_width() -> None:
+def test_latex_text_row_spans_table() -> None:
     columns = (Column("what"), Column("paper"), Column("why", below=True))
     rows = (("speed", "780", "a cause & more " * 20), ("jobs", "25", ""))
     text = Table("t", "", columns, rows).latex()
@@ -60,7 +60,7 @@ def test_a_text_below_its_row_has_the_whole_width() -> None:
     assert text.count(r"a cause \& more") == 20
 
 
-def test_columns_are_chosen_by_their_headings() -> None:
+def test_latex_columns_are_selected_by_heading() -> None:
     text = WIDE.only(["measure number 8"]).latex()
     assert r"\begin{tabular}{lr}" in text
     assert "Left out" not in text
@@ -70,7 +70,7 @@ def test_columns_are_chosen_by_their_headings() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
 @pytest.mark.parametrize("width", [8.0, PAGE])
-def test_tables_compile_and_none_is_wider_than_its_line(width: float, tmp_path: Path) -> None:
+def test_latex_tables_compile_within_line_width(width: float, tmp_path: Path) -> None:
     long = "a sentence of several words " * 6
     facts = [facts_table({"name" + "s" * more: long}, "Facts") for more in range(6)]
     body = "".join(table.latex(width) for table in (NARROW, WIDE, *facts))
@@ -90,7 +90,7 @@ def width_of(path: Path) -> float:
 
 
 @pytest.mark.slow
-def test_figures_are_as_wide_as_the_column(tmp_path: Path) -> None:
+def test_latex_figures_have_column_width(tmp_path: Path) -> None:
     line = Chart("line", "L", "x", "y", (Series("a", (0, 1), (1.0, 2.0)),), "a line")
     cells = HeatMap("map", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "a map")
     for path in save([line, cells], tmp_path, ["svg"], width=8.5):
@@ -100,7 +100,7 @@ def test_figures_are_as_wide_as_the_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_report_s_tables_and_figures_take_width_and_columns(tmp_path: Path) -> None:
+def test_report_tables_and_figures_take_width_and_columns(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     rows = two_instances()
     tables = tmp_path / "tables"

@@ -45,7 +45,7 @@ POLICIES = [one for one in catalog.methods("lifetimes") if one.kind == "heuristi
 
 
 @pytest.mark.parametrize("block", seeds(500, 1))
-def test_optima_equal_enumeration_and_no_bound_or_policy_passes_them(block: int) -> None:
+def test_lifetimes_optima_bounds_and_policies_against_enumeration(block: int) -> None:
     closed = missed = 0
     for seed in range(20 * block, 20 * block + 20):
         instance = lifetimes(np.random.default_rng(seed))
@@ -71,7 +71,7 @@ def test_optima_equal_enumeration_and_no_bound_or_policy_passes_them(block: int)
     assert closed >= 36  # of 40: the static bound proves nearly all of so small traces
 
 
-def test_spells_of_a_server_join_where_one_vm_leaves_as_another_comes() -> None:
+def test_server_busy_periods_join_at_equal_times() -> None:
     instance = Lifetimes([[1]], [2], [0, 0, 0, 0], [0, 2, 5, 5], [2, 4, 6, 9])
     answer = Hosts([7, 7, 7, 3])
     begin, end = answer.spells(instance)
@@ -82,7 +82,7 @@ def test_spells_of_a_server_join_where_one_vm_leaves_as_another_comes() -> None:
     }  # fmt: skip
 
 
-def test_policies_place_a_vm_as_worked_out_by_hand() -> None:
+def test_lifetimes_policies_by_hand() -> None:
     """Server 0 has 6 until 10, server 1 has 7 until 5; the third VM fits on both, until 6."""
     instance = Lifetimes([[6], [7], [2]], [10], [0, 1, 2], [0, 1, 2], [10, 5, 6])
     placed = {
@@ -95,12 +95,12 @@ def test_policies_place_a_vm_as_worked_out_by_hand() -> None:
     }  # fmt: skip
 
 
-def test_vms_that_leave_make_room_for_those_that_come_at_that_time() -> None:
+def test_departures_precede_arrivals_at_equal_time() -> None:
     instance = Lifetimes([[3]], [3], [0, 0], [0, 4], [4, 6])
     assert cotenant.solve(instance, "first-fit").solution.host.tolist() == [0, 0]
 
 
-def test_ends_by_type_are_those_of_vms_that_ended_before() -> None:
+def test_predicted_ends_use_only_past_vms() -> None:
     """Of type 0 lives of 2 and 8 ended by 10: 4 is their mean of logarithms."""
     from cotenant.baselines.lifetimes import expected_by_type
 
@@ -108,7 +108,7 @@ def test_ends_by_type_are_those_of_vms_that_ended_before() -> None:
     assert expected_by_type(instance).tolist() == [0, 0, 14, 10]
 
 
-def test_ties_last_to_leave_first_need_no_more_server_time_on_nested_lives() -> None:
+def test_last_to_leave_first_is_optimal_on_nested_lives() -> None:
     instance = arrivals(vms=300, every=7200, rng=np.random.default_rng(2))
     by_ties = {
         ties: cotenant.solve(instance, "first-fit", ties=ties).objective
@@ -118,7 +118,7 @@ def test_ties_last_to_leave_first_need_no_more_server_time_on_nested_lives() -> 
 
 
 @pytest.mark.slow
-def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
+def test_lifetimes_bounds_are_valid_and_above_volume() -> None:
     instance = cotenant.read("lifetimes/arrivals-500", Lifetimes)
     best = cotenant.solve(instance, "hindsight", time_limit=1)
     assert best.bound is not None
@@ -132,7 +132,7 @@ def test_bounds_hold_for_every_policy_and_improve_on_volume() -> None:
 
 
 @pytest.mark.slow
-def test_claims_that_are_not_proved_are_refused() -> None:
+def test_unproved_claims_are_refused() -> None:
     for method in ("min-peak", "hindsight"):
         proof = proved(cotenant.read("lifetimes/tiny"), method)
         assert proof.bound == proof.value
@@ -146,7 +146,7 @@ def test_claims_that_are_not_proved_are_refused() -> None:
         prices.refuses(put("steps", step, "prices", 0, to=lambda price: price + 10**9))
 
 
-def test_prices_of_one_interval_say_nothing_of_another() -> None:
+def test_prices_of_one_interval_do_not_bound_another() -> None:
     """Of 7 and 5 with room 10 each needs a server of its own; two of 5 would fit together."""
     instance = Lifetimes([[7], [5]], [10], [0, 1, 1, 1], [0, 0, 1, 1], [1, 2, 2, 2])
     step = {"kind": "prices", "prices": [1, 1], "scale": 1, "rents": [0], "weights": [[1]]}
@@ -160,7 +160,7 @@ def test_prices_of_one_interval_say_nothing_of_another() -> None:
             judged(**more)
 
 
-def test_answers_and_instances_that_are_wrong_are_named() -> None:
+def test_invalid_answers_and_instances_are_named() -> None:
     instance = cotenant.read("lifetimes/tiny", Lifetimes)
     for host in ([0] * 7, [0] * 8, [-1] + [0] * 7):
         with refused(InfeasibleSolution):
@@ -178,7 +178,7 @@ def test_answers_and_instances_that_are_wrong_are_named() -> None:
 CSV = "vm,start,end,predicted_end,cores,mem\na,0,4,5,2,3\nb,1,,9,1,1\nc,3,9,9,2,3\n"
 
 
-def test_table_of_vms_counts_those_cut_off_and_those_dropped(tmp_path: Path) -> None:
+def test_vm_table_counts_truncated_and_dropped_rows(tmp_path: Path) -> None:
     path = tmp_path / "vms.csv"
     path.write_text(CSV)
     read = lifetimes_csv(path, capacity="4,8", until=3)
@@ -193,7 +193,7 @@ def test_table_of_vms_counts_those_cut_off_and_those_dropped(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_foreign_table_is_solved_checked_and_compared_what_is_left_out_said_first(
+def test_foreign_vm_table_is_solved_with_notes_first(
     tmp_path: Path,
 ) -> None:
     path, out = tmp_path / "vms.csv", tmp_path / "r.json"
@@ -222,7 +222,7 @@ def test_foreign_table_is_solved_checked_and_compared_what_is_left_out_said_firs
         ("b,1,,9", "b,1,,"), ("c,3,9,9", "c,,9,9"),
     ],
 )  # fmt: skip
-def test_row_of_a_table_that_is_wrong_is_named(tmp_path: Path, old: str, new: str) -> None:
+def test_invalid_vm_table_row_is_named(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "vms.csv"
     path.write_text(CSV.replace(old, new))
     with refused(InvalidFile):

@@ -58,7 +58,7 @@ def test_link_in_the_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
     assert mine.read_text() == "mine"
 
 
-def test_lock_is_given_back_whatever_happens(tmp_path: Path) -> None:
+def test_lock_is_released_after_errors(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     with pytest.raises(ZeroDivisionError), locked(out):
         divmod(Path(f"{out}.lock").stat().st_size, 0)
@@ -67,9 +67,7 @@ def test_lock_is_given_back_whatever_happens(tmp_path: Path) -> None:
         pass
 
 
-def test_lock_whose_file_its_holder_just_took_away_is_taken_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_with_removed_file_is_retaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "rows.jsonl"
     opened = lock._opened
     gone: list[Path] = []
@@ -105,7 +103,7 @@ def test_lock_that_is_required_and_cannot_be_held_is_refused(
     assert not (tmp_path / "mine").exists()
 
 
-def test_what_is_no_file_needs_no_lock(tmp_path: Path) -> None:
+def test_non_regular_file_needs_no_lock(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for out in (None, pipe, os.devnull, "nul\0l"):

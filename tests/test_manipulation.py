@@ -50,16 +50,14 @@ def chen(e: float) -> Market:
     return Market([1, 1], [e, 1 - e], [0, 0, 1, 1], [0, 1, 0, 1], np.ones(4), work)
 
 
-def test_misreports_where_methods_ask_nobody_are_refused() -> None:
+def test_misreports_of_problems_without_reports_are_refused() -> None:
     with refused(InvalidOption):
         best_misreport(cotenant.read("numa/tiny"), "IB")
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), TINY.items(), ids=TINY)
-def test_a_witness_is_worth_what_is_said_and_changes_one_agent_s_report(
-    name: str, method: str
-) -> None:
+def test_misreport_witness_has_stated_gain_for_one_agent(name: str, method: str) -> None:
     instance = cotenant.read(name)
     some = analysis_of(instance.problem).reports
     for found in misreports(instance, method, time_limit=1):
@@ -130,7 +128,7 @@ def linear(rng: np.random.Generator, users: int, servers: int) -> Market:
 
 
 @pytest.mark.parametrize("number", numbers(2000, 30))
-def test_no_report_in_a_linear_market_brings_more_than_twice_the_truth(number: int) -> None:
+def test_linear_market_misreport_gain_is_at_most_double(number: int) -> None:
     rng = np.random.default_rng(number)
     largest = 1.0
     for _ in range(number):
@@ -146,7 +144,7 @@ def test_no_report_in_a_linear_market_brings_more_than_twice_the_truth(number: i
 
 
 @pytest.mark.parametrize("number", numbers(2500, 8))
-def test_no_job_gains_in_serial_dictatorship_whatever_it_reports(number: int) -> None:
+def test_proposed_is_strategy_proof(number: int) -> None:
     rng = np.random.default_rng(number)
     gained = 0
     for _ in range(number):
@@ -176,7 +174,7 @@ def test_no_job_gains_in_serial_dictatorship_whatever_it_reports(number: int) ->
     assert gained > 0
 
 
-def test_theorems_are_claimed_for_the_methods_and_options_they_are_about_alone() -> None:
+def test_misreport_theorems_apply_only_to_their_methods() -> None:
     market, amdahl = chen(0.1), cotenant.read("market/tiny")
     some = analysis_of("market").reports
     for method in ("fisher", "nash-welfare"):
@@ -196,7 +194,7 @@ def test_theorems_are_claimed_for_the_methods_and_options_they_are_about_alone()
 
 
 @pytest.mark.parametrize("number", numbers(500, 3))
-def test_who_proposes_does_not_gain_in_stable_marriage(number: int) -> None:
+def test_proposers_do_not_gain_in_stable_marriage(number: int) -> None:
     """Roth 1982: truth is a dominant strategy for the proposing side of deferred acceptance."""
     rng, others = np.random.default_rng(number), 0
     for _ in range(number):
@@ -239,7 +237,7 @@ def all_lists(possible: list[str], ties: bool) -> Any:
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("number", numbers(1500, 6))
-def test_all_lists_of_an_agent_are_tried(number: int, ties: bool) -> None:
+def test_misreport_search_tries_all_short_lists(number: int, ties: bool) -> None:
     rng = np.random.default_rng(number)
     gained = 0
     for _ in range(number):
@@ -283,7 +281,7 @@ def test_all_lists_of_an_agent_are_tried(number: int, ties: bool) -> None:
     assert gained > 0 or number < 100
 
 
-def test_an_agent_gains_by_a_list_that_is_cut_short_where_no_order_of_the_whole_gains() -> None:
+def test_truncated_list_can_gain_where_permutations_do_not() -> None:
     found = best_misreport(cotenant.read("colocation/two-sides-6"), "SR", "alpha")
     assert (found.report, found.exact, found.tried > 6) == ("list A", True, True)
     assert found.gain == pytest.approx(1 / 3)
@@ -291,7 +289,7 @@ def test_an_agent_gains_by_a_list_that_is_cut_short_where_no_order_of_the_whole_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(500, 4))
-def test_bounds_of_penalties_hold_for_all_reports_of_a_grid(number: int) -> None:
+def test_misreport_bound_of_penalties_is_valid_on_grid(number: int) -> None:
     """The least total of the three pairings of four agents, where it is one pairing's."""
     rng = np.random.default_rng(number)
     pairings = np.array([[1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
@@ -313,7 +311,7 @@ def test_bounds_of_penalties_hold_for_all_reports_of_a_grid(number: int) -> None
 
 
 @pytest.mark.parametrize("number", numbers(1000, 5))
-def test_true_vms_run_in_the_room_of_those_reported(number: int) -> None:
+def test_misreported_vm_size_limits_true_vms(number: int) -> None:
     rng, gained = np.random.default_rng(number), 0
     for _ in range(number):
         instance = Packing(
@@ -341,7 +339,7 @@ def test_true_vms_run_in_the_room_of_those_reported(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(1500, 5))
-def test_all_changes_of_jobs_are_tried(number: int) -> None:
+def test_misreport_search_tries_all_job_changes(number: int) -> None:
     rng, gained = np.random.default_rng(number), 0
     for _ in range(number):
         jobs = int(rng.integers(2, 5))
@@ -396,7 +394,7 @@ def test_all_changes_of_jobs_are_tried(number: int) -> None:
 # Time, Ctrl-C, the command line.
 
 
-def test_ctrl_c_and_a_time_limit_keep_the_best_so_far() -> None:
+def test_misreport_search_keeps_incumbent_at_limit_or_interrupt() -> None:
     instance, calls = cotenant.read("admission/tiny"), [0]
 
     def interrupted(given: Any, *, rng: Any = None, time_limit: Any = None) -> Any:
@@ -412,7 +410,7 @@ def test_ctrl_c_and_a_time_limit_keep_the_best_so_far() -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_the_command_prints_a_table_and_writes_a_witness(tmp_path: Path) -> None:
+def test_misreports_command_prints_table_and_writes_witness(tmp_path: Path) -> None:
     out = tmp_path / "lie.json"
     printed = run(
         "analyze", "misreports", "admission/tiny", "-m", "SM", "--out", str(out), COLUMNS="80"
@@ -429,7 +427,7 @@ def test_the_command_prints_a_table_and_writes_a_witness(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) -> None:
+def test_compare_with_manipulation_column_has_own_rows(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
     run(*words)
@@ -442,14 +440,14 @@ def test_a_comparison_has_the_column_and_keeps_its_rows_apart(tmp_path: Path) ->
     assert found == [None, None, 6, 0]
 
 
-def test_a_comparison_has_users_who_want_nothing() -> None:
+def test_manipulation_column_with_users_without_demand() -> None:
     idle = Quanta(demand=[[5, 0, 9], [2, 7, 1], [0, 0, 0]], share=3)
     done = cotenant.compare([idle], ["Karma"], manipulation=True)
     assert [{*row["manipulation"]["others"]} for row in done.rows] == [{"1"}]
 
 
 @pytest.mark.slow
-def test_the_bound_of_a_line_is_of_all_its_runs() -> None:
+def test_misreport_bound_of_row_covers_all_seeds() -> None:
     done = cotenant.compare(
         [cotenant.read("groups/tiny")], ["random"], seeds=[0, 1, 2, 3], manipulation=True
     )

@@ -27,7 +27,7 @@ def amdahl_profile(fraction: float = 0.9, base: float = 5.0, slope: float = 2.0)
     )
 
 
-def test_the_predictor_is_exact_where_its_models_hold() -> None:
+def test_speedup_predictor_is_exact_under_its_models() -> None:
     profile = amdahl_profile()
     (learnt,) = fit(profile.only(profile.size < 24))
     assert learnt.fraction == pytest.approx(0.9)
@@ -64,7 +64,7 @@ def test_predictions_of_the_measured_profile_are_worst_for_canneal() -> None:
     assert errors.idxmax() == "canneal"  # as the thesis says of memory-bound applications
 
 
-def test_comparing_policies_measures_gaps_to_proved_bounds_only() -> None:
+def test_market_policy_gaps_use_only_proved_bounds() -> None:
     methods = [
         "fisher",
         "nash-welfare",

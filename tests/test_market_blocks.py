@@ -62,7 +62,7 @@ def test_jacobian_of_blocks_times_unit_vectors_is_its_matrix() -> None:
 
 
 @pytest.mark.parametrize("at", [2, 20])
-def test_interrupted_search_keeps_the_best_prices(at: int, interrupt_at: Any) -> None:
+def test_interrupted_price_search_keeps_best_prices(at: int, interrupt_at: Any) -> None:
     market = drawn(3)
     interrupt_at("cotenant.solvers.market.user_groups.InBlocks.ask", at)
     outcome = fisher(market)

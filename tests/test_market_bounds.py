@@ -45,7 +45,7 @@ def mixed(seed: int, **options: Any) -> Market:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_fractional_dual_is_no_less_than_any_allocation_is_worth(seed: int) -> None:
+def test_fractional_dual_bounds_every_allocation(seed: int) -> None:
     market, rng = mixed(seed), np.random.default_rng(seed)
     weight = rng.lognormal(0, 1, market.jobs)
     bound = weighted_bound(market, weight)
@@ -63,7 +63,7 @@ def test_the_fractional_dual_is_no_less_than_any_allocation_is_worth(seed: int) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_whole_dual_is_what_the_best_whole_allocation_is_worth(seed: int) -> None:
+def test_integer_dual_equals_best_integer_allocation(seed: int) -> None:
     market = mixed(seed, users=3, servers=2, cores=4.0)
     best = 0.0
     for server in range(market.servers):
@@ -79,7 +79,7 @@ def test_the_whole_dual_is_what_the_best_whole_allocation_is_worth(seed: int) ->
     assert _whole(market)[1] >= best * (1 - 1e-14)
 
 
-def test_a_whole_welfare_cut_short_is_not_called_optimal(engines: Any) -> None:
+def test_integer_welfare_at_time_limit_is_not_optimal(engines: Any) -> None:
     market = population(
         users=3, servers=2, jobs=2, low=0.2, high=0.9, cores=4.0, rng=np.random.default_rng(5)
     )
@@ -102,7 +102,7 @@ def test_a_whole_welfare_cut_short_is_not_called_optimal(engines: Any) -> None:
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
 
 
-def test_leximin_tells_levels_apart_that_are_nearly_one() -> None:
+def test_leximin_distinguishes_nearly_equal_levels() -> None:
     # Two servers alike but for the parallel fraction: the shares of the losers differ by less than
     # a hundredth.
     market = Market(

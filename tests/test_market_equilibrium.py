@@ -85,7 +85,7 @@ def test_the_closed_form_best_reply_is_the_best_split_of_the_budget(seed: int) -
         assert worth[user] == pytest.approx(brute, rel=1e-6)
 
 
-def test_one_server_is_split_by_budgets_whatever_the_fractions() -> None:
+def test_single_server_equilibrium_splits_by_budget() -> None:
     market = Market([12], [1, 2, 3], [0, 1, 2], [0, 0, 0], [0.3, 0.9, 0.6], [5, 1, 2])
     outcome = fisher(market)
     assert answer(outcome).cores == pytest.approx([2, 4, 6])
@@ -135,7 +135,7 @@ LINEAR: list[tuple[str, Market, list[float], list[float]]] = [
 @pytest.mark.parametrize(
     ("market", "price", "cores"), [row[1:] for row in LINEAR], ids=[row[0] for row in LINEAR]
 )
-def test_linear_markets_worked_by_hand(
+def test_linear_market_equilibria_by_hand(
     market: Market, price: list[float], cores: list[float]
 ) -> None:
     outcome = fisher(market)
@@ -146,7 +146,7 @@ def test_linear_markets_worked_by_hand(
     assert prices(program) == pytest.approx(price, rel=1e-4)
 
 
-def test_the_certificate_recomputes_from_scratch() -> None:
+def test_equilibrium_certificate_is_recomputed() -> None:
     market = drawn(3, users=6, servers=5, jobs=2)
     given = proportional_response(market, rounds=5)
     found, price = answer(given), prices(given)
@@ -174,7 +174,7 @@ def test_the_certificate_recomputes_from_scratch() -> None:
     assert error.excess_demand == pytest.approx(np.abs(asked).max())
 
 
-def test_the_certificate_sees_cores_withheld_money_overspent_and_wrong_prices() -> None:
+def test_equilibrium_certificate_detects_violations() -> None:
     market = drawn(1)
     found = answer(fisher(market))
     withheld = residuals(market, Allocation(0.9 * found.cores, found.price))
@@ -188,7 +188,7 @@ def test_the_certificate_sees_cores_withheld_money_overspent_and_wrong_prices() 
     assert residuals(market, Allocation(found.cores)) is None
 
 
-def test_fisher_equals_programs_with_corrected_budgets() -> None:
+def test_fisher_equals_eisenberg_gale_with_corrected_budgets() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (5, 4, 8))
@@ -216,7 +216,7 @@ def test_fisher_equals_programs_with_corrected_budgets() -> None:
 
 
 @pytest.mark.parametrize("route", ["newton", "interior", "proportional"])
-def test_every_rung_alone_reaches_the_same_prices(route: Any) -> None:
+def test_every_fisher_route_alone_reaches_same_prices(route: Any) -> None:
     market = drawn(5)
     alone = fisher(market, route=route, rounds=20000)
     assert alone.status is Status.OPTIMAL
@@ -233,7 +233,7 @@ def test_fifty_random_starts_give_one_price_vector() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nobody_envies_and_everybody_gains_from_sharing_at_the_equilibrium(seed: int) -> None:
+def test_equilibrium_is_envy_free_and_sharing_incentive(seed: int) -> None:
     market = drawn(seed, groups=3)
     found = cotenant.solve(market, "fisher").metrics
     assert found["envy_index"] == pytest.approx(1, abs=1e-7)
@@ -242,7 +242,7 @@ def test_nobody_envies_and_everybody_gains_from_sharing_at_the_equilibrium(seed:
     assert cotenant.solve(rich, "fisher").metrics["envy_index"] == pytest.approx(1, abs=1e-7)
 
 
-def test_relabelling_users_servers_and_jobs_changes_nothing() -> None:
+def test_equilibrium_is_invariant_under_relabeling() -> None:
     market = drawn(4, budgets="lognormal")
     rng = np.random.default_rng(0)
     users, servers, order = (
@@ -261,7 +261,7 @@ def test_relabelling_users_servers_and_jobs_changes_nothing() -> None:
     assert answer(there).cores == pytest.approx(answer(here).cores[order], abs=1e-5)
 
 
-def test_only_ratios_of_budgets_and_a_user_s_own_work_matter() -> None:
+def test_equilibrium_is_invariant_under_budget_and_work_scale() -> None:
     market = drawn(6, budgets="lognormal")
     scale = np.random.default_rng(0).lognormal(size=market.users)
     other = market.replace(budget=1e6 * market.budget, work=market.work * scale[market.user])
@@ -285,7 +285,7 @@ def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_n
     )  # its fixed point: the market with w^2
 
 
-def test_the_two_rules_agree_when_work_does_not_vary_within_a_user() -> None:
+def test_bid_rules_agree_for_equal_work_within_user() -> None:
     market = drawn(0, work="one")
     each = [
         proportional_response(market, rule=rule, rounds=300).solution
@@ -315,7 +315,7 @@ EXTREMES = list(itertools.product(FRACTIONS, (0.01, 24.0, 1e6), ("one", "lognorm
 
 
 @pytest.mark.parametrize(("fraction", "cores", "work"), EXTREMES)
-def test_every_extreme_market_ends_with_a_status_that_tells_the_truth(
+def test_extreme_markets_have_true_status(
     fraction: tuple[float, float], cores: float, work: str
 ) -> None:
     market = drawn(
@@ -384,7 +384,7 @@ def wild_market(seed: int) -> Market:
 
 
 @pytest.mark.slow
-def test_no_wild_market_is_called_solved_when_it_is_not() -> None:
+def test_wild_markets_are_not_falsely_optimal() -> None:
     solved = 0
     for seed in range(60):
         market = wild_market(seed)
@@ -399,7 +399,7 @@ def test_no_wild_market_is_called_solved_when_it_is_not() -> None:
     assert solved >= 58
 
 
-def test_a_small_budget_does_not_drown_where_f_is_almost_one() -> None:
+def test_small_budget_is_kept_for_f_near_one() -> None:
     # once lost to rounding: the best use of little money is a job whose curve bends only far away
     answered = fill(
         np.array([94.0, 90.0]),
@@ -411,7 +411,7 @@ def test_a_small_budget_does_not_drown_where_f_is_almost_one() -> None:
     assert answered.amount == pytest.approx([7e-4, 0.0])
 
 
-def test_serial_linear_and_idle_jobs_users_and_servers_are_handled_together() -> None:
+def test_market_with_serial_linear_and_idle_jobs() -> None:
     market = mixed_market()
     outcome = fisher(market)
     found = answer(outcome)
@@ -424,7 +424,7 @@ def test_serial_linear_and_idle_jobs_users_and_servers_are_handled_together() ->
     assert cotenant.solve(market, "fisher").metrics["sharing_index"] >= 1 - 1e-7
 
 
-def test_a_market_where_nobody_can_use_a_second_core_is_settled_by_slivers() -> None:
+def test_market_of_serial_jobs_has_equilibrium() -> None:
     market = Market([10, 10], [1, 3], [0, 1], [0, 0], [0.0, 0.0], [1, 1])
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
@@ -432,7 +432,7 @@ def test_a_market_where_nobody_can_use_a_second_core_is_settled_by_slivers() -> 
     assert user_utilities(market, answer(outcome).cores) == pytest.approx([1, 1])
 
 
-def test_a_market_without_any_work_has_an_equilibrium_of_nothing() -> None:
+def test_market_without_work_has_zero_equilibrium() -> None:
     market = Market([10], [1], [0], [0], [0.5], [0.0])
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
@@ -442,7 +442,7 @@ def test_a_market_without_any_work_has_an_equilibrium_of_nothing() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", [method.name for method in cotenant.methods("market")])
-def test_every_method_answers_the_market_with_everything_at_once(method: str) -> None:
+def test_every_market_method_answers_mixed_market(method: str) -> None:
     market = mixed_market()
     result = cotenant.solve(market, method, time_limit=2 if method == "leximin" else None)
     assert result.solution is not None
@@ -462,7 +462,7 @@ def test_a_method_that_stops_early_never_says_optimal() -> None:
     cotenant.check(market, answer(late))
 
 
-def test_a_residual_that_is_no_number_is_never_within_a_tolerance() -> None:
+def test_nan_residual_is_never_within_tolerance() -> None:
     for place in range(3):
         numbers = [0.0, 0.0, 0.0, 0.0, 0.0]
         numbers[place] = float("nan")
@@ -472,7 +472,7 @@ def test_a_residual_that_is_no_number_is_never_within_a_tolerance() -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("seed", range(20))
-def test_numbers_at_the_ends_of_their_ranges_give_finite_metrics(seed: int) -> None:
+def test_market_metrics_of_extreme_numbers_are_finite(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market = Market(
         capacity=rng.choice([1e-15, 1.0, 24.0, 1e15], size=3),
@@ -492,7 +492,7 @@ def test_numbers_at_the_ends_of_their_ranges_give_finite_metrics(seed: int) -> N
         assert np.isfinite(list(result.metrics.values())).all(), utility
 
 
-def test_a_forged_equilibrium_is_withdrawn_and_found_out() -> None:
+def test_forged_equilibrium_is_withdrawn() -> None:
     market = drawn(0)
 
     def forged(instance: Market) -> Outcome:
@@ -533,7 +533,7 @@ def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
-def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
+def test_compiled_market_loops_equal_numpy_bitwise(seed: int) -> None:
     market = drawn(seed, users=40, servers=7, jobs=6, low=(0.0, 0.9)[seed % 2], high=0.99999)
     rng = np.random.default_rng(seed)
     work = rng.lognormal(size=market.jobs) * (rng.random(market.jobs) < 0.9)
@@ -557,7 +557,7 @@ def test_compiled_loops_give_the_bits_of_numpy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_compiled_account_has_the_bits_of_the_certificate(seed: int) -> None:
+def test_compiled_residuals_equal_certificate_bitwise(seed: int) -> None:
     market = drawn(seed, users=40, servers=7, jobs=6, low=0.01, high=(0.999, 0.6)[seed % 2])
     rng = np.random.default_rng(seed)
     market = market.replace(work=rng.lognormal(size=market.jobs), budget=rng.lognormal(size=40))
@@ -571,7 +571,7 @@ def test_the_compiled_account_has_the_bits_of_the_certificate(seed: int) -> None
     assert (found.sums[1] == true.asked).all()
 
 
-def test_the_matrix_free_solve_is_the_dense_one() -> None:
+def test_matrix_free_newton_step_equals_dense() -> None:
     rng = np.random.default_rng(0)
     user, server = np.repeat(np.arange(9), 3), rng.integers(5, size=27)
     blocks = UserBlocks(10 + rng.random(5), rng.random(27), rng.random(27), user, server, 9)
@@ -582,7 +582,7 @@ def test_the_matrix_free_solve_is_the_dense_one() -> None:
     )
 
 
-def test_the_krylov_space_alone_settles_a_system() -> None:
+def test_krylov_solver_alone_solves_system() -> None:
     rng = np.random.default_rng(1)
     matrix = np.eye(40) + rng.normal(size=(40, 40)) / 15
     right = rng.normal(size=40)

@@ -21,7 +21,7 @@ def shifted(market: Market) -> Manipulation:
     return best_misreport(market, "fisher", "0", None, kinds=("odds",))
 
 
-def test_a_misreport_is_judged_by_true_utility() -> None:
+def test_market_misreport_is_measured_by_true_utility() -> None:
     market = population(users=3, servers=3, jobs=3, work="lognormal", rng=np.random.default_rng(1))
     found = shifted(market)
     assert found.gain > 0
@@ -36,7 +36,7 @@ def test_a_misreport_is_judged_by_true_utility() -> None:
     assert gain == pytest.approx(found.ratio, rel=1e-6)
 
 
-def test_the_gain_falls_with_the_share_where_servers_are_few() -> None:
+def test_market_misreport_gain_falls_with_budget_share() -> None:
     def gain(users: int) -> float:
         draws = (
             population(users=users, servers=3, jobs=3, rng=np.random.default_rng(seed))
@@ -78,6 +78,6 @@ def test_budgets_over_twelve_orders_are_certified(seed: int, high: float) -> Non
     assert outcome.certificate["overspending"] < 1e-8
 
 
-def test_many_jobs_of_a_user_on_few_servers_are_drawn_without_waiting_for_luck() -> None:
+def test_market_generator_draws_many_jobs_on_few_servers() -> None:
     market = population(users=5, servers=1000, jobs=300, rng=np.random.default_rng(0))
     assert all(len(set(market.server[market.user == user])) == 300 for user in range(5))

@@ -112,7 +112,7 @@ def exact_prices(market: Market) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_prices_are_those_of_enumeration_in_fractions(seed: int) -> None:
+def test_linear_market_prices_equal_exact_enumeration(seed: int) -> None:
     market = tiny(seed)
     scaled_market = ScaledMarket.of(market)
     true = np.array([float(price) for price in exact_prices(market)])
@@ -140,7 +140,7 @@ def linear(seed: int, size: int, work: str) -> Market:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
+def test_linear_market_prices_equal_eisenberg_gale(seed: int) -> None:
     market = linear(seed, 25, "lognormal")
     outcome, program = fisher(market), eisenberg_gale(market, "linear")
     solve_convex(program.problem, **PRECISE)
@@ -156,7 +156,9 @@ def test_prices_are_those_of_the_eisenberg_gale_program(seed: int) -> None:
     ("users", "servers", "jobs"),
     [(2000, 2000, 5), (10_000, 500, 3), (DIRECT_UP_TO + 1,) * 2 + (10,)],
 )
-def test_a_large_linear_market_ends_exactly(users: int, servers: int, jobs: int, work: str) -> None:
+def test_large_linear_market_is_solved_exactly(
+    users: int, servers: int, jobs: int, work: str
+) -> None:
     """Also beyond as many servers as a dense matrix is made for, where it was once lost."""
     market = population(
         users=users, servers=servers, jobs=jobs, low=1.0, high=1.0, work=work, budgets="lognormal",
@@ -167,7 +169,7 @@ def test_a_large_linear_market_ends_exactly(users: int, servers: int, jobs: int,
     assert [rung["rung"] for rung in outcome.certificate["rungs"]] == ["proportional", "forest"]
 
 
-def test_linear_markets_over_many_orders_of_magnitude_end_exactly() -> None:
+def test_badly_scaled_linear_markets_are_solved_exactly() -> None:
     ended = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -186,7 +188,7 @@ def test_linear_markets_over_many_orders_of_magnitude_end_exactly() -> None:
     assert ended >= 30  # the others are settled by the first round
 
 
-def test_the_exact_end_gives_up_when_time_or_rounds_are_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_linear_route_stops_at_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     market = linear(0, 30, "lognormal")
     scaled_market = ScaledMarket.of(market)
     start = np.ones(market.servers), np.ones(len(scaled_market.job))

@@ -74,7 +74,7 @@ def test_a_generated_population_has_the_thesis_s_shape() -> None:
         assert (places[10 * group : 10 * group + 10] == places[10 * group]).all()
 
 
-def test_many_users_on_many_servers_still_have_servers_of_their_own() -> None:
+def test_market_generator_with_many_users_and_servers() -> None:
     market = population(users=500, servers=60, jobs=12, rng=np.random.default_rng(0))
     assert all(len(set(row)) == 12 for row in market.server.reshape(500, 12).tolist())
 
@@ -160,7 +160,7 @@ def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:
         fractions(read_profile(put(tmp_path, "workload,cores,seconds\na,2,12\na,4,6\n", "p.csv")))
 
 
-def test_a_pool_file_feeds_the_generator(tmp_path: Path) -> None:
+def test_market_generator_reads_pool_file(tmp_path: Path) -> None:
     path = put(tmp_path, "workload,parallel_fraction\na,0.6\nb,0.7\n", "pool.csv")
     market = population(
         users=9,

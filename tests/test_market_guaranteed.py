@@ -97,7 +97,7 @@ def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("seed", seeds(5, 1))
-def test_no_division_on_a_grid_does_better_and_one_does_nearly_as_well(seed: int) -> None:
+def test_guaranteed_utility_is_optimal_on_grid(seed: int) -> None:
     market = two_users(seed)
     search = explored(market)
     total, index = on_a_grid(market)
@@ -114,7 +114,7 @@ def test_no_division_on_a_grid_does_better_and_one_does_nearly_as_well(seed: int
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", seeds(5, 3))
-def test_values_agree_with_the_convex_program(seed: int) -> None:
+def test_guaranteed_values_equal_convex_program(seed: int) -> None:
     market = drawn(seed)
     search = explored(market)
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
@@ -132,14 +132,14 @@ def test_values_agree_with_the_convex_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_largest_index_is_found_and_proved(seed: int) -> None:
+def test_largest_sharing_index_is_proved(seed: int) -> None:
     search = explored(drawn(seed))
     assert search.fairest.index <= search.highest
     assert search.fairest.index == pytest.approx(search.highest, rel=10 * PROVED)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_answers_keep_their_guarantee_by_the_instances_own_measure(seed: int) -> None:
+def test_guaranteed_answers_keep_their_sharing_index(seed: int) -> None:
     market = drawn(seed)
     search = explored(market)
     for sigma in np.linspace(search.best.index, search.fairest.index, 5):
@@ -154,7 +154,7 @@ def test_answers_keep_their_guarantee_by_the_instances_own_measure(seed: int) ->
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
-def test_random_allocations_never_pass_the_bound_at_their_own_index(seed: int) -> None:
+def test_guaranteed_bounds_hold_for_random_allocations(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
     search = explored(market)
     for sigma in np.linspace(search.best.index, search.fairest.index, 5):
@@ -170,7 +170,7 @@ def test_random_allocations_never_pass_the_bound_at_their_own_index(seed: int) -
         assert user_utilities(market, allocation.cores).sum() <= search.bound(index) * (1 + 1e-9)
 
 
-def test_an_index_that_nothing_reaches_has_no_answer() -> None:
+def test_unreachable_sharing_index_is_infeasible() -> None:
     search = explored(cotenant.read("market/tiny"))
     assert search.most(1.01 * search.highest) is None
 
@@ -198,7 +198,7 @@ def test_a_hundred_users_are_proved_at_every_index() -> None:
                 assert fisher.metrics["total_utility"] <= point.bound
 
 
-def test_one_index_for_all_when_everybody_is_alike() -> None:
+def test_identical_users_have_one_sharing_index() -> None:
     market = Market(
         np.array([8.0]), np.ones(4), user=np.arange(4), server=np.zeros(4, dtype=int),
         parallel_fraction=np.full(4, 0.8),
@@ -209,7 +209,7 @@ def test_one_index_for_all_when_everybody_is_alike() -> None:
     assert found.points[0].reached == pytest.approx(1.0)
 
 
-def test_serial_jobs_alone_have_nothing_to_gain() -> None:
+def test_guaranteed_frontier_of_serial_jobs_is_one_point() -> None:
     market = Market(
         np.array([4.0, 4.0]), np.ones(2), user=np.array([0, 1]), server=np.array([0, 1]),
         parallel_fraction=np.zeros(2),
@@ -228,7 +228,7 @@ def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> Non
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seconds", [1e-6, 0.05])
-def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> None:
+def test_guaranteed_search_at_time_limit_is_valid(seconds: float) -> None:
     market = cotenant.read("market/pool-100")
     whole = explored(market)
     (found,) = price_frontiers(market, time_limit=seconds)
@@ -242,7 +242,7 @@ def test_a_search_cut_short_keeps_valid_answers_and_bounds(seconds: float) -> No
 
 
 @pytest.mark.slow
-def test_without_the_program_jumping_markets_are_not_called_proved(engines: Any) -> None:
+def test_discontinuous_markets_without_program_are_unproved(engines: Any) -> None:
     engines(solve_convex=lambda *_, **__: ConvexAnswer(Status.UNKNOWN, Stop.FINISHED, None, ""))
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))
@@ -256,7 +256,7 @@ def test_without_the_program_jumping_markets_are_not_called_proved(engines: Any)
 
 
 @pytest.mark.slow
-def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_weight() -> None:
+def test_largest_index_with_tiny_budgets_is_nearly_reached() -> None:
     market = population(
         users=60, servers=60, jobs=5, work="lognormal", rng=np.random.default_rng(0)
     )
@@ -274,7 +274,7 @@ def test_the_largest_index_is_nearly_reached_where_most_users_have_next_to_no_we
     assert blind.fairest.index < 0.9 * search.highest
 
 
-def test_utilities_of_endowments_are_what_users_are_guaranteed() -> None:
+def test_guaranteed_utilities_equal_endowment_utilities() -> None:
     market = drawn(3)
     search = Guarantees(market, Clock())
     assert (search.static == static_utilities(market)).all()

@@ -113,7 +113,7 @@ def test_cores_that_leontief_users_do_not_need_are_free() -> None:
 
 
 @pytest.mark.parametrize("utility", ["linear", "ces", "leontief", "quasi-linear"])
-def test_a_search_without_time_has_a_feasible_answer_and_a_valid_bound(utility: Any) -> None:
+def test_nash_welfare_at_time_limit_zero_is_valid(utility: Any) -> None:
     market = population(users=9, servers=5, jobs=3, rng=np.random.default_rng(0))
     early, best = (nash_welfare(market, utility=utility, time_limit=t) for t in (1e-9, None))
     assert early.bound is not None
@@ -124,6 +124,6 @@ def test_a_search_without_time_has_a_feasible_answer_and_a_valid_bound(utility: 
 
 
 @pytest.mark.parametrize("rho", [0.01, 1.0, -21.0])
-def test_an_elasticity_beyond_its_borders_is_refused(rho: float) -> None:
+def test_ces_elasticity_out_of_range_is_refused(rho: float) -> None:
     with refused(InvalidOption):
         nash_welfare(drawn(0), utility="ces", rho=rho)

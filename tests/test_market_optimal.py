@@ -83,9 +83,7 @@ def small(seed: int) -> Market:
 
 
 @pytest.mark.parametrize("number", numbers(40, 6))
-def test_whole_nash_welfare_leaves_no_gap_where_allocations_tie_or_nearly_do(
-    engines: Any, number: int
-) -> None:
+def test_integer_nash_welfare_has_no_gap_at_near_ties(engines: Any, number: int) -> None:
     def rough(
         program: Any, **options: Any
     ) -> Any:  # an engine whose bounds are off by more than its word
@@ -142,7 +140,7 @@ LEXIMIN: list[tuple[str, Market, list[float], list[int]]] = [
 @pytest.mark.parametrize(
     ("market", "values", "users"), [row[1:] for row in LEXIMIN], ids=[row[0] for row in LEXIMIN]
 )
-def test_leximin_works_its_levels_out_from_whole_cores(
+def test_leximin_levels_are_computed_from_integer_cores(
     market: Market, values: list[float], users: list[int]
 ) -> None:
     result = cotenant.solve(market, "leximin")
@@ -178,7 +176,7 @@ def nasty(seed: int) -> Market:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_leximin_is_that_of_enumeration_where_ratios_tie_or_nearly_do(seed: int) -> None:
+def test_leximin_equals_enumeration_at_near_ties(seed: int) -> None:
     market = nasty(seed)
     ratios = WholeRatios(market)
     whole = market.replace(capacity=np.floor(market.capacity))
@@ -190,7 +188,7 @@ def test_leximin_is_that_of_enumeration_where_ratios_tie_or_nearly_do(seed: int)
     assert levels == [(float(value), len(list(group))) for value, group in itertools.groupby(best)]
 
 
-def test_exact_ratios_are_those_in_floats() -> None:
+def test_exact_sharing_ratios_round_to_float_ratios() -> None:
     for seed in range(20):
         market = nasty(seed)
         cores = np.random.default_rng(seed).integers(0, 4, market.jobs).astype(float)
@@ -200,9 +198,7 @@ def test_exact_ratios_are_those_in_floats() -> None:
 
 
 @pytest.mark.parametrize(("counted", "levels"), [(0, 0), (2, 1)])
-def test_leximin_that_ends_between_levels_says_what_is_known_of_the_first(
-    engines: Any, counted: int, levels: int
-) -> None:
+def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, levels: int) -> None:
     counts = iter([True] * counted)
 
     def slow(program: Any, *, engine: str, time_limit: float | None) -> Any:
@@ -222,7 +218,7 @@ def test_leximin_that_ends_between_levels_says_what_is_known_of_the_first(
 
 
 @pytest.mark.parametrize("servers", [1, 7])
-def test_leximin_takes_no_ratio_for_another_that_is_near_it(servers: int) -> None:
+def test_leximin_does_not_confuse_close_ratios(servers: int) -> None:
     # One core more of the first server for the first user raises its ratio by less than 1e-9 of it,
     # and costs the second user, who has nothing else, a fifth of its own. On seven servers the
     # first user can be served in 16,384 ways.
@@ -243,7 +239,7 @@ def test_leximin_takes_no_ratio_for_another_that_is_near_it(servers: int) -> Non
     assert recheck(near, result).broken == ()
 
 
-def test_no_whole_allocation_serves_everybody_when_cores_are_fewer_than_users() -> None:
+def test_integer_allocation_with_fewer_cores_than_users() -> None:
     market = Market([2], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
     outcome = nash_welfare(market, whole=True)
     assert (outcome.status, outcome.bound) == (Status.OPTIMAL, 0.0)
@@ -342,7 +338,7 @@ def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> N
             assert welfare_of(market, user_utilities(market, cores)) <= outcome.bound * (1 + 1e-12)
 
 
-def test_the_nash_welfare_of_plentiful_cores_is_proved() -> None:
+def test_nash_welfare_with_plentiful_cores_is_proved() -> None:
     plentiful = drawn(
         0, users=20, servers=20, jobs=5, low=0.55, high=0.99, cores=1e6
     )  # beyond an engine's precision
@@ -374,7 +370,7 @@ def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("number", numbers(150, 25))
 @pytest.mark.parametrize("kind", ["whole numbers", "far apart"])
-def test_no_small_market_is_left_with_a_gap(kind: str, number: int) -> None:
+def test_small_markets_are_solved_without_gap(kind: str, number: int) -> None:
     for seed in range(number):
         rng = np.random.default_rng(seed)
         users, servers, jobs = (int(rng.integers(1, most)) for most in (6, 5, 12))
@@ -421,7 +417,7 @@ def test_the_largest_remainder_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_least_envy_rounding_is_that_of_enumeration(seed: int) -> None:
+def test_least_envy_rounding_equals_enumeration(seed: int) -> None:
     market = drawn(
         seed,
         users=4,
@@ -447,7 +443,7 @@ def test_the_least_envy_rounding_is_that_of_enumeration(seed: int) -> None:
         assert envy_index(market, round_cores(market, before, rule)) <= best + 1e-8
 
 
-def test_a_rounded_equilibrium_is_not_called_one() -> None:
+def test_rounded_equilibrium_loses_its_status() -> None:
     result = cotenant.solve(cotenant.read("market/groups-100"), "fisher", rounding="user-deficit")
     assert result.status is Status.FEASIBLE
     assert result.certificate["regret"] <= 1e-8  # of the fractions before rounding, and said so
@@ -468,7 +464,7 @@ def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets()
     cotenant.check(middling, answer(fisher(middling, rounding="least-envy", time_limit=1)))
 
 
-def test_whole_core_programs_refuse_what_is_too_large_or_may_take_for_ever() -> None:
+def test_integer_core_programs_refuse_large_markets() -> None:
     with refused(InvalidOption):
         leximin(drawn(0, users=30, servers=10, jobs=5, cores=24.0))
     with refused(InvalidOption):
@@ -489,7 +485,7 @@ def test_the_envy_matrix_of_two_users_by_hand() -> None:
 
 
 @pytest.mark.parametrize("options", [{"whole": True}, {}, {"utility": "leontief"}])
-def test_a_time_limit_already_over_gives_an_answer_and_says_so(options: dict[str, Any]) -> None:
+def test_market_at_time_limit_zero_returns_answer(options: dict[str, Any]) -> None:
     outcome = nash_welfare(small(2), time_limit=1e-9, **options)
     said = {(Status.FEASIBLE, Stop.TIME_LIMIT)}
     if "utility" in options:  # a small convex program may end within `LEAST_SECONDS`
@@ -498,7 +494,7 @@ def test_a_time_limit_already_over_gives_an_answer_and_says_so(options: dict[str
     cotenant.check(small(2), answer(outcome))
 
 
-def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
+def test_tiny_welfare_is_not_falsely_optimal() -> None:
     market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
     market = market.replace(work=market.work * 1e-9)
     outcome = nash_welfare(market, whole=True, time_limit=1e-9)
@@ -510,7 +506,7 @@ def test_welfare_of_small_works_is_not_called_optimal_for_being_small() -> None:
     )
 
 
-def test_a_bound_far_from_a_small_welfare_is_not_a_proof(engines: Any) -> None:
+def test_relative_gap_decides_for_small_welfare(engines: Any) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
     early = nash_welfare(market, time_limit=1e-9)
     assert early.bound > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
@@ -522,7 +518,7 @@ def test_a_bound_far_from_a_small_welfare_is_not_a_proof(engines: Any) -> None:
     assert nash_welfare(market, whole=True).status is Status.FEASIBLE
 
 
-def test_an_interrupt_on_the_path_keeps_what_was_reached(interrupt_at: Any) -> None:
+def test_interrupted_central_path_keeps_prices(interrupt_at: Any) -> None:
     interrupt_at("cotenant.solvers.market.welfare_central_path.WelfarePath.step", 4)
     outcome = nash_welfare(small(2))
     assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
@@ -535,7 +531,7 @@ def test_an_interrupt_on_the_path_keeps_what_was_reached(interrupt_at: Any) -> N
     assert outcome.bound < first.bound
 
 
-def test_the_path_looks_at_the_clock_before_every_step() -> None:
+def test_central_path_checks_time_limit_each_step() -> None:
     class Four(Clock):
         looks = itertools.count()
         expired = property(lambda clock: next(clock.looks) >= 4)
@@ -547,7 +543,7 @@ def test_the_path_looks_at_the_clock_before_every_step() -> None:
 
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
-def test_rounding_that_was_cut_short_says_so(method: str, interrupt_at: Any) -> None:
+def test_truncated_rounding_is_reported(method: str, interrupt_at: Any) -> None:
     interrupt_at("cotenant.solvers.market.rounding.least_envy", keeps=True)
     assert (
         cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop
@@ -555,7 +551,7 @@ def test_rounding_that_was_cut_short_says_so(method: str, interrupt_at: Any) -> 
     )
 
 
-def test_after_an_interrupt_the_least_envy_is_no_longer_sought() -> None:
+def test_interrupt_skips_least_envy_rounding() -> None:
     market = drawn(3, users=3, servers=3)
     fractions = answer(fisher(market))
     rounded, stop = rounding_module.round_until(
@@ -566,7 +562,7 @@ def test_after_an_interrupt_the_least_envy_is_no_longer_sought() -> None:
 
 
 @pytest.mark.parametrize("utility", ["amdahl", "linear", "ces", "cobb-douglas", "leontief"])
-def test_a_market_without_useful_jobs_has_nothing_to_share(utility: str) -> None:
+def test_market_without_useful_jobs_has_empty_answer(utility: str) -> None:
     market = Market([4.0], [1.0, 2.0], [0], [0], [0.5], [0.0])
     result = cotenant.solve(market, "nash-welfare", utility=utility)
     assert result.status is Status.OPTIMAL

@@ -72,7 +72,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], None]:
     return partial(monkeypatch.setitem, experiments.MECHANISMS)
 
 
-def test_claims_of_work_fail_when_the_market_secretly_splits_equally(
+def test_reproduced_work_claims_fail_for_equal_split(
     replaced: Callable[[str, Any], None],
 ) -> None:
     what = "FM outperforms all others, every population"
@@ -90,7 +90,7 @@ def everything_to_the_first(market: Market, **_: Any) -> Allocation:
     return Allocation(cores)
 
 
-def test_claims_of_envy_and_sharing_fail_under_an_unfair_market(
+def test_reproduced_envy_claims_fail_for_unfair_market(
     replaced: Callable[[str, Any], None],
 ) -> None:
     free = "ES is envy-free"
@@ -141,7 +141,7 @@ def test_karp_flatt_s_fractions_are_those_the_run_times_were_made_of(tmp_path: P
     assert max(picture(figure_3_5(profile=path), "market-figure-3.5").series[0].y) < 1e-12
 
 
-def test_claims_of_fractions_fail_on_other_run_times(tmp_path: Path) -> None:
+def test_reproduced_fraction_claims_fail_for_other_times(tmp_path: Path) -> None:
     poor = written(tmp_path, {"a": (0.3, 0.0), "b": (0.9, 0.03), "dedup": (0.9, 0.0)})
     assert found(figure_3_4(profile=poor))["expected parallel fractions"].verdict == "differs"
     falling = found(figure_3_3(profile=poor))["F tends to shrink as the core count increases"]
@@ -174,7 +174,7 @@ def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(
     assert rough["canneal is poorly modeled"].verdict == "reproduced"
 
 
-def test_nothing_is_judged_on_a_synthetic_profile() -> None:
+def test_synthetic_profile_gives_no_verdicts() -> None:
     for figure in (figure_3_3, figure_3_4, figure_3_5, figure_3_10):
         for finding in found(figure()).values():
             approved(finding.verdict)

@@ -43,7 +43,7 @@ POLICIES = [
 drawn = drawer(users=20, servers=15, jobs=4)
 
 
-def test_alice_and_bob_get_7_and_13_cores_from_a_work_conserving_policy() -> None:
+def test_work_conserving_policy_on_published_example() -> None:
     cores = work_conserving(
         np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
     )
@@ -75,14 +75,14 @@ def test_equal_and_proportional_shares_by_hand() -> None:
     ]  # a server of serial jobs is split equally
 
 
-def test_g_i_with_every_pair_profiled_is_g_ii() -> None:
+def test_g_i_with_full_profile_equals_g_ii() -> None:
     market = drawn()
     assert (
         greedy_filtered(market, sampled=1.0).cores.tolist() == greedy_oracle(market).cores.tolist()
     )
 
 
-def test_g_i_loses_utility_by_guessing_and_gives_every_core_away() -> None:
+def test_g_i_with_predictions_loses_utility_but_no_core() -> None:
     market = drawn(users=60, servers=40, jobs=8)
     guessed, known = greedy_filtered(market, rng=np.random.default_rng(1)), greedy_oracle(market)
     assert job_utilities(market, guessed.cores).sum() < job_utilities(market, known.cores).sum()
@@ -162,7 +162,7 @@ def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_envy_matrix_is_that_of_loops(seed: int) -> None:
+def test_envy_matrix_equals_plain_loops(seed: int) -> None:
     market = drawn(seed, users=9, servers=6, jobs=4, budgets="lognormal")
     found = greedy_oracle(market)
     expected = brute_envy(market, found.cores)
@@ -224,7 +224,7 @@ def brute_static(market: Market, share: Share, user: int) -> float:
 
 
 @pytest.mark.parametrize("share", ["endowment", "tenants", "jobs"])
-def test_the_three_static_shares_are_those_of_loops(share: Share) -> None:
+def test_static_shares_equal_plain_loops(share: Share) -> None:
     market = drawn(3, users=9, servers=6, jobs=4, budgets="lognormal")
     expected = [brute_static(market, share, user) for user in range(market.users)]
     assert static_utilities(market, share) == pytest.approx(expected)
@@ -253,7 +253,7 @@ def test_tenants_and_jobs_differ_when_a_user_has_two_jobs_on_a_server() -> None:
     assert static_utilities(market, "endowment") == pytest.approx([6, 6])
 
 
-def test_users_without_useful_jobs_are_left_out() -> None:
+def test_sharing_index_omits_users_without_useful_jobs() -> None:
     market = Market([10], [1, 1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 0])
     found = answer(fisher(market))
     assert found.cores.tolist() == pytest.approx([10, 0])

@@ -75,7 +75,7 @@ def rows_of(count: int, *, lacking: bool = False) -> Comparison:
     return Comparison(rows)
 
 
-def test_tables_say_who_is_better_significantly_and_by_how_much() -> None:
+def test_comparison_tables_have_significance_and_effect() -> None:
     tables = {table.name: table for table in overview_tables(rows_of(9, lacking=True), {}, "GR")}
     tests = tables["colocation-tests-penalty"]
     approved(tests.markdown() + tables["colocation-critical-difference-penalty"].markdown())
@@ -92,7 +92,7 @@ def test_tables_say_who_is_better_significantly_and_by_how_much() -> None:
     assert verdicts == {"optimal": "neither", "GR": "SMR"}, "the reference is SMR, the best"
 
 
-def test_below_six_instances_nothing_is_tested() -> None:
+def test_fewer_than_six_instances_are_not_tested() -> None:
     for count, tested in ((5, 0), (6, 1)):
         comparison = rows_of(count)
         assert sum("-tests-" in table.name for table in overview_tables(comparison)) == tested
@@ -115,7 +115,7 @@ def diagram() -> Any:
     return table, drawing
 
 
-def test_the_diagram_has_its_names_its_bars_and_a_text() -> None:
+def test_critical_difference_diagram_has_names_bars_and_text() -> None:
     pytest.importorskip("matplotlib")
     _, drawing = diagram()
     approved(f"{drawing.alt}\n{drawing.note}")
@@ -142,7 +142,7 @@ def test_tables_and_diagram_compile_in_latex(tmp_path: Path) -> None:
     assert "Overfull" not in done.stdout, done.stdout[-2000:]
 
 
-def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(
+def test_own_metrics_and_rules_appear_in_tables_and_rows(
     folder: Path, in_this_process: None
 ) -> None:
     own = {"metrics": ["own_measures:largest"], "rules": ["own_measures:no_regression"]}
@@ -164,7 +164,7 @@ def test_own_metrics_and_rules_stand_in_tables_rows_and_commands(
     assert run(*words, *settings_file(folder, **own, columns=["largest"])).returncode == 0
 
 
-def test_an_answer_that_breaks_a_rule_wins_nothing_and_is_not_advised(folder: Path) -> None:
+def test_answer_breaking_own_rule_counts_as_none(folder: Path) -> None:
     found = cotenant.compare([TINY], ["optimal", "GR"], progress=False, **measures())
     lines = {line["method"]: line for line in found.summary()}
     assert lines["optimal"]["broken"]
@@ -197,7 +197,7 @@ def test_an_edited_metric_or_rule_is_run_again(folder: Path, jobs: int | None) -
     assert "largest" not in last["metrics"], "the last run of a method is what a page shows"
 
 
-def test_solve_and_check_judge_by_a_rule_and_say_what_the_bound_is_of(folder: Path) -> None:
+def test_solve_and_check_apply_own_rule(folder: Path) -> None:
     rule = ("--rule", "own_measures:no_regression")
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", "r.json", *rule)
     assert done.returncode == 1
@@ -236,12 +236,12 @@ def doubtful(instance: Any, answer: Any) -> bool:
     "given", [{"metrics": [3]}, {"metrics": [penalty]}, {"metrics": [shapeless]},
               {"rules": [doubtful, doubtful]}],
 )  # fmt: skip
-def test_measures_that_cannot_be_used_are_refused_before_any_work(given: dict[str, Any]) -> None:
+def test_invalid_own_metrics_are_refused_first(given: dict[str, Any]) -> None:
     with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], progress=False, **given)
 
 
-def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path, in_this_process: None) -> None:
+def test_failing_own_metric_is_an_error_of_its_row(folder: Path, in_this_process: None) -> None:
     for given in ({"metrics": [text]}, {"rules": [doubtful]}):
         (failed,) = cotenant.compare([TINY], ["GR"], progress=False, **given).rows
         approved((failed["error"] or "").rpartition(": ")[2])
@@ -254,14 +254,14 @@ def test_a_measure_that_fails_is_an_error_of_its_row(folder: Path, in_this_proce
         approved(done.stderr)
 
 
-def test_rows_whose_own_metrics_are_none_are_refused(tmp_path: Path) -> None:
+def test_rows_with_invalid_own_metrics_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(row(own_metrics={"largest": "most"})) + "\n")
     with refused(InvalidFile):
         gather([path])
 
 
-def test_the_report_has_the_tests_and_the_diagram() -> None:
+def test_report_has_statistical_tests_and_diagram() -> None:
     page = build_page(rows_of(9).rows)
     names = [shown.picture.name for shown in page.pictures()]
     assert "colocation-critical-difference-penalty" in names

@@ -45,7 +45,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere address sp
     "arguments",
     [["solve", "colocation/tiny", "-m", "stable"], ["compare", "colocation/tiny", "-m", "GR"]],
 )
-def test_a_limit_that_the_libraries_do_not_fit_in_is_told_before_they_are_loaded(
+def test_memory_limit_below_libraries_is_refused_first(
     arguments: list[str],
 ) -> None:
     """Under `ulimit -v 400000` a library asked for its buffers for ever, and nothing but SIGKILL
@@ -60,7 +60,7 @@ def test_a_limit_that_the_libraries_do_not_fit_in_is_told_before_they_are_loaded
 
 
 @LINUX
-def test_what_the_libraries_take_grows_with_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_memory_estimate_grows_with_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = "from cotenant.solvers import memory; print(memory.shortage())"
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     assert limited(500, "-c", ask).stdout == "\n"
@@ -98,11 +98,11 @@ def llvmlite() -> OSError:
         (ShortOfMemory(sentence("why")), "why"),
     ],
 )
-def test_errors_that_are_of_memory(error: BaseException, words: str) -> None:
+def test_memory_errors_are_recognized(error: BaseException, words: str) -> None:
     assert short_of_memory(error) == sentence(words)
 
 
-def test_errors_that_are_of_something_else() -> None:
+def test_other_errors_are_not_memory_errors() -> None:
     for error in (
         ImportError("no module named x"),
         OSError(errno.ENOENT, "no such file"),
@@ -119,7 +119,7 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", start)
 
 
-def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_thread_start_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = ProgramBuilder()
     builder.columns(1, upper=1.0, cost=1.0, integer=True)
     program = builder.build()
@@ -130,7 +130,7 @@ def test_threads_that_cannot_start_are_an_error_of_ours(monkeypatch: pytest.Monk
         cotenant.compare([TINY], ["GR"], jobs=1)
 
 
-def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_error_of_command_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     no_threads(monkeypatch)
     done = run("solve", "packing/tiny", "-m", "cp-sat")
     assert done.returncode == 2
@@ -138,6 +138,6 @@ def test_the_command_says_it_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_in_a_process_of_its_own_says_it_in_its_row() -> None:
+def test_memory_error_of_child_process_is_in_its_row() -> None:
     found = cotenant.compare([TINY], [bad.takes_all_memory], jobs=1)
     assert found.rows[0]["error"].startswith("memory is short: Unable to allocate")

@@ -46,14 +46,14 @@ def test_an_error_is_compared_with_the_approved_message() -> None:
             pass
 
 
-def test_a_difference_is_shown_with_both_texts() -> None:
+def test_message_difference_shows_both_texts() -> None:
     with only("one line of words"), pytest.raises(pytest.fail.Exception) as caught:
         approved("one\nline  of worms")
     assert "- one line of words\n?" in str(caught.value)
     assert "+ one line of worms\n?" in str(caught.value)
 
 
-def test_what_differs_between_machines_is_left_out(tmp_path: Path) -> None:
+def test_machine_dependent_parts_of_messages_are_masked(tmp_path: Path) -> None:
     text = f"{tmp_path}/a.json, {Path.home()}/b, {messages.ROOT}/c and {messages.ROOT}-d: pid 71"
     assert normalized(text).startswith("<tmp>/a.json, <home>/b, <root>/c and ")
     assert normalized(text).endswith("pid <pid>")

@@ -112,7 +112,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("command", "words"), MISTAKES, ids=[command for command, _ in MISTAKES])
-def test_a_mistake_is_told_with_what_was_seen_and_what_to_do(
+def test_mistakes_name_value_seen_and_cure(
     command: str, words: tuple[str, ...], files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -122,7 +122,7 @@ def test_a_mistake_is_told_with_what_was_seen_and_what_to_do(
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_too_long_names_the_limit_and_the_variable_that_raises_it(
+def test_too_long_file_names_limit_and_variable(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -133,7 +133,7 @@ def test_what_is_too_long_names_the_limit_and_the_variable_that_raises_it(
     assert f"{LIMIT_VARIABLE}={size}MB" in done.stderr
 
 
-def test_a_name_that_is_near_nothing_gets_no_suggestion() -> None:
+def test_unknown_name_far_from_all_has_no_suggestion() -> None:
     from cotenant.instances.problem.errors import suggest
 
     approved(suggest("policies", ["ties", "majority"]))
@@ -141,7 +141,7 @@ def test_a_name_that_is_near_nothing_gets_no_suggestion() -> None:
     approved(suggest("stabel", ["stable", "fair"]))
 
 
-def test_too_few_hosts_say_that_each_row_is_one_where_there_is_no_count(
+def test_too_few_hosts_explain_missing_count_column(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -152,7 +152,7 @@ def test_too_few_hosts_say_that_each_row_is_one_where_there_is_no_count(
     approved(done.stderr)
 
 
-def test_what_is_converted_is_said_in_words(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversion_is_described(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
     done = run("convert", "pen.csv", "--from", "penalty-csv", "--out", "pen.json")
     approved(done.stdout)

@@ -39,7 +39,7 @@ def metric(instance: Any, solution: Any, name: str) -> float:
     return float(row["metrics"][name] or 0)
 
 
-def test_a_pyomo_model_with_a_rule_added_comes_back_as_a_pairing() -> None:
+def test_extended_pyomo_model_converts_to_pairing() -> None:
     tiny = cotenant.read("colocation/tiny")
     best = cotenant.solve(tiny, "optimal")
     a, b = int(best.solution.first[0]), int(best.solution.second[0])
@@ -54,7 +54,7 @@ def test_a_pyomo_model_with_a_rule_added_comes_back_as_a_pairing() -> None:
     assert value > best.objective + 1e-6
 
 
-def test_arrays_come_back_as_a_pairing_and_an_assignment() -> None:
+def test_array_programs_convert_to_answers() -> None:
     tiny = cotenant.read("colocation/tiny")
     built = penalty_program(tiny)
     pairing = instance_answer(tiny, built, solve_program(built.program))
@@ -72,7 +72,7 @@ def test_arrays_come_back_as_a_pairing_and_an_assignment() -> None:
 
 
 @pytest.mark.slow
-def test_cp_sat_models_come_back_as_a_placement_and_a_schedule() -> None:
+def test_cp_sat_models_convert_to_answers() -> None:
     vms = cotenant.read("packing/tiny")
     parts = assignment_model(vms)
     placement = instance_answer(vms, parts, solve_cp_sat(parts.model, time_limit=30))
@@ -87,7 +87,7 @@ def test_cp_sat_models_come_back_as_a_placement_and_a_schedule() -> None:
     assert metric(work, schedule, "utility") == best
 
 
-def test_flows_and_allocations_come_back() -> None:
+def test_flow_and_market_models_convert_to_answers() -> None:
     numa = cotenant.read("numa/tiny")
     best = cotenant.solve(numa, "fluid").objective
     model = throughput_model(numa)
@@ -112,7 +112,7 @@ def test_flows_and_allocations_come_back() -> None:
     ).objective * (1 + 1e-9)
 
 
-def test_what_is_no_solved_model_is_told() -> None:
+def test_unsolved_model_is_refused() -> None:
     tiny = cotenant.read("colocation/tiny")
     model = predictor(tiny)
     with refused(InvalidOption):

@@ -63,7 +63,7 @@ READERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_file_of_nothing_is_refused_in_our_words(tmp_path: Path, name: str) -> None:
+def test_empty_file_is_refused_with_message(tmp_path: Path, name: str) -> None:
     form = name.rpartition(" ")[2]
     given = dict(OPTIONS.get(form, {}))
     for option, text in BESIDE.items():
@@ -78,7 +78,7 @@ def test_file_of_nothing_is_refused_in_our_words(tmp_path: Path, name: str) -> N
         require_own_words(caught.value)
 
 
-def test_every_reader_has_a_header_or_is_of_json() -> None:
+def test_every_reader_is_covered_by_header_or_json_case() -> None:
     assert {name.rpartition(" ")[2] for name in READERS} == {
         *HEADERS, "gavel", "colocation", "kubernetes", "json", "game",
         "result",
@@ -86,7 +86,7 @@ def test_every_reader_has_a_header_or_is_of_json() -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_instance_of_empty_lists_is_refused_in_our_words(tmp_path: Path, problem: str) -> None:
+def test_instance_of_empty_lists_is_refused_with_message(tmp_path: Path, problem: str) -> None:
     path, head = tmp_path / "a.json", {"cotenant": 1, "problem": problem}
     fields = cotenant.read(f"{problem}/tiny").document()
     for content in ({}, {name: [] if isinstance(value, list) else value
@@ -149,7 +149,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[], Any]]] = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("most", [pytest.param(10**9, marks=pytest.mark.slow), 400])
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_json_of_a_wrong_type_in_any_place_is_taken_or_refused_in_our_words(
+def test_json_of_wrong_type_is_read_or_refused_with_message(
     tmp_path: Path, name: str, most: int
 ) -> None:
     form, make = DOCUMENTS[name]
@@ -172,9 +172,7 @@ def test_json_of_a_wrong_type_in_any_place_is_taken_or_refused_in_our_words(
 
 
 @pytest.mark.parametrize("seen", ["1e308", "1e200", "-1e308"])
-def test_runs_of_a_pair_beyond_every_measurement_are_refused_without_overflow(
-    tmp_path: Path, seen: str
-) -> None:
+def test_absurd_run_times_are_refused_without_overflow(tmp_path: Path, seen: str) -> None:
     path = tmp_path / "pairs.csv"
     for column in ("slowdown", "penalty"):
         path.write_text(f"service,beside,{column}\nx,x,0.9\nx,x,{seen}\n")

@@ -40,7 +40,7 @@ INCONSISTENT = {
 }  # fmt: skip
 
 
-def test_the_figures_recompute_from_their_inputs() -> None:
+def test_numa_figures_follow_from_inputs() -> None:
     assert inter_blade_latency() == pytest.approx(405)
     assert link_energy_per_bit("another blade") == pytest.approx(109.5)
     ours = {row.what: row.ours for row in recomputed()}
@@ -48,7 +48,7 @@ def test_the_figures_recompute_from_their_inputs() -> None:
         assert ours[what] == pytest.approx(value, abs=0.005), what
 
 
-def test_exactly_the_known_inconsistencies_are_named() -> None:
+def test_known_inconsistencies_of_thesis_are_found() -> None:
     assert {row.what for row in recomputed() if not row.agrees} == INCONSISTENT
 
 
@@ -89,7 +89,7 @@ def verdicts(name: str, **options: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", costs.PATHS)
-def test_the_reuse_that_gives_a_ratio_is_the_inverse_of_the_curve(path: str) -> None:
+def test_reuse_for_ratio_inverts_curve(path: str) -> None:
     for ratio in (1.2, 1.5, 5.0, 8.0):
         assert migration_over_remote(path, migration._reuse_at(path, ratio), 1.0)[
             "energy"
@@ -97,7 +97,7 @@ def test_the_reuse_that_gives_a_ratio_is_the_inverse_of_the_curve(path: str) -> 
     assert migration._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
 
 
-def test_what_section_4_5_3_says_of_migration_is_tested() -> None:
+def test_migration_claims_of_section_4_5_3() -> None:
     # P12 over two hops: (140 + 72 + 110) / (72 + 110) = 1.769 of the energy, 1.507 of the delay:
     # 0.779 of ED^2
     found = verdicts("numa-figure-4.12")
@@ -110,7 +110,7 @@ def test_what_section_4_5_3_says_of_migration_is_tested() -> None:
     assert rarely["ED^2 prefers remote access over HyperTransport"] == "reproduced"
 
 
-def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> None:
+def test_technology_model_figures_are_in_one_experiment() -> None:
     found = [
         what
         for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10")
@@ -121,7 +121,7 @@ def test_every_printed_figure_of_the_technology_model_is_in_one_experiment() -> 
 
 
 @pytest.mark.slow
-def test_thirteen_watts_come_out_and_the_ranking_at_limit_ten() -> None:
+def test_published_power_and_ranking_at_limit_ten() -> None:
     findings = {
         finding.what: finding
         for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000).findings

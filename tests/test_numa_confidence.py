@@ -44,7 +44,7 @@ def covered(cores: int, load: float, tasks: int, seeds: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_intervals_of_short_runs_at_a_high_load_hold_the_truth_as_often_as_they_say() -> None:
+def test_short_run_intervals_have_stated_coverage() -> None:
     shares = covered(16, 0.9, 10_000, 60)
     assert (shares >= 0.88).all()  # of 60: two standard errors below 95 %
 
@@ -62,13 +62,13 @@ def test_intervals_hold_the_truth_in_90_to_99_percent_of_200_runs(
     assert (shares <= 0.995).all()
 
 
-def test_independent_values_have_the_interval_of_the_textbook_or_a_little_more() -> None:
+def test_batch_means_of_independent_values() -> None:
     values = np.random.default_rng(0).exponential(size=100_000)
     textbook = 1.96 * values.std() / math.sqrt(len(values))
     assert textbook <= mean_error(values) <= 1.6 * textbook
 
 
-def test_correlated_values_are_seen_as_what_they_are() -> None:
+def test_batch_means_detect_correlation() -> None:
     """An autoregressive series of length 200: batches of 1000 hide little of the variance of its
     mean.
     """
@@ -85,7 +85,7 @@ def test_correlated_values_are_seen_as_what_they_are() -> None:
     assert found.correlation == pytest.approx(0.1, abs=0.25)
 
 
-def test_equal_values_have_no_error() -> None:
+def test_batch_means_of_equal_values_have_no_error() -> None:
     values = np.full(400, 0.25)
     level, error, correlation = quantiles(values)
     assert level.tolist() == [0.25] * 3
@@ -94,12 +94,12 @@ def test_equal_values_have_no_error() -> None:
     assert mean_error(values) == 0.0
 
 
-def test_a_run_in_which_nobody_waited_says_that_somebody_may() -> None:
+def test_run_without_waits_has_positive_wait_bound() -> None:
     response = np.full(300, 0.05)
     assert wait_error(np.zeros(300), response) == pytest.approx(3 / 300 * 0.05)
 
 
-def test_an_interval_that_says_nothing_is_infinite_and_written_as_null() -> None:
+def test_undefined_interval_is_written_as_null() -> None:
     values = np.concatenate([np.zeros(7999), [1.0]])  # one value in 8000 makes all of the mean
     assert mean_error(values) == math.inf
     run = cotenant.solve(cotenant.read("numa/tiny"), "Local", tasks=400).solution

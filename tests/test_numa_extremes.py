@@ -28,7 +28,7 @@ HOT = blade_server(data="hot-memory", hot=0.25)
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-8, 1e-4, 1e4, 1e8])
-def test_the_unit_of_time_changes_the_fluid_optimum_by_that_unit_and_nothing_else(
+def test_fluid_optimum_scales_with_time_unit(
     unit: float,
 ) -> None:
     most = fluid(HOT).bound
@@ -54,9 +54,7 @@ def test_the_least_link_power_is_proportional_to_the_bandwidth(bandwidth: float)
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])
 @pytest.mark.parametrize("options", [{}, {"ht_energy": 10.0, "pcie_hops": 0.0}])
-def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(
-    name: str, options: dict[str, Any]
-) -> None:
+def test_stored_fluid_answer_confirms_both_levels(name: str, options: dict[str, Any]) -> None:
     from cotenant.analysis.run.verify_result import recheck
 
     server = cotenant.read(name)
@@ -66,7 +64,7 @@ def test_both_levels_of_fluid_are_borne_out_by_the_stored_answer(
     assert result.metrics[power["objective"]] == pytest.approx(power["bound"], abs=1e-9)
 
 
-def test_energies_that_overflow_and_rates_that_are_none_are_refused() -> None:
+def test_overflowing_energies_and_invalid_rates_are_refused() -> None:
     with refused(InvalidOption):
         link_energy(blade_server(), ht_energy=1e308)
     for value in (float("nan"), -1.0, 0.0):
@@ -85,13 +83,13 @@ def test_energies_that_overflow_and_rates_that_are_none_are_refused() -> None:
         ({"arrival_law": "gamma", "arrival_scv": 1e9}, "at one moment"),
     ],
 )
-def test_what_floating_point_cannot_simulate_is_said(changes: dict[str, Any], why: str) -> None:
+def test_simulation_beyond_float_resolution_is_refused(changes: dict[str, Any], why: str) -> None:
     result = cotenant.solve(blade_server().replace(**changes), "IB", tasks=2000)
     assert (result.status, result.solution) == (Status.UNKNOWN, None)
     assert why in result.certificate["run"]
 
 
-def test_many_tasks_and_a_short_time_limit_give_a_measured_run() -> None:
+def test_simulation_at_time_limit_measures_served_tasks() -> None:
     result = cotenant.solve(blade_server(rate=5000.0), "Local", tasks=50_000_000, time_limit=0.2)
     assert result.stop is Stop.TIME_LIMIT
     assert result.solution is not None
@@ -114,7 +112,7 @@ def _stops_after(calls: int, error: type[BaseException] | None = None) -> Any:
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 @pytest.mark.parametrize("run", [simulate, simulate_plainly])
-def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
+def test_stopped_simulation_is_prefix_of_complete_run(
     run: Any, error: type[BaseException] | None
 ) -> None:
     server = blade_server(rate=5500.0)
@@ -131,9 +129,7 @@ def test_a_run_that_is_stopped_is_the_beginning_of_the_whole(
 
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 @pytest.mark.parametrize("level", [1, 2])
-def test_a_program_cut_short_says_so_and_still_answers(
-    stop: Stop, level: int, engines: Callable[..., None]
-) -> None:
+def test_fluid_at_time_limit_answers(stop: Stop, level: int, engines: Callable[..., None]) -> None:
     seen: list[int] = []
 
     def cut_short(program: Any, *, time_limit: float | None) -> EngineAnswer:
@@ -167,7 +163,7 @@ def test_both_levels_share_one_time_limit(engines: Callable[..., None]) -> None:
     assert given[1] < given[0] - 0.04
 
 
-def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -> None:
+def test_unstable_load_has_no_percentiles() -> None:
     parts = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
     findings = [part for part in parts if isinstance(part, Finding)]
     assert not any("nan" in finding.ours for finding in findings)
@@ -176,7 +172,7 @@ def test_an_unstable_load_has_no_percentile_to_compare_and_no_nan_is_printed() -
     ]
 
 
-def test_a_flow_that_gives_a_processor_a_thousandth_too_much_work_is_refused() -> None:
+def test_overloaded_flow_is_refused() -> None:
     flow = fluid(HOT).solution
     assert isinstance(flow, Flow)
     with refused(InfeasibleSolution):

@@ -56,7 +56,7 @@ def random_server(seed: int) -> Numa:
     )
 
 
-def test_uniform_data_says_6400_and_nothing_more() -> None:
+def test_fluid_bound_of_uniform_data() -> None:
     outcome = fluid(blade_server())
     assert outcome.status is Status.OPTIMAL
     assert outcome.bound == pytest.approx(6400, rel=SAME)
@@ -207,7 +207,7 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_prices_prove_a_bound_and_the_certificate_repeats_its_own(seed: int) -> None:
+def test_any_fluid_prices_give_valid_bound(seed: int) -> None:
     server = random_server(seed)
     rng = np.random.default_rng(seed)
     outcome = fluid(server)
@@ -227,7 +227,7 @@ def test_any_prices_prove_a_bound_and_the_certificate_repeats_its_own(seed: int)
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e9, 1e12])
-def test_a_class_without_tasks_changes_nothing_whatever_its_numbers(size: float) -> None:
+def test_class_without_tasks_does_not_change_fluid(size: float) -> None:
     server = Numa(
         blades=1, rows=1, columns=2, cores=2, location_share=[0.6, 0.4], class_share=[1.0],
         service_mean=[0.07], ht1=[1.8], pcie=[2.2], bandwidth=[125.0], rate=10.0,
@@ -242,7 +242,7 @@ def test_a_class_without_tasks_changes_nothing_whatever_its_numbers(size: float)
         assert recheck(more, other).broken == ()
 
 
-def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> None:
+def test_throughput_above_maximum_is_infeasible_with_proof() -> None:
     server = blade_server(data="hot-blade", hot=0.5, rate=6000.0)
     outcome = fluid_power(server)
     assert (outcome.status, outcome.solution, outcome.bound) == (Status.INFEASIBLE, None, None)
@@ -250,7 +250,7 @@ def test_more_than_the_most_is_infeasible_with_the_prices_that_prove_it() -> Non
     assert "5518.84" in outcome.certificate["throughput"]
 
 
-def test_without_the_engine_nothing_is_proved_but_by_prices(engines: Callable[..., None]) -> None:
+def test_fluid_without_engine_uses_price_bound(engines: Callable[..., None]) -> None:
     stopped = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time was up")
     engines(solve_refined=lambda *_, **__: stopped)
     share = np.full(blade_server().processors, 1.0)
@@ -298,7 +298,7 @@ def test_link_power_is_compared_at_one_rate_only() -> None:
     assert table.loc["IB", "gap_link_power"] > 0.3
 
 
-def test_least_power_at_another_throughput_is_no_yardstick_for_runs_at_the_rate() -> None:
+def test_power_bound_of_other_throughput_is_not_compared() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
     result = cotenant.solve(server, "fluid-power", throughput=5000.0)
     assert result.status is Status.OPTIMAL
@@ -328,7 +328,7 @@ def test_the_mix_is_the_share_of_each_class_by_the_policy_that_allows_it() -> No
     )
 
 
-def test_the_mix_simulates_and_says_its_shares() -> None:
+def test_mix_policy_reports_its_shares() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
     result = cotenant.solve(server, "mix", tasks=50_000, by="memory")
     assert result.solution.policy == "mix"
@@ -347,7 +347,7 @@ def test_ib_is_metastable_between_3962_and_about_4600_on_k_means() -> None:
     assert empty.failed - empty.rate <= 0.005 * 6400
 
 
-def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
+def test_maximum_throughput_with_equal_prices_is_found() -> None:
     """Equal prices prove 14 tasks/s; the program's own prove the same, but for rounding: its flow
     must not be thrown away.
     """
@@ -363,7 +363,7 @@ def test_most_throughput_that_equal_prices_prove_too_is_found() -> None:
     assert fluid_power(server, throughput=12.0).status is Status.OPTIMAL
 
 
-def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below(
+def test_fluid_repairs_flow_slightly_below_maximum(
     engines: Callable[..., None],
 ) -> None:
     """It was called unknown, beside prices that allow it: `check` refused the result."""
@@ -379,7 +379,7 @@ def test_the_most_throughput_is_sustained_where_its_first_flow_is_a_little_below
     assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
 
 
-def test_a_result_between_the_most_found_and_what_prices_allow_is_no_broken_claim() -> None:
+def test_value_between_flow_and_price_bound_is_consistent() -> None:
     instance = cotenant.read("numa/kmeans-hot-memory")
     document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
     asked = {"throughput": 3000.0}

@@ -50,7 +50,7 @@ def test_two_hops_cost_one_and_three_tenths_of_the_first() -> None:
     )
 
 
-def test_a_longer_mesh_counts_hops_along_rows_and_columns() -> None:
+def test_mesh_hops_by_rows_and_columns() -> None:
     server = tiny(blades=1, rows=2, columns=3, location_share=[1 / 6] * 6)
     assert server.distance[0].tolist() == [0, 1, 2, 1, 2, 3]
     assert server.slowdown[0, 3] == pytest.approx(1 + 0.2 * 1.6)
@@ -60,11 +60,11 @@ def test_a_longer_mesh_counts_hops_along_rows_and_columns() -> None:
 @pytest.mark.parametrize(
     ("policy", "farthest"), [("Local", 0), ("IP-1", 1), ("IP-2", 2), ("IB", 3)]
 )
-def test_the_policies_differ_in_how_far_a_task_goes(policy: str, farthest: int) -> None:
+def test_numa_policies_differ_by_distance(policy: str, farthest: int) -> None:
     assert reach(blade_server(), policy) == farthest
 
 
-def test_a_blade_of_one_processor_leaves_ip1_and_ip2_at_home() -> None:
+def test_ip_policies_on_one_processor_equal_local() -> None:
     server = tiny(blades=4, rows=1, columns=1)
     assert [reach(server, policy) for policy in ("Local", "IP-1", "IP-2", "IB")] == [0, 0, 0, 1]
 
@@ -127,7 +127,7 @@ def simulation(**changes: Any) -> Simulation:
     return Simulation(**{**fields, **changes})
 
 
-def test_a_simulation_that_conserves_tasks_passes_the_check() -> None:
+def test_task_conserving_simulation_is_accepted() -> None:
     cotenant.check(tiny(), simulation())
 
 
@@ -146,17 +146,17 @@ def test_a_simulation_that_conserves_tasks_passes_the_check() -> None:
         {"window": 0.0},
     ],
 )
-def test_a_simulation_that_cannot_be_is_refused(changes: dict[str, Any]) -> None:
+def test_inconsistent_simulation_is_refused(changes: dict[str, Any]) -> None:
     with refused(InfeasibleSolution):
         cotenant.check(tiny(), simulation(**changes))
 
 
-def test_without_a_limit_nobody_runs_beyond_the_policy() -> None:
+def test_tasks_without_refusal_limit_respect_policy() -> None:
     with refused(InfeasibleSolution):
         cotenant.check(tiny(refusal_limit=np.inf), simulation(policy="IP-2"))
 
 
-def test_a_flow_is_checked_for_shares_and_capacity() -> None:
+def test_flow_check_of_shares_and_capacity() -> None:
     server = tiny()
     local = 100 * server.class_share[:, None, None] * server.location_share[:, None] * np.eye(4)
     cotenant.check(server, Flow(100.0, local))

@@ -31,7 +31,7 @@ HOT = cotenant.read("numa/kmeans-hot-memory")
 
 
 @pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans-hot-memory", "numa/kmeans-hot-blade"])
-def test_the_frontier_is_that_of_a_program_written_apart(name: str) -> None:
+def test_numa_frontier_equals_independent_program(name: str) -> None:
     instance = cotenant.read(name)
     (frontier,) = price_frontiers(instance, points=5)
     assert frontier.status is Status.OPTIMAL
@@ -44,7 +44,7 @@ def test_the_frontier_is_that_of_a_program_written_apart(name: str) -> None:
     assert least_power(instance, frontier.points[0].limit * 1.001) is None
 
 
-def test_power_rises_with_the_rate_and_the_instances_own_is_one_of_the_limits() -> None:
+def test_numa_frontier_rises_and_includes_own_rate() -> None:
     (frontier,) = price_frontiers(HOT)
     limits = [point.limit or 0.0 for point in frontier.points]
     assert len(limits) == 8
@@ -58,13 +58,13 @@ def test_power_rises_with_the_rate_and_the_instances_own_is_one_of_the_limits() 
     assert "5752.04" in frontier.note
 
 
-def test_a_rate_that_none_sustains_is_no_limit() -> None:
+def test_numa_frontier_omits_unsustainable_rates() -> None:
     (frontier,) = price_frontiers(HOT.replace(rate=9000.0), points=4)
     assert all(point.limit is not None and point.limit < 6000 for point in frontier.points)
     assert frontier.status is Status.OPTIMAL
 
 
-def test_power_is_in_the_energies_given() -> None:
+def test_numa_frontier_uses_given_energies() -> None:
     (plain,), (double,) = (
         price_frontiers(HOT, points=2),
         price_frontiers(HOT, points=2, ht_energy=72.0, pcie_energy=75.0),
@@ -72,7 +72,7 @@ def test_power_is_in_the_energies_given() -> None:
     assert double.points[0].value == pytest.approx(2 * plain.points[0].value)
 
 
-def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
+def test_frontier_at_time_limit_claims_only_proved_points() -> None:
     (frontier,) = price_frontiers(HOT, time_limit=1e-9)
     for point in frontier.points:
         expected = least_power(HOT, point.limit * (1 - 1e-9))
@@ -83,7 +83,7 @@ def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
         assert point.bound is None or point.bound <= expected + 1e-7
 
 
-def test_an_interrupt_keeps_the_points_done(interrupt_at: Any) -> None:
+def test_interrupted_frontier_keeps_finished_points(interrupt_at: Any) -> None:
     asked = interrupt_at("cotenant.analysis.numa.frontier.fluid_power", keeps=True)
     (frontier,) = price_frontiers(HOT)
     assert len(asked) == 1
@@ -110,7 +110,7 @@ def test_a_simulations_curve_has_its_quantiles(run: Simulation) -> None:
     assert middle == pytest.approx(run.mean_response, rel=0.1)
 
 
-def test_a_curve_that_falls_or_is_too_short_is_no_curve(run: Simulation) -> None:
+def test_invalid_quantile_curve_is_refused(run: Simulation) -> None:
     check(HOT, run)
     check(HOT, run.replace(curve=np.zeros(0)))
     with refused(InfeasibleSolution):
@@ -127,7 +127,7 @@ def test_a_simulation_survives_its_document_with_its_curve_and_one_without_is_re
     assert Simulation.from_document(document) == short.replace(curve=np.zeros(0))
 
 
-def test_a_record_says_what_the_metrics_say(run: Simulation) -> None:
+def test_simulation_record_agrees_with_metrics(run: Simulation) -> None:
     kept, measured = record(HOT, run), metrics(HOT, run)
     assert kept["served"] == pytest.approx(measured["served_rate"])
     assert kept["power"] == pytest.approx(measured["link_power"])
@@ -181,7 +181,7 @@ def test_curves_far_apart_are_drawn_over_a_logarithmic_axis(run: Simulation) -> 
     assert far.series[1].x[-1] == pytest.approx(20 * far.series[0].x[-1])
 
 
-def test_seeds_are_averaged(run: Simulation) -> None:
+def test_picture_averages_seeds(run: Simulation) -> None:
     kept = record(HOT, run)
     rows = [
         row("Local", kept),
@@ -210,7 +210,7 @@ def test_distances_are_named_on_any_mesh() -> None:
     assert names[3, 2] == ("local", "1 hop", "2 hops", "3 hops", "another blade")
 
 
-def test_a_largest_rate_that_is_not_proved_leaves_the_map_open(engines: Any) -> None:
+def test_unproved_maximum_rate_leaves_frontier_open(engines: Any) -> None:
     proved = fluid(HOT)
     (known,) = price_frontiers(HOT, points=3)
     engines(solve_refined=lambda *_, **__: EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT))

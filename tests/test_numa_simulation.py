@@ -61,7 +61,7 @@ ONE_AND_SLOWLY_ALL = pytest.mark.parametrize(
 
 
 @BOTH
-def test_a_story_of_refusals_worked_by_hand(run: Any) -> None:
+def test_refusal_simulation_by_hand(run: Any) -> None:
     # 0 runs on P0 until 1; 1, 3, 4 wait for P0; 2 and 5 run on P1. P1 frees at 1.2 and at 2.3: both
     # times the waiting decline.
     story = tasks([0.0, 0.1, 0.2, 0.3, 0.4, 1.3], [1.0] * 6, [0, 0, 1, 0, 0, 1])
@@ -142,7 +142,7 @@ def test_the_compiled_simulation_equals_its_plain_twin_task_by_task(seed: int) -
         assert np.array_equal(fast.refusals, plain.refusals)
 
 
-def test_running_in_chunks_changes_nothing() -> None:
+def test_simulation_in_chunks_is_identical() -> None:
     server = blade_server(rate=5500.0)
     draws = draw(server, 5000, 0, np.random.default_rng(0))
     whole, cut = simulate(server, draws), simulate(server, draws, chunk=7)
@@ -230,7 +230,7 @@ def test_a_random_idle_core_is_farther_than_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("rate", [6400.0, 20_000.0])
-def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None:
+def test_unsustainable_load_is_reported_first(rate: float) -> None:
     result = cotenant.solve(blade_server(rate=rate), "Local", tasks=20_000)
     assert not result.solution.stable
     approved(result.certificate["load"])
@@ -239,7 +239,7 @@ def test_a_load_no_policy_can_carry_is_said_before_all_else(rate: float) -> None
     assert "link_power" not in result.metrics
 
 
-def test_clockwork_at_full_load_is_stable_and_anything_random_is_not() -> None:
+def test_deterministic_full_load_is_stable_random_is_not() -> None:
     laws = {"law": "deterministic", "arrival_law": "deterministic"}
     server = free(100.0, blades=1, rows=1, columns=1, cores=4, **laws)
     run = solved(server, "IB", tasks=2000)
@@ -264,7 +264,7 @@ def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(
     assert ("metastable" in result.certificate) == warned
 
 
-def test_a_time_limit_ends_the_run_with_what_there_is_or_says_there_is_nothing() -> None:
+def test_simulation_at_time_limit_is_partial_or_empty() -> None:
     long = FUNCTIONS["IB"](blade_server(), tasks=3_000_000, warmup=1000, time_limit=0.2)
     assert long.stop is Stop.TIME_LIMIT
     assert long.solution is not None
@@ -288,7 +288,7 @@ def test_a_category_of_share_zero_is_never_drawn() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_simpy_tells_the_same_story(policy: str) -> None:
+def test_simulation_equals_simpy(policy: str) -> None:
     simpy = pytest.importorskip("simpy")
     server = blade_server(blades=2, cores=1, rate=180.0, refusal_limit=4)
     draws = draw(server, 1500, reach(server, policy), np.random.default_rng(8))

@@ -95,7 +95,7 @@ def test_values_of_the_annotation_pass_also_as_numpy_numbers_and_infinite_where_
     )
 
 
-def test_texts_go_by_the_same_rules() -> None:
+def test_option_texts_are_converted_by_the_same_rules() -> None:
     texts = ["machines=3", "share=none", "alpha=0.25", "rule=best", "deep=yes"]
     assert parse_options(sample, texts, "this") == {
         "machines": 3,
@@ -110,7 +110,7 @@ def test_texts_go_by_the_same_rules() -> None:
         parse_options(sample, ["alpha=many"], "this")
 
 
-def test_a_list_of_options_says_meaning_default_and_values() -> None:
+def test_option_list_has_meaning_default_and_values() -> None:
     options = {option.name: option for option in described(sample)}
     assert "seed" not in options  # `solve` fills it
     approved(options["machines"].meaning)

@@ -57,7 +57,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_function_of_ones_own_is_solved_and_compared(module: str) -> None:
+def test_own_function_is_solved_and_compared(module: str) -> None:
     done = run("solve", "colocation/tiny", "-m", module, "-o", "step=2", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["result"]["method"] == "neighbors"
@@ -77,7 +77,7 @@ def test_a_function_of_ones_own_is_solved_and_compared(module: str) -> None:
         (":x", "nothing cannot be imported"),
     ],
 )
-def test_what_is_no_function_is_told_in_one_line(module: str, method: str, words: str) -> None:
+def test_invalid_own_function_is_refused_in_one_line(module: str, method: str, words: str) -> None:
     for command in ("solve", "compare"):
         done = run(command, "colocation/tiny", "-m", method)
         assert done.returncode == 2
@@ -145,7 +145,7 @@ def test_a_number_of_its_module_that_was_changed_is_part_of_a_functions_code(fol
     assert own_functions.code_of([function]) != before
 
 
-def test_what_no_file_shows_is_never_the_same_again(folder: Path) -> None:
+def test_function_without_file_is_always_rerun(folder: Path) -> None:
     def inside(instance: Any) -> None: ...
 
     class Policy:
@@ -198,7 +198,7 @@ def test_an_edited_method_is_run_again_and_says_how_many_rows_were_taken(
     )
 
 
-def test_rows_of_a_version_that_did_not_know_the_code_are_not_taken(folder: Path) -> None:
+def test_rows_without_code_fingerprint_are_rerun(folder: Path) -> None:
     out = folder / "rows.jsonl"
     found = cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False)
     old = [dict(row) for row in found.rows]
@@ -268,7 +268,7 @@ def test_a_function_that_returns_no_answer_is_named_with_what_it_should_return(a
     assert str(found.value) in (row["error"] or "")
 
 
-def test_that_there_is_no_answer_may_be_said_of_an_instance() -> None:
+def test_own_function_may_report_no_answer() -> None:
     def none(instance: Any) -> Outcome:
         return Outcome(None, None, Status.INFEASIBLE)
 

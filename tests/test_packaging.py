@@ -55,7 +55,7 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
     assert CONDA["about"]["license_file"] == PROJECT["license-files"]
 
 
-def test_every_python_that_is_promised_is_tested() -> None:
+def test_supported_python_versions_are_tested() -> None:
     named = {each.rpartition(" ")[2] for each in PROJECT["classifiers"] if " :: 3." in each}
     script = (ROOT / ".ci" / "test-dist").read_text()
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
@@ -66,7 +66,7 @@ def test_every_python_that_is_promised_is_tested() -> None:
     assert set(re.findall(r"FROM python:(\S+?)-slim", image)) <= named
 
 
-def test_the_home_is_written_wherever_it_is_needed_once_it_is_known() -> None:
+def test_home_page_is_written_in_all_places() -> None:
     home = PYPROJECT["tool"]["cotenant"]["home"]
     assert CITATION.get("repository-code", "") == home
     assert CONDA["about"].get("homepage", "") == home
@@ -78,7 +78,7 @@ def test_what_is_missing_is_installed_by_the_names_of_its_libraries(extra: str) 
     assert install(extra) == f"python -m pip install {quoted}"
 
 
-def test_one_line_sets_every_link_of_the_wheel(tmp_path: Path) -> None:
+def test_wheel_links_are_set_in_one_place(tmp_path: Path) -> None:
     text = (ROOT / "pyproject.toml").read_text()
     line = f'home = "{PYPROJECT["tool"]["cotenant"]["home"]}"'
     assert text.count(line) == 1

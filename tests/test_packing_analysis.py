@@ -60,9 +60,7 @@ def test_the_printed_payoffs_are_sums_of_absolute_values_by_hand() -> None:
 
 @pytest.mark.parametrize("number", numbers(12, 4))
 @pytest.mark.parametrize("capped", [False, True])
-def test_max_min_share_is_the_leximin_of_everything_that_fits(
-    brute, capped: bool, number: int
-) -> None:
+def test_max_min_share_equals_enumeration(brute, capped: bool, number: int) -> None:
     rng = np.random.default_rng(3 + capped)
     for _ in range(number):
         instance = brute.random_cluster(rng, capped)
@@ -80,7 +78,7 @@ def test_max_min_share_is_the_leximin_of_everything_that_fits(
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_rivals_are_feasible_and_fill_until_nothing_fits(brute, capped: bool) -> None:
+def test_elastic_policies_fill_servers_maximally(brute, capped: bool) -> None:
     rng = np.random.default_rng(23 + capped)
     for _ in range(30):
         instance = brute.random_cluster(rng, capped)
@@ -105,7 +103,7 @@ def test_fair_slots_counts_slots_of_the_smallest_demand() -> None:
     assert fair_slots(instance).totals(2).tolist() == [4, 0]
 
 
-def test_elastic_methods_refuse_servers_without_end() -> None:
+def test_elastic_methods_refuse_unlimited_servers() -> None:
     instance = Packing(capacity=[[4]], demand=[[1]])
     for method in (*RIVALS, max_min_share, max_utilization):
         with refused(InvalidInstance):
@@ -135,7 +133,7 @@ def test_an_empty_cluster_has_no_skewness_and_fairness_variance_of_all_deviation
     assert measured["fairness_variance"] == pytest.approx(FairShare.of(instance).variance([0, 0]))
 
 
-def test_audits_measure_what_they_say() -> None:
+def test_packing_audits_follow_definitions() -> None:
     instance = Packing(capacity=[[6, 6]], demand=[[1, 1], [2, 1]], servers=[2.0])
     assert pooled_split(instance).tolist() == [6, 3]
     assert server_split(instance).tolist() == [6, 2]
@@ -156,7 +154,7 @@ def test_audits_measure_what_they_say() -> None:
 
 
 @pytest.mark.slow
-def test_the_nash_audit_is_what_trying_every_deviation_gives(brute) -> None:
+def test_nash_audit_equals_enumeration_of_deviations(brute) -> None:
     rng = np.random.default_rng(6)
     for _ in range(15):
         instance = brute.random_cluster(rng)
@@ -247,7 +245,7 @@ def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
     assert all(0 <= used <= 1 for slot in done.slots for used in slot.utilization)
 
 
-def test_a_real_trace_runs(packing_data) -> None:
+def test_arrival_simulation_of_real_trace(packing_data) -> None:
     from cotenant.instances.packing.formats import alibaba_nodes, alibaba_trace, azure_trace
 
     azure = azure_trace(packing_data / "azure_v1_vm_requests_dev_20k.csv")

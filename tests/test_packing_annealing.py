@@ -95,7 +95,7 @@ def test_many_types_are_priced_by_fewer_knapsacks_in_coarser_units() -> None:
 
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])
-def test_patterns_fixed_together_serve_nobody_twice(rng: np.random.Generator | None) -> None:
+def test_patterns_fixed_together_do_not_overserve(rng: np.random.Generator | None) -> None:
     number = 40 if rng is None else 160  # of which three are fixed together
     table = np.eye(number, dtype=np.int64) + np.eye(number, k=1, dtype=np.int64)
     todo, servers = np.ones(number, dtype=np.int64), np.array([3])

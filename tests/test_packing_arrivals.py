@@ -56,7 +56,7 @@ def arriving(seed: int) -> Packing:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ORDERED)
 @pytest.mark.parametrize("seeds", ranges(2000, 40, 500), ids=str)
-def test_policies_place_as_their_plain_form_does(seeds, policy):
+def test_card_policies_equal_plain_implementation(seeds, policy):
     for seed in seeds:
         given = arriving(seed)
         order = np.random.default_rng(seed).permutation(len(given.server_class))
@@ -87,7 +87,7 @@ def test_random_cards_are_feasible_and_leave_out_only_what_fits_nowhere(seeds):
             check(given.replace(partial=False), found)
 
 
-def test_halves_are_on_one_card_by_chance():
+def test_random_cards_by_seed():
     # a whole card is left for the third VM where the first two share one
     given = Packing(capacity=[[9]], demand=[[1], [1]], request=[2, 1], servers=[1], partial=True,
                     cards=[2], card_units=2, card_share=[1, 0], card_demand=[0, 1],
@@ -151,13 +151,13 @@ def test_typical_types_are_the_most_wanted_without_what_is_not_scored():
     assert [part.tolist() for part in policies.typical_types(given, 0.4)] == [[0], [5]]
 
 
-def test_a_gradient_fills_the_card_that_is_broken_already():
+def test_fgd_fills_partly_used_card():
     given = one_server(9, arrival=[0, 0, 1, 2])
     found = policies.fragmentation_gradient(given)
     assert found.totals(4).tolist() == [2, 0, 1, 0]  # both on one card; two cards come too late
 
 
-def test_a_vm_that_must_be_served_and_fits_nowhere_is_named():
+def test_required_vm_that_fits_nowhere_is_named():
     with refused(NoSolution):
         policies.best_fit_cards(one_server(9, arrival=[0, 0, 1, 2]).replace(partial=False))
 
@@ -246,7 +246,7 @@ def test_pods_alive_at_a_second(lists):
     ],
     ids=["more than a card", "no part", "parts of cards", "part of none", "column", "short"],
 )  # fmt: skip
-def test_bad_lists_are_refused(lists, change):
+def test_invalid_pod_lists_are_refused(lists, change):
     old, new = change
     with refused(InvalidFile):
         lists(PODS.replace(old, new, 1))

@@ -46,7 +46,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
 
 
 @pytest.mark.parametrize("number", numbers(1_500, 13))
-def test_boxes_give_the_play_of_lists_whatever_is_kept(brute: Any, number: int) -> None:
+def test_box_representation_gives_same_play_as_lists(brute: Any, number: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(number):
         space = drawn(brute, rng, near=False)
@@ -55,7 +55,7 @@ def test_boxes_give_the_play_of_lists_whatever_is_kept(brute: Any, number: int) 
 
 
 @pytest.mark.parametrize("number", numbers(300, 5))
-def test_what_floats_leave_in_doubt_is_compared_exactly_in_boxes(brute: Any, number: int) -> None:
+def test_boxes_compare_close_utilities_exactly(brute: Any, number: int) -> None:
     rng, asked = np.random.default_rng(6), 0
     for _ in range(number):
         space = drawn(brute, rng, near=True)
@@ -71,9 +71,7 @@ def test_what_floats_leave_in_doubt_is_compared_exactly_in_boxes(brute: Any, num
     ("machines", "types", "eta"),
     [(60, "Tiny,Medium,Large", 10), (24, "Tiny,Small,Medium,Large", 5), (40, "Tiny,Tiny,Large", 7)],
 )
-def test_coordinates_that_make_boxes_small_keep_the_play(
-    machines: int, types: str, eta: int
-) -> None:
+def test_box_coordinates_do_not_change_play(machines: int, types: str, eta: int) -> None:
     instance = vm_types(machines=machines, types=types, resources=2, rng=np.random.default_rng(0))
     space = Space.of(game_of(instance, eta=eta, alpha=5.0))
     boxes = Boxes.of(space)
@@ -83,7 +81,7 @@ def test_coordinates_that_make_boxes_small_keep_the_play(
     assert on_boxes(space, 10_000) == listed(space)
 
 
-def test_boxes_that_hold_too_much_and_sums_of_roots_are_left_to_lists() -> None:
+def test_large_boxes_fall_back_to_lists() -> None:
     users = Packing(capacity=[[40], [30]], demand=np.arange(3, 11)[:, None], servers=[9.0, 9.0])  # type: ignore[arg-type]
     many = game_of(users, eta=3)
     assert not Boxes.of(Space.of(many)).fits(10**9)
@@ -100,7 +98,7 @@ def test_a_game_too_large_for_memory_is_refused_before_it_is_listed() -> None:
 
 
 @pytest.mark.parametrize("number", numbers(400, 20))
-def test_no_game_has_fewer_states_than_are_counted_without_a_list(brute: Any, number: int) -> None:
+def test_state_count_estimate_is_lower_bound(brute: Any, number: int) -> None:
     rng, close = np.random.default_rng(7), 0
     for _ in range(number):
         space = drawn(brute, rng, near=False)
@@ -111,7 +109,7 @@ def test_no_game_has_fewer_states_than_are_counted_without_a_list(brute: Any, nu
     assert close
 
 
-def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:
+def test_lists_are_used_if_box_limit_is_too_small() -> None:
     game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
     boxes = Boxes.of(Space.of(game))
     # 4 states; boxes hold 6 values of the 3 counts of the last level
@@ -123,7 +121,7 @@ def test_lists_serve_where_a_limit_is_too_small_for_boxes_alone() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"alpha": 2.5}])
-def test_an_interrupt_at_any_moment_leaves_a_play(options: dict[str, Any]) -> None:
+def test_interrupted_fuga_returns_a_play(options: dict[str, Any]) -> None:
     instance, texts, last = vm_types(machines=9, rng=np.random.default_rng(0)), [""], 0
 
     def report(seconds: float, value: float | None, bound: float | None, text: str) -> None:
@@ -146,7 +144,7 @@ def test_an_interrupt_at_any_moment_leaves_a_play(options: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_lists_end_with_the_first_state_beyond_the_limit(brute: Any, capped: bool) -> None:
+def test_state_lists_stop_at_limit(brute: Any, capped: bool) -> None:
     game = game_of(brute.random_game(np.random.default_rng(4), capped), eta=4)
     assert game.capped == capped
     space, worths = Space.of(game), game.worths

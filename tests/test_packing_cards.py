@@ -70,7 +70,7 @@ def test_fields_that_do_not_go_together_are_refused(fields):
     [([1, 1, 0, 0], 0), ([0, 0, 3, 0], 0), ([0, 1, 1, 2], 0), ([0, 0, 4, 2], 0)],
     ids=["three cards of two", "three of .6 on two", ".6, .4 and .4 on one", "more units"],
 )
-def test_cards_that_are_too_few_are_named(count, kind):
+def test_too_few_cards_are_named(count, kind):
     with refused(InfeasibleSolution):
         check(TWO, Placement([count], [kind]))
 
@@ -80,13 +80,13 @@ def test_servers_filled_to_their_last_unit_are_answers(count):
     check(TWO, Placement([count], [0]))
 
 
-def test_first_fit_decreasing_is_not_the_last_word():
+def test_shares_fit_where_first_fit_decreasing_fails():
     # 3+2+2 fills a card of 7 twice; first fit decreasing puts 3 and 3 together
     assert on_cards((3, 2), (2, 4), 2, 7) == [(1, 2), (1, 2)]
 
 
 @pytest.mark.parametrize("drawn", ranges(4000, 60, 400), ids=str)
-def test_shares_fit_cards_as_enumeration_says(drawn):
+def test_share_packing_on_cards_equals_enumeration(drawn):
     for seed in drawn:
         rng = np.random.default_rng(seed)
         units, cards = int(rng.integers(3, 15)), int(rng.integers(1, 4))
@@ -102,7 +102,7 @@ def test_shares_fit_cards_as_enumeration_says(drawn):
 
 
 @pytest.mark.parametrize("drawn", ranges(1000, 20, 500), ids=str)
-def test_fillings_are_all_that_are_maximal(drawn):
+def test_card_fillings_are_all_maximal_ones(drawn):
     for seed in drawn:
         rng = np.random.default_rng(seed)
         units = int(rng.integers(3, 15))
@@ -139,7 +139,7 @@ def test_no_placement_allocates_more_cards_than_max_gpus(drawn):
             assert level.value == best <= level.bound, seed
 
 
-def test_the_program_of_pyomo_is_the_one_that_is_solved():
+def test_pyomo_cards_model_equals_solved_program():
     packing, _, _ = card_packing(cotenant.read("packing/cards"))
     built = cards_program(packing, integer=True).program
     own, stated = solve_program(built), solve_program(from_pyomo(cards_model(packing)))
@@ -148,7 +148,7 @@ def test_the_program_of_pyomo_is_the_one_that_is_solved():
 
 
 @pytest.mark.parametrize("seed", seeds(6, 1))
-def test_middle_instances_end_as_the_program_by_servers_does(seed):
+def test_max_gpus_equals_per_server_program(seed):
     rng = np.random.default_rng(seed)
     given = Packing(
         capacity=[[64, 256], [96, 768]], servers=[3, 3], cards=[4, 8], card_units=100,
@@ -169,7 +169,7 @@ def test_middle_instances_end_as_the_program_by_servers_does(seed):
 
 
 @pytest.mark.parametrize("drawn", ranges(3000, 4, 100), ids=str)
-def test_servers_cost_and_moves_with_cards_are_those_of_all_placements(drawn):
+def test_packing_with_cards_equals_enumeration(drawn):
     for seed in drawn:
         try:
             given = with_cards(state(50_000 + seed), seed)
@@ -191,7 +191,7 @@ def test_servers_cost_and_moves_with_cards_are_those_of_all_placements(drawn):
 
 
 @pytest.mark.parametrize("drawn", ranges(600, 2, 100), ids=str)
-def test_what_is_proved_with_cards_is_no_more_than_the_least(drawn):
+def test_bounds_with_cards_are_valid(drawn):
     for seed in drawn:
         try:
             given = with_cards(state(60_000 + seed), seed)
@@ -249,7 +249,7 @@ def test_a_forged_price_of_a_card_proves_nothing():
     made.refuses(lambda p: p["witness"]["count"][0].__setitem__(3, 3))
 
 
-def test_an_answer_with_too_few_cards_is_no_witness():
+def test_answer_with_too_few_cards_is_refused():
     made = proved(TWO.replace(partial=False, request=[1, 1, 2, 1]), "min-servers")
     assert made.proof.complete
     # .6, .6 and .4 on the two cards of one server: .6 with .4, and no room for a whole one
@@ -259,7 +259,7 @@ def test_an_answer_with_too_few_cards_is_no_witness():
 
 
 @pytest.mark.slow
-def test_prices_of_any_multipliers_bound_every_answer():
+def test_any_card_multipliers_give_valid_bounds():
     rng = np.random.default_rng(5)
     problem, *_ = card_packing(WASTE)
     program = cards_program(problem).program
@@ -274,14 +274,14 @@ def test_prices_of_any_multipliers_bound_every_answer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [3, 8, 12])
-def test_shares_that_are_rounded_down_keep_bound_and_answer(most):
+def test_rounded_card_shares_keep_valid_bound(most):
     fine = max_gpus(WASTE)
     coarse = max_gpus(WASTE, limits=CardLimits(fillings=most, columns=0))
     check(WASTE, coarse.solution)
     assert coarse.bound >= fine.bound
 
 
-def test_an_interrupt_keeps_the_best_answer_so_far():
+def test_interrupted_max_gpus_keeps_incumbent():
     def stopping(*_):
         raise KeyboardInterrupt
 
@@ -291,7 +291,7 @@ def test_an_interrupt_keeps_the_best_answer_so_far():
 
 
 @pytest.mark.slow
-def test_an_answer_says_on_which_cards_vms_are():
+def test_answer_names_cards_of_vms():
     found = max_gpus(WASTE).solution
     frame = found.to_frame(WASTE)
     for _, server in frame.groupby("server"):
@@ -304,7 +304,7 @@ def test_an_answer_says_on_which_cards_vms_are():
         assert max(taken) < WASTE.cards[int(server["class"].iloc[0].split()[-1])]
 
 
-def test_tables_say_which_cards_hosts_have_and_vms_take(tmp_path):
+def test_card_columns_of_tables_are_read(tmp_path):
     (tmp_path / "hosts.csv").write_text("name,cpu,cards,card_model\nx,16,2,T4\ny,32,4,V100\n")
     vms = "name,cpu,card_demand,card_share,card_models\na,2,,350,\nb,4,1,,V100\nc,1,,,\n"
     (tmp_path / "vms.csv").write_text(vms)
@@ -439,7 +439,7 @@ def just_enough_room(seed: int) -> Packing:
 
 
 @pytest.mark.parametrize("seed", [3, 8, 10, 11])
-def test_servers_filled_at_prices_of_less_room_leave_fewer_cards_open(seed: int) -> None:
+def test_reduced_room_prices_leave_fewer_open_cards(seed: int) -> None:
     instance = just_enough_room(seed)
     units = 1000 * instance.card_demand + instance.card_share
     taken = []

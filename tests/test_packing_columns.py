@@ -48,7 +48,7 @@ def many_types(items: int = 70, classes: int = 1, seed: int = 0) -> Reduced:
 
 
 @pytest.mark.parametrize("size", [1, 8, 9, 30])
-def test_a_factor_is_that_of_numpy_and_an_indefinite_matrix_has_none(size: int) -> None:
+def test_cholesky_equals_numpy_and_rejects_indefinite(size: int) -> None:
     rng = np.random.default_rng(size)
     half = rng.normal(size=(size, size))
     matrix = half @ half.T + np.eye(size)
@@ -60,7 +60,7 @@ def test_a_factor_is_that_of_numpy_and_an_indefinite_matrix_has_none(size: int) 
 
 
 @pytest.mark.parametrize("seed", seeds(100, 4))
-def test_the_interior_point_ends_at_the_optimum_of_the_simplex(seed: int) -> None:
+def test_interior_point_equals_simplex(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(10, 40))
     table = rng.integers(0, 4, size=(rows, columns)) + np.eye(rows, columns, dtype=int)
@@ -80,7 +80,7 @@ def test_the_interior_point_ends_at_the_optimum_of_the_simplex(seed: int) -> Non
 
 
 @pytest.mark.parametrize("classes", [1, 3])
-def test_both_engines_agree_on_the_master_as_patterns_come(classes: int) -> None:
+def test_master_engines_agree_as_patterns_are_added(classes: int) -> None:
     problem = many_types(classes=classes)
     pool, rng = Pool(problem.types), np.random.default_rng(1)
     for c in range(classes):
@@ -138,7 +138,7 @@ class Rounded(RestrictedMaster):
         return None
 
 
-def test_a_pattern_that_was_put_aside_comes_back_when_it_is_needed() -> None:
+def test_removed_pattern_returns_when_needed() -> None:
     problem = many_types()
     trimmed = solved_by(Forgetful, problem)
     whole = generate(problem, Pool(problem.types), Clock(), upper=None)
@@ -152,7 +152,7 @@ class Shortest(RestrictedMaster):
     active, trimmed = 0, 1
 
 
-def test_patterns_put_aside_are_in_the_master_s_value_all_the_same() -> None:
+def test_removed_patterns_do_not_change_master_value() -> None:
     problem = many_types()
     pool = generate(problem, Pool(problem.types), Clock(), upper=None).pool
     master = Shortest(problem, pool, float(penalty_of(problem)), Clock())
@@ -161,7 +161,7 @@ def test_patterns_put_aside_are_in_the_master_s_value_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(100, 4))
-def test_the_best_patterns_of_types_are_those_of_trying_all(seed: int) -> None:
+def test_best_patterns_equal_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = presolve(brute.random_requests(rng, 1, 8), costs=False)
     profit = rng.integers(0, 50, size=problem.types)
@@ -188,7 +188,7 @@ def test_the_best_patterns_of_types_are_those_of_trying_all(seed: int) -> None:
 
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("classes", [1, 2])
-def test_a_dive_aims_at_the_bound_and_ends_no_dearer_than_it_may(classes: int) -> None:
+def test_dive_stays_within_cost_limit(classes: int) -> None:
     problem = many_types(classes=classes)
     relaxation = generate(problem, Pool(problem.types), Clock(), upper=None)
     most = int(problem.price.max()) * problem.vms
@@ -204,7 +204,7 @@ def test_a_dive_aims_at_the_bound_and_ends_no_dearer_than_it_may(classes: int) -
     assert dive(problem, relaxation, (low, low), Clock(), None, seconds=60) is None
 
 
-def test_a_dive_that_fixes_dearer_servers_than_it_may_has_no_answer() -> None:
+def test_dive_beyond_cost_limit_has_no_answer() -> None:
     problem = many_types()
     pool, alone = Pool(problem.types), np.eye(problem.types, dtype=np.int64)
     for row in alone:
@@ -220,7 +220,7 @@ def test_a_dive_that_fixes_dearer_servers_than_it_may_has_no_answer() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("master", [Basic, Rounded])
-def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
+def test_column_bound_equals_simplex(master: type[RestrictedMaster]) -> None:
     instance = caprara_toth(number=1, items=70, rng=np.random.default_rng(3))
     problem = presolve(instance, costs=False)
     central = generate(problem, Pool(problem.types), Clock(), upper=None)
@@ -231,7 +231,7 @@ def test_a_bound_is_that_of_the_simplex(master: type[RestrictedMaster]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draws", [2, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
+def test_dive_backtracks_if_target_is_unreachable(draws: int) -> None:
     problem = many_types(items=110, seed=5)
     relaxation = generate(problem, Pool(problem.types), Clock(), upper=None)
     most = -(-relaxation.bound // 3) * 3
@@ -248,7 +248,7 @@ def test_a_dive_goes_back_where_the_target_is_out_of_reach(draws: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [1, 2])
-def test_a_master_turned_to_other_requests_is_a_new_one(classes: int) -> None:
+def test_master_with_other_requests_equals_new_master(classes: int) -> None:
     problem = many_types(classes=classes)
     pool = generate(problem, Pool(problem.types), Clock(), upper=None).pool
     penalty = float(penalty_of(problem))
@@ -269,7 +269,7 @@ def test_a_master_turned_to_other_requests_is_a_new_one(classes: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(60, 4))
-def test_all_patterns_give_an_answer_at_the_optimum_and_none_below(seed: int) -> None:
+def test_integer_program_over_all_patterns_is_exact(seed: int) -> None:
     instance = brute.random_requests(np.random.default_rng(seed), 1, 8)
     problem, truth = presolve(instance, costs=False), brute.fewest(instance)
     if truth is None:

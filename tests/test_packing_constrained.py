@@ -74,7 +74,7 @@ def test_three_replicas_need_three_servers_whatever_their_size() -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 5))
-def test_exact_methods_agree_with_enumeration(seed: int) -> None:
+def test_constrained_methods_equal_enumeration(seed: int) -> None:
     for instance in states(1000 + seed, 1):
         found = best(instance)
         wanted = (None,) * 3 if found is None else (found.servers, found.cost, found.moves)
@@ -108,9 +108,7 @@ def test_the_fewest_moves_at_a_cost_agree_with_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(3, Status.OPTIMAL), (4, Status.INFEASIBLE)])
-def test_the_model_of_every_server_keeps_a_spread_and_asks_no_more(
-    number: int, status: Status
-) -> None:
+def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> None:
     """One of them fits into the second zone: two and one are even enough, three and one are not."""
     ruled = reduce_ruled(
         Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
@@ -145,7 +143,7 @@ def test_servers_in_no_zone_are_not_those_of_the_first() -> None:
     assert cotenant.solve(apart, "FFD").objective == 3
 
 
-def test_any_multipliers_prove_a_bound_that_holds() -> None:
+def test_any_constrained_multipliers_give_valid_bounds() -> None:
     rng = np.random.default_rng(0)
     instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
     problem = reduce_ruled(instance)
@@ -159,7 +157,7 @@ def test_any_multipliers_prove_a_bound_that_holds() -> None:
     assert 1 <= closed.bound <= found.servers
 
 
-def test_vms_that_nothing_tells_apart_are_merged_and_handed_back() -> None:
+def test_identical_vms_are_merged_and_restored() -> None:
     rows = Packing(
         capacity=[[4]] * 4, demand=[[1]] * 6, request=[1] * 6, servers=[1] * 4,
         zone=("a", "a", "b", "b"), limits=(Limit((0, 1, 2), 1),), spreads=(Spread((0, 1, 2), 1),),
@@ -173,7 +171,7 @@ def test_vms_that_nothing_tells_apart_are_merged_and_handed_back() -> None:
     assert result.solution.totals(6).tolist() == [1] * 6
 
 
-def test_servers_that_are_cordoned_are_freed() -> None:
+def test_cordoned_servers_are_emptied() -> None:
     instance = cluster(nodes=12, vms=60, types=8, rng=np.random.default_rng(3))
     shut = instance.server_names[:2]
     result = cotenant.solve(instance.cordoned(shut), "fewest-moves", servers=10)
@@ -187,7 +185,7 @@ def test_servers_that_are_cordoned_are_freed() -> None:
         instance.cordoned(["nobody"])
 
 
-def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
+def test_moves_are_minimal_over_server_permutations() -> None:
     two = Packing(
         capacity=[[4]], demand=[[1], [2]], request=[2, 1], servers=[3],
         placed=[[0, 0, 2], [2, 1, 1]],
@@ -200,7 +198,7 @@ def test_moves_are_counted_at_best_over_servers_of_a_class() -> None:
     assert impossible.status == "infeasible"
 
 
-def test_what_runs_now_is_an_answer_after_an_interrupt(interrupt_at: Any) -> None:
+def test_interrupt_returns_current_placement(interrupt_at: Any) -> None:
     two = Packing(
         capacity=[[4]], demand=[[1]], request=[2], servers=[3], placed=[[0, 0, 1], [2, 0, 1]]
     )
@@ -210,13 +208,13 @@ def test_what_runs_now_is_an_answer_after_an_interrupt(interrupt_at: Any) -> Non
     assert fewest_moves(two, servers=1).status == "unknown"
 
 
-def test_what_breaks_the_rules_now_is_moved_and_no_reason_to_refuse() -> None:
+def test_current_rule_violations_are_repaired() -> None:
     full = DATABASE.replace(placed=[[0, 0, 3], [1, 1, 3]])
     result = cotenant.solve(full, "fewest-moves", servers=4)
     assert (result.status, result.objective) == ("optimal", 2)
 
 
-def test_the_frontier_of_servers_and_moves() -> None:
+def test_frontier_of_servers_and_moves_is_exact() -> None:
     [frontier] = price_frontiers(DATABASE, points=3)
     told = [(point.limit, point.value, point.bound) for point in frontier.points]
     assert told == [(3, 1, 1), (4, 0, 0)]
@@ -310,7 +308,7 @@ def test_servers_above_the_bound_leave_room_in_every_class() -> None:
 
 
 @pytest.mark.slow
-def test_vms_are_brought_home_where_others_make_room() -> None:
+def test_ejections_return_vms_to_their_server() -> None:
     # two servers of 4: what is on them now, exchanged
     two = Packing(
         capacity=[[4]], demand=[[1], [2]], request=[2, 3], servers=[2],
@@ -330,7 +328,7 @@ def test_vms_are_brought_home_where_others_make_room() -> None:
     assert (filling.room.free >= 0).all()
 
 
-def test_vms_that_stay_where_the_program_has_none_are_not_placed_twice() -> None:
+def test_staying_vms_are_not_placed_twice() -> None:
     two = Packing(
         capacity=[[4], [5]], demand=[[1]], request=[4], servers=[1, 1], placed=[[0, 0, 3]]
     )
@@ -373,7 +371,7 @@ def test_servers_of_any_cost_above_the_bound_are_found(above: float) -> None:
 
 
 @pytest.mark.slow
-def test_the_cheapest_servers_are_looked_for_from_the_top_down() -> None:
+def test_cheapest_servers_are_searched_by_decreasing_cost() -> None:
     """It ended at 14,058, where `min-servers` costs 13,458, and at 11,980 after 60 seconds."""
 
     def until(seconds: float, cost: float | None, bound: float | None, text: str) -> None:
@@ -403,7 +401,7 @@ def test_the_cheapest_servers_at_prices_of_any_size_agree_with_enumeration(seed:
     assert least is None or aggregate_bound(problem, Clock()).bound <= least
 
 
-def test_whether_packers_would_take_minutes_is_no_question_of_prices() -> None:
+def test_packing_effort_estimate_ignores_prices() -> None:
     made = cluster(nodes=100, vms=2000, types=40, rng=np.random.default_rng(0))
     for cost in (1, 10**6):
         assert not large(reduce_ruled(made.replace(cost=[cost] * made.classes), costs=True))

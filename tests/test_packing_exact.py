@@ -92,7 +92,7 @@ def test_powers_too_long_for_the_algebra_are_decided_by_digits_or_said_to_be_ope
     assert sign(equal) is None
 
 
-def test_whole_roots() -> None:
+def test_integer_roots_are_exact() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
         number, index = int(rng.integers(1, 10**6)), int(rng.integers(1, 9))
@@ -100,7 +100,7 @@ def test_whole_roots() -> None:
         assert root(Fraction(number**index + 1), index) is None or index == 1
 
 
-def test_numbers_are_read_as_they_are_written() -> None:
+def test_fuga_reads_exact_decimals() -> None:
     assert as_written(0.1) == as_written(np.float64(0.1)) == Fraction(1, 10)
     assert as_written(np.int64(3)) == as_written(3) == Fraction(3)
     assert as_written(Fraction(1, 3)) == Fraction(1, 3)
@@ -127,9 +127,7 @@ def test_enumeration_of_the_bundled_clusters_160000_leaves_gives_the_same_play(b
 
 @pytest.mark.parametrize("number", numbers(60, 9))
 @pytest.mark.parametrize("capped", [False, True])
-def test_every_solver_of_the_game_answers_as_full_enumeration_does(
-    brute, capped: bool, number: int
-) -> None:
+def test_fuga_solvers_equal_full_enumeration(brute, capped: bool, number: int) -> None:
     rng, games = np.random.default_rng(71 + capped), 0
     while games < number:
         instance = brute.random_game(rng, capped)
@@ -169,7 +167,7 @@ def test_every_solver_of_the_game_answers_as_full_enumeration_does(
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
-def test_without_floats_the_play_is_the_same(brute, alpha: float) -> None:
+def test_exact_comparison_gives_same_play(brute, alpha: float) -> None:
     """Every comparison is forced through whole numbers, and where they do not decide through
     roots.
     """
@@ -259,7 +257,7 @@ def test_the_joint_optimum_of_a_capped_game_is_the_least_of_the_games_own_plays(
     )
 
 
-def test_a_price_of_anarchy_is_given_for_plays_of_the_game_only() -> None:
+def test_price_of_anarchy_only_for_plays() -> None:
     options = {"eta": 3, "alpha": 3.0}
     idle = Placement([[0, 1, 0], [2, 0, 2]], [0, 1])
     check(CAPPED, idle)
@@ -272,7 +270,7 @@ def test_a_price_of_anarchy_is_given_for_plays_of_the_game_only() -> None:
 
 
 @pytest.mark.slow
-def test_what_counts_as_a_play_is_what_some_sequence_of_moves_ends_with(brute) -> None:
+def test_plays_equal_results_of_move_sequences(brute) -> None:
     rng, games = np.random.default_rng(91), 0
     while games < 40:
         instance = brute.random_game(rng, True)

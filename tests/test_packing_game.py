@@ -229,7 +229,7 @@ def test_a_tree_too_large_is_refused_with_the_cure() -> None:
         fuga_tree(vm_types(rng=np.random.default_rng(0)))
 
 
-def test_eta_shrinks_as_servers_become_more() -> None:
+def test_eta_decreases_with_number_of_servers() -> None:
     assert [shrunk_eta(players) for players in (1, 5, 6, 8, 12, 700)] == [10, 10, 6, 4, 2, 2]
     instance = vm_types(rng=np.random.default_rng(0))
     assert (
@@ -263,7 +263,7 @@ def test_a_server_that_lacks_a_resource_is_measured_on_those_it_has() -> None:
     )
 
 
-def test_when_time_runs_out_algorithm_1_answers_and_says_so(monkeypatch) -> None:
+def test_fuga_at_time_limit_returns_algorithm_1(monkeypatch) -> None:
     instance = vm_types(machines=60, rng=np.random.default_rng(0))
     outcome = fuga(instance, time_limit=1e-6)
     check(instance, outcome.solution)
@@ -288,7 +288,7 @@ def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_v
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
 
 
-def test_roots_of_small_sums_leave_nothing_open(brute) -> None:
+def test_roots_of_small_sums_are_decided(brute) -> None:
     instance = Packing(
         capacity=[[1], [4]], initial=[[2], [4]], servers=[1, 3], demand=[[1], [1]],
     )  # fmt: skip

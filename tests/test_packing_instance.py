@@ -65,7 +65,7 @@ def test_pairing_check_names_broken_rule(case: str) -> None:
         check(Packing(**GOOD), BROKEN[case])
 
 
-def test_check_accepts_a_placement_that_keeps_all_rules() -> None:
+def test_placement_check_accepts_valid_placement() -> None:
     check(Packing(**GOOD), Placement([[2, 0], [0, 1]], [0, 1]))
     partial = Packing(**{**GOOD, "partial": True})
     check(partial, Placement([[1, 0]], [0]))

@@ -83,7 +83,7 @@ def searching(problem: Reduced, prices: Prices | None = None, bound: int = 1) ->
 @pytest.mark.parametrize("number", numbers(40, 10))
 @pytest.mark.parametrize("classes", [1, 2])
 @pytest.mark.parametrize(("method", "part"), [(min_servers, 1), (min_cost, 1), (cp_sat, 2)])
-def test_it_is_what_trying_everything_gives(
+def test_min_servers_and_min_cost_equal_enumeration(
     method: Any, part: int, classes: int, number: int
 ) -> None:
     rng, statuses, costs = np.random.default_rng(classes), set(), method is min_cost
@@ -115,7 +115,7 @@ def test_volume_bound_of_servers_filled_exactly_is_their_number() -> None:
     assert (volume_bound(full), volume_bound(spare)) == (2, 2)
 
 
-def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least() -> None:
+def test_packing_bounds_and_greedy_bracket_optimum() -> None:
     rng = np.random.default_rng(7)
     for step in range(60):
         instance = possible(rng, 1 + step % 3)
@@ -136,7 +136,7 @@ def test_every_bound_is_at_most_the_optimum_and_every_greedy_answer_at_least() -
             assert placement.servers >= truth
 
 
-def test_prices_leave_no_pattern_worth_more_than_its_server() -> None:
+def test_column_prices_are_dual_feasible() -> None:
     rng = np.random.default_rng(3)
     for _ in range(300):
         price, limit = rng.integers(1, 9, 2), rng.integers(1, 4, 2)
@@ -173,7 +173,7 @@ def patterns_of(problem: Reduced, kind: int) -> np.ndarray:
     [(0, 200_000, (0, 0)), (1, 200_000, (0, 0)), (40, 200_000, (1, 400)), (400, 200_000, (1, 400)),
      (0, 1, (1, 400)), (0, 2, (1, 400)), (0, 5, (0, 400))],
 )  # fmt: skip
-def test_a_pattern_priced_to_some_accuracy_or_cut_off_is_bounded_all_the_same(
+def test_truncated_pricing_gives_valid_bound(
     slack: int, nodes: int, misses: tuple[int, int]
 ) -> None:
     rng, missed, cut = np.random.default_rng(7), 0, 0
@@ -194,7 +194,7 @@ def test_a_pattern_priced_to_some_accuracy_or_cut_off_is_bounded_all_the_same(
     assert (cut > 20) == (nodes < 200_000)
 
 
-def test_a_list_of_patterns_is_that_of_all_maximal_ones_worth_so_much_or_none() -> None:
+def test_pattern_list_is_complete_or_empty() -> None:
     rng, cut = np.random.default_rng(13), 0
     for _ in range(40):
         problem = presolve(possible(rng, 2), costs=True)
@@ -245,7 +245,7 @@ def middling(bound: int = 5) -> PortfolioState:
     return searching(problem, prices, bound=bound)
 
 
-def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
+def test_engine_without_answer_gives_no_bound(
     engines: Callable[..., None],
 ) -> None:
     nothing = SimpleNamespace(
@@ -259,7 +259,7 @@ def test_an_engine_that_gives_no_answer_in_time_raises_no_bound(
 
 
 @pytest.mark.parametrize("bound", [2, 5])
-def test_false_infeasible_of_highs_raises_no_bound(
+def test_false_infeasibility_of_highs_gives_no_bound(
     bound: int, engines: Callable[..., None]
 ) -> None:
     said = replace(CUT_SHORT, status=Status.INFEASIBLE, stop=Stop.FINISHED)
@@ -272,7 +272,7 @@ def test_false_infeasible_of_highs_raises_no_bound(
     assert (search.bound, search.best) == (bound, None)
 
 
-def test_leaf_of_fillings_beyond_64_bits_closes_nothing() -> None:
+def test_leaf_beyond_64_bits_stays_open() -> None:
     given = Fillings(
         np.array([[2**20, 0], [0, 2**20]]), np.zeros(2, dtype=np.int64), np.array([2**20] * 2),
         np.array([np.inf]), np.array([2**40]), np.zeros(1, dtype=np.int64), 1, 2**41,
@@ -286,7 +286,7 @@ def test_leaf_of_fillings_beyond_64_bits_closes_nothing() -> None:
     [(4, Status.FEASIBLE, Stop.TIME_LIMIT, 4), (5, Status.OPTIMAL, Stop.FINISHED, 5),
      (6, Status.UNKNOWN, Stop.FINISHED, None)],
 )  # fmt: skip
-def test_one_server_less_than_the_bound_is_no_proof_and_one_more_no_answer(
+def test_min_servers_with_server_limits_near_bound(
     bound: int, status: Status, stop: Stop, claimed: int | None
 ) -> None:
     search = middling(bound)
@@ -341,7 +341,7 @@ def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, cost
     assert max(search.bound, usual.bound) <= search.value == cost <= 1.02 * search.bound + 1
 
 
-def test_equal_demands_are_merged_and_handed_back_to_their_own_types() -> None:
+def test_equal_demands_are_merged_and_restored() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [5], [3], [3]], request=[2.0, 1.0, 0.0, 3.0])
     problem = presolve(instance)
     assert problem.types == 2
@@ -362,7 +362,7 @@ def test_cheaper_small_servers_are_mixed_with_large_ones() -> None:
     assert min_cost(instance).status is Status.OPTIMAL
 
 
-def test_servers_of_limited_number_are_held_to_it_and_too_few_are_proved_too_few() -> None:
+def test_limited_servers_are_respected_or_proved_infeasible() -> None:
     enough = Packing(capacity=[[10], [6]], servers=[1.0, 3.0], demand=[[6]], request=[4.0])
     assert min_servers(enough).solution.servers == 4
     short = enough.replace(servers=[1.0, 2.0])
@@ -382,7 +382,7 @@ def test_elastic_and_partial_requests_are_refused_by_methods_that_serve_all() ->
 
 
 @pytest.mark.slow
-def test_a_short_time_limit_gives_an_answer_that_says_it_is_not_proved() -> None:
+def test_packing_at_time_limit_is_feasible_not_optimal() -> None:
     for instance, limit in (
         (caprara(6, 200, 3), 1e-6),
         (caprara(6, 200, 3), 0.02),
@@ -423,7 +423,7 @@ def published(folder: Path, part: str) -> list[tuple[Packing, int]]:
     ("part", "limit", "share"),
     [("_20_", 600, 1.0), pytest.param("", 30, 0.9, marks=pytest.mark.slow)],
 )
-def test_published_optima_are_never_contradicted_and_nearly_all_proved(
+def test_published_optima_are_confirmed(
     part: str, limit: int, share: float, packing_data: Path
 ) -> None:
     """The small ones are all proved; of the 63 it is 62 or 63, on a machine of one's own in a third
@@ -450,7 +450,7 @@ def test_the_azure_list_at_its_densest_instant_is_proved(packing_data: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_process_that_overruns_is_ended() -> None:
+def test_packing_child_process_is_killed_at_limit() -> None:
     """HiGHS overruns its own limit on some programs; whatever it does, we come back."""
     begin = time.perf_counter()
     outcome = min_servers(caprara(5, 60), time_limit=5)
@@ -463,7 +463,7 @@ def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
     assert {method(instance).servers for method in GREEDY.values()} == {5000}
 
 
-def test_a_resource_that_only_an_absent_class_has_breaks_no_method() -> None:
+def test_resource_of_absent_class_is_accepted() -> None:
     instance = Packing(
         capacity=[[4, 0], [4, 4]], servers=[3, 0], demand=[[2, 0], [3, 0]], request=[2, 1]
     )

@@ -53,9 +53,7 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capped", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(
-    brute: ModuleType, capped: bool
-) -> None:
+def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(31 + capped)
     impossible = 0
     for _ in range(6):
@@ -83,7 +81,7 @@ def test_most_utilization_at_a_least_share_is_that_of_everything_that_fits(
     assert impossible >= 5
 
 
-def test_a_start_that_gives_somebody_too_little_is_not_taken() -> None:
+def test_start_below_least_share_is_ignored() -> None:
     start = max_utilization(EXAMPLE).solution
     assert metrics(EXAMPLE, start)["dominant_share_min"] == 0
     outcome = max_utilization(EXAMPLE, least_share=0.25, start=start)
@@ -91,7 +89,7 @@ def test_a_start_that_gives_somebody_too_little_is_not_taken() -> None:
     assert outcome.bound < metrics(EXAMPLE, start)["utilization"]
 
 
-def test_the_first_level_alone_is_the_leximins_first() -> None:
+def test_first_share_level_equals_leximin() -> None:
     first, whole = max_min_share(EXAMPLE, levels=1), max_min_share(EXAMPLE)
     assert first.bound == whole.bound
     assert first.status is Status.OPTIMAL
@@ -101,7 +99,7 @@ def test_the_first_level_alone_is_the_leximins_first() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capped", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped: bool) -> None:
+def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(41 + capped)
     traded = 0
     for _ in range(15 if capped else 8):  # what is not capped takes longer
@@ -127,7 +125,7 @@ def test_the_frontier_is_that_of_everything_that_fits(brute: ModuleType, capped:
     assert traded >= 2
 
 
-def test_the_limits_are_what_whole_vms_make() -> None:
+def test_share_frontier_limits_are_reachable_shares() -> None:
     """One server of 20, VMs of 7 and of 4: five of 4 use all of it; one of 7 and three of 4 (shares
     0.35 and 0.6), the fairest, use 19.
     """
@@ -139,14 +137,14 @@ def test_the_limits_are_what_whole_vms_make() -> None:
     assert [point.limit for point in few.points] == [0.35, None]
 
 
-def test_where_every_request_is_served_there_is_nothing_to_trade() -> None:
+def test_share_frontier_of_full_service_is_one_point() -> None:
     assert price_frontiers(cotenant.read("packing/tiny")) == ()
     assert (
         price_frontiers(Packing(capacity=[[4]], demand=[[1]], servers=[2.0], request=[3.0])) == ()
     )
 
 
-def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves_nothing() -> None:
+def test_share_frontier_with_too_many_combinations_is_unproved() -> None:
     even = Packing(capacity=[[2001]], demand=[[2], [4], [6]], servers=[1.0])
     (frontier,) = price_frontiers(even)
     assert frontier.status is Status.FEASIBLE
@@ -155,7 +153,7 @@ def test_with_too_many_combinations_a_frontier_has_answers_and_bounds_and_proves
         assert point.value <= 2000 / 2001 < point.bound
 
 
-def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
+def test_share_frontier_at_time_limit_claims_only_proofs() -> None:
     instance = cotenant.read("packing/vm-types-8")
     (whole,), (short,) = price_frontiers(instance), price_frontiers(instance, time_limit=1e-6)
     best = whole.points[-1].value
@@ -167,7 +165,7 @@ def test_a_frontier_out_of_time_claims_nothing_it_did_not_prove() -> None:
         assert point.value is None or point.value <= best + 1e-9
 
 
-def test_an_interrupt_keeps_the_points_done_and_starts_no_more(interrupt_at: Any) -> None:
+def test_interrupted_share_frontier_keeps_points(interrupt_at: Any) -> None:
     asked = interrupt_at("cotenant.analysis.packing.frontier.max_utilization", 3, keeps=True)
     (frontier,) = price_frontiers(cotenant.read("packing/vm-types-8"))
     assert len(asked) == 3
@@ -179,7 +177,7 @@ def test_an_interrupt_keeps_the_points_done_and_starts_no_more(interrupt_at: Any
 
 @pytest.mark.parametrize("points", [1, 2.5, True])
 @pytest.mark.parametrize("problem", ["packing", "scheduling", "numa"])
-def test_points_that_are_no_number_are_refused(problem: str, points: Any) -> None:
+def test_invalid_number_of_points_is_refused(problem: str, points: Any) -> None:
     frontier = import_module(f"cotenant.analysis.{problem}.frontier")
     with refused(InvalidOption):
         frontier.price_frontiers(cotenant.read(f"{problem}/tiny"), points=points)
@@ -238,7 +236,7 @@ row = partial(recorded, "packing")
 """A row of a comparison, as far as pictures look at it."""
 
 
-def test_only_the_play_of_a_small_game_keeps_its_tree() -> None:
+def test_game_tree_is_stored_for_small_games_only() -> None:
     play = fuga(EXAMPLE).solution
     assert "tree" in record(EXAMPLE, play)
     assert "tree" not in record(EXAMPLE, drf(EXAMPLE))
@@ -248,7 +246,7 @@ def test_only_the_play_of_a_small_game_keeps_its_tree() -> None:
     assert len(record(EXAMPLE, other, eta=2, alpha=3.0)["tree"]["nodes"]) == 1 + 2 + 4
 
 
-def test_tree_survives_json() -> None:
+def test_game_tree_round_trip() -> None:
     tree = game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=3))
     links = node_link_data(tree, edges="links")
     again = node_link_graph(json.loads(json.dumps(links)), edges="links")
@@ -264,7 +262,7 @@ def test_tree_survives_json() -> None:
     assert sum(entry[-1] == "played" for entry in rows[1]) == 1
 
 
-def test_the_tree_is_drawn_from_rows_alone() -> None:
+def test_game_tree_is_drawn_from_rows() -> None:
     pytest.importorskip("matplotlib")
     rows = json.loads(
         json.dumps(
@@ -283,7 +281,7 @@ def test_the_tree_is_drawn_from_rows_alone() -> None:
     assert len(tree.numbers.rows) == 25
 
 
-def test_methods_that_fill_alike_share_a_line() -> None:
+def test_equal_utilization_curves_share_a_line() -> None:
     full, half = (
         record(EXAMPLE, placement) for placement in (drf(EXAMPLE), fuga(EXAMPLE).solution)
     )
@@ -294,7 +292,7 @@ def test_methods_that_fill_alike_share_a_line() -> None:
     assert "a, c share a line" in chart.note
 
 
-def test_wanted_vms_are_drawn_where_they_are_not_all_placed() -> None:
+def test_unserved_requests_are_drawn() -> None:
     instance = Packing(
         capacity=[[4]], demand=[[1], [2]], request=[9.0, 1.0], servers=[1.0], partial=True
     )

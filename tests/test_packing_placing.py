@@ -80,7 +80,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_naming_field_value_and_cure(case: str) -> None:
+def test_invalid_rules_name_field_value_and_cure(case: str) -> None:
     changes, text = BAD[case]
     with pytest.raises(InvalidInstance) as error:
         Packing(**(GOOD | changes))
@@ -88,7 +88,7 @@ def test_bad_input_is_refused_naming_field_value_and_cure(case: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_file_holds_all_rules_and_an_instance_without_any_is_as_before(tmp_path: Path) -> None:
+def test_rules_round_trip_and_are_optional(tmp_path: Path) -> None:
     cotenant.write(RULED, tmp_path / "ruled.json")
     assert cotenant.read(tmp_path / "ruled.json") == RULED
     assert RULED.replace(limits=[{"types": [0], "most": 1}]).limits == (Limit((0,), 1),)
@@ -124,7 +124,7 @@ BROKEN = {
 }
 
 
-def test_the_checker_knows_every_rule() -> None:
+def test_placement_check_enforces_every_rule() -> None:
     check(RULED, Placement(*KEPT))
     for count, kind, text in BROKEN.values():
         with pytest.raises(InfeasibleSolution) as error:
@@ -143,7 +143,7 @@ def test_an_empty_zone_counts_where_a_type_is_allowed() -> None:
     check(gone, Placement([[2]], [0]))
 
 
-def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
+def test_methods_without_rule_support_refuse() -> None:
     named = set(left_out(RULED))
     assert {"FUGA", "DRF", "max-min-share"} <= named
     assert not {"min-servers", "cp-sat", "FFD"} & named
@@ -152,7 +152,7 @@ def test_methods_that_do_not_know_rules_refuse_and_are_left_out() -> None:
             cotenant.solve(RULED, method)
 
 
-def test_a_proof_file_speaks_of_rules_where_the_method_knows_them(tmp_path: Path) -> None:
+def test_proof_files_include_rules(tmp_path: Path) -> None:
     path = tmp_path / "ruled.json"
     placed = Packing(capacity=[[4]], demand=[[2]], request=[2], servers=[2], placed=[[0, 0, 1]])
     for instance in (RULED, placed):

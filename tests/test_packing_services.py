@@ -55,7 +55,7 @@ TWO = Packing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(10_000, 15, 250))
-def test_the_fewest_and_the_cheapest_are_those_of_all_fillings(some: range) -> None:
+def test_services_optima_equal_enumeration(some: range) -> None:
     for seed in some:
         instance = random_services(np.random.default_rng(seed))
         for method, costs in METHODS.values():
@@ -72,7 +72,7 @@ def test_the_fewest_and_the_cheapest_are_those_of_all_fillings(some: range) -> N
 
 
 @pytest.mark.parametrize("some", ranges(400, 4, 40))
-def test_the_verifier_finds_the_optimum_proved(some: range) -> None:
+def test_services_proof_is_accepted(some: range) -> None:
     for seed in some:
         instance = random_services(np.random.default_rng(10_000 + seed))
         for name, (_, costs) in METHODS.items():
@@ -82,7 +82,7 @@ def test_the_verifier_finds_the_optimum_proved(some: range) -> None:
 
 
 @pytest.mark.parametrize("some", ranges(600, 20, 60))
-def test_the_program_of_the_verifier_has_a_point_from_the_optimum_on(some: range) -> None:
+def test_services_verifier_program_is_feasible_from_optimum(some: range) -> None:
     for seed in some:
         instance = random_services(np.random.default_rng(40_000 + seed))
         given = CheckedPacking(case_of(instance), ruled=True)
@@ -95,7 +95,7 @@ def test_the_program_of_the_verifier_has_a_point_from_the_optimum_on(some: range
 @pytest.mark.parametrize(
     "said", [{"status": Status.INFEASIBLE, "point": None}, {"bound": 1e3, "point": None}]
 )
-def test_no_bound_for_services_rests_on_what_highs_says(
+def test_services_bound_is_independent_of_highs(
     said: dict[str, Any], engines: Callable[..., None]
 ) -> None:
     instance = random_services(np.random.default_rng(10_008))
@@ -108,7 +108,7 @@ def test_no_bound_for_services_rests_on_what_highs_says(
     assert found.status is not Status.INFEASIBLE
 
 
-def test_covers_are_the_mixes_that_do_without_no_vm() -> None:
+def test_service_mixes_are_minimal() -> None:
     rates, rate = (5, 3, 2), 11
     every = itertools.product(range(7), repeat=3)
     given = {mix: sum(n * r for n, r in zip(mix, rates, strict=True)) for mix in every}
@@ -122,7 +122,7 @@ def test_covers_are_the_mixes_that_do_without_no_vm() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_cheapest_mix_is_the_least_of_all(seed: int) -> None:
+def test_cheapest_service_mix_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rates = sorted(rng.integers(1, 20, 3).tolist(), reverse=True)
     prices, rate = rng.integers(0 if seed % 4 == 0 else 1, 30, 3).tolist(), int(rng.integers(1, 60))
@@ -130,7 +130,7 @@ def test_the_cheapest_mix_is_the_least_of_all(seed: int) -> None:
     assert least_price(list(zip(prices, rates, strict=True)), rate) == best
 
 
-def test_a_hand_worked_instance_with_its_metrics_and_words() -> None:
+def test_services_instance_by_hand() -> None:
     result = cotenant.solve(TWO, "min-servers")
     assert (result.status, result.objective, result.bound) == ("optimal", 3.0, 3.0)
     assert result.metrics["served_least"] == pytest.approx(105 / 101)
@@ -151,13 +151,13 @@ def test_a_method_that_does_not_know_services_refuses_them(name: str) -> None:
         method.resolve()(few)
 
 
-def test_an_answer_below_a_rate_is_refused() -> None:
+def test_answer_below_service_rate_is_refused() -> None:
     with refused(InfeasibleSolution):
         check(TWO, Placement([[0, 1, 1], [0, 1, 1], [0, 0, 1]], [0, 0, 0]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("few", [{"listed_patterns": 0}, {"listed_mixes": 1}])
-def test_where_fillings_or_mixes_are_too_many_the_answer_and_the_bound_hold(
+def test_services_with_too_many_fillings_are_valid(
     few: dict[str, int],
 ) -> None:
     for seed in range(30_000, 30_010):
@@ -174,7 +174,7 @@ def test_where_fillings_or_mixes_are_too_many_the_answer_and_the_bound_hold(
         assert (found.status is Status.OPTIMAL) == (found.bound == found.solution.servers)
 
 
-def test_a_better_start_is_kept_and_a_time_limit_still_answers() -> None:
+def test_services_keep_better_start_at_time_limit() -> None:
     best = cotenant.solve(TWO, "min-servers").solution
     found = min_servers(TWO, start=best, time_limit=1e-9)
     assert found.solution == best
@@ -206,7 +206,7 @@ def test_a_tree_of_another_bound_is_refused() -> None:
     {"most_per_server": [1, 1, 1]},
     {"partial": True},
 ])  # fmt: skip
-def test_what_is_wrong_is_named(change: dict[str, object]) -> None:
+def test_invalid_services_are_named(change: dict[str, object]) -> None:
     with refused(InvalidInstance):
         TWO.replace(**change)
 
@@ -245,7 +245,7 @@ def by_amounts(card: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("card", cards())
-def test_two_sums_say_which_slices_fit_a_card(card: str) -> None:
+def test_mig_slices_fit_iff_two_sums_fit(card: str) -> None:
     found = placeable(card)
     assert found == set(by_amounts(card))
     for names in found:
@@ -311,7 +311,7 @@ def test_a_folder_of_profiles_is_read_exactly(tmp_path: Path) -> None:
     ({}, {"card": "a100"}, UnknownName),
     ({}, {"card": "a30-24gb"}, InvalidFile),
 ])  # fmt: skip
-def test_what_is_wrong_in_a_folder_is_named(
+def test_invalid_mig_folder_is_named(
     tmp_path: Path, change: dict[str, str], options: dict[str, object], error: type[Exception]
 ) -> None:
     with refused(error):
@@ -330,14 +330,14 @@ def test_a_folder_without_tables_or_loads_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARVA.is_dir(), reason="the profiles of ParvaGPU are not there")
 @pytest.mark.parametrize("load", range(1, 7))
-def test_the_six_published_loads_take_so_few_cards_and_the_verifier_agrees(load: int) -> None:
+def test_published_mig_loads_have_proved_optima(load: int) -> None:
     instance = mig(PARVA, load=load)
     [level] = proved(instance, "min-servers").proof.levels
     assert level.value == level.bound == FEWEST[load - 1]
 
 
 @pytest.mark.skipif(not PARVA.is_dir(), reason="the profiles of ParvaGPU are not there")
-def test_the_published_deployments_give_their_rates_and_one_takes_a_card_too_many() -> None:
+def test_published_mig_deployments_are_feasible() -> None:
     done = experiment_named("packing-mig-deployments").run(data=DATA).findings
     cards = [(one.paper, one.ours, one.verdict) for one in done if one.what.endswith("cards")]
     published = (2, 3, 5, 7, 13, 16)

@@ -49,7 +49,7 @@ def shares(instance: Packing, placement: Any) -> list[Fraction]:
     )
 
 
-def test_a_share_that_is_rounded_down_does_not_hide_the_better_second_level() -> None:
+def test_rounded_share_keeps_better_second_level() -> None:
     """6 x .075 is .44999999999999996 in floats, below 9 x .05, and both are .45."""
     instance = Packing(
         capacity=[[20, 80, 20]],
@@ -62,7 +62,7 @@ def test_a_share_that_is_rounded_down_does_not_hide_the_better_second_level() ->
     assert outcome.status is Status.OPTIMAL
 
 
-def test_levels_that_differ_by_less_than_an_engines_tolerance_are_settled(brute) -> None:
+def test_share_levels_within_engine_tolerance_are_decided(brute) -> None:
     best = brute.leximin(NEARLY_EQUAL)
     outcome = max_min_share(NEARLY_EQUAL)
     check(NEARLY_EQUAL, outcome.solution)
@@ -76,7 +76,7 @@ def test_levels_that_differ_by_less_than_an_engines_tolerance_are_settled(brute)
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("unit", [10**5, 10**7, 10**9])
-def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, unit: int) -> None:
+def test_share_leximin_of_nearly_equal_vms_equals_enumeration(brute, unit: int) -> None:
     rng = np.random.default_rng(unit)
     for _ in range(12):
         small = brute.random_cluster(rng, most=2)
@@ -90,7 +90,7 @@ def test_leximin_with_nearly_equal_vms_is_that_of_everything_that_fits(brute, un
 
 
 @pytest.mark.parametrize("mistaken", [False, True])
-def test_utilizations_that_differ_by_less_than_an_engines_tolerance_are_told_apart(
+def test_utilizations_within_engine_tolerance_are_decided(
     mistaken: bool, engines: Callable[..., None]
 ) -> None:
     instance = Packing(
@@ -115,7 +115,7 @@ def test_utilizations_that_differ_by_less_than_an_engines_tolerance_are_told_apa
     assert outcome.bound == float(Fraction(2, 3))
 
 
-def test_a_least_share_is_met_by_the_vms_whose_share_rounds_to_it() -> None:
+def test_least_share_accepts_rounded_shares() -> None:
     tenths = Packing(capacity=[[10]], demand=[[1]], servers=[1.0])
     assert [
         int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)
@@ -136,9 +136,7 @@ MANY = Packing(
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
-def test_an_answer_is_there_before_combinations_are_listed(
-    stop: Stop, method: Any, interrupt_at: Any
-) -> None:
+def test_shares_have_answer_before_enumeration(stop: Stop, method: Any, interrupt_at: Any) -> None:
     if stop is Stop.INTERRUPTED:
         interrupt_at("cotenant.solvers.packing.dominant_shares.combinations")
     outcome = method(MANY, time_limit=60.0 if stop is Stop.INTERRUPTED else 1e-9)
@@ -148,7 +146,7 @@ def test_an_answer_is_there_before_combinations_are_listed(
     assert outcome.bound is not None
 
 
-def test_the_listing_of_combinations_looks_at_the_clock_and_ends() -> None:
+def test_enumeration_of_combinations_respects_time_limit() -> None:
     cluster = fixed_cluster(MANY)
     assert combinations(MANY, cluster, Clock(1e-9)) is Stop.TIME_LIMIT
     assert [len(table) for table in combinations(MANY, cluster, Clock())] == [20_000, 20_002]
@@ -161,7 +159,7 @@ def test_the_listing_of_combinations_looks_at_the_clock_and_ends() -> None:
         assert outcome.bound is not None
 
 
-def test_the_maximal_combinations_are_those_of_all_to_which_none_can_be_added(brute) -> None:
+def test_maximal_combinations_equal_enumeration(brute) -> None:
     rng = np.random.default_rng(0)
     for _ in range(40):
         instance = brute.random_cluster(rng, most=2)
@@ -183,7 +181,7 @@ def test_the_maximal_combinations_are_those_of_all_to_which_none_can_be_added(br
 
 
 @pytest.mark.slow
-def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
+def test_simple_share_bound_is_valid(brute) -> None:
     rng = np.random.default_rng(1)
     for _ in range(40):
         instance = brute.random_cluster(rng, most=2)
@@ -195,7 +193,7 @@ def test_a_simple_bound_is_never_below_the_best_shares(brute) -> None:
 
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
-def test_a_program_of_many_combinations_is_solved_in_a_process_that_can_be_ended(
+def test_large_share_program_runs_in_killable_process(
     method: Any, engines: Callable[..., None]
 ) -> None:
     apart = Mock(return_value=EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT))
@@ -227,7 +225,7 @@ def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy:
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])
 @pytest.mark.parametrize("factor", [0.5, 2.0, None])
-def test_no_bound_on_shares_rests_on_what_highs_says(
+def test_share_bounds_are_independent_of_highs(
     factor: float | None, method: Any, engines: Callable[..., None]
 ) -> None:
     instance = Packing(capacity=[[5, 9]], demand=[[3, 3], [3, 1]], servers=[3])

@@ -52,7 +52,7 @@ def test_wilcoxon_s_sums_are_those_of_demsars_example() -> None:
     assert pair.difference > 0
 
 
-def test_holm_rejects_what_demsar_rejects() -> None:
+def test_holm_correction_on_published_example() -> None:
     """Against C4.5: p = 0.016, 0.019 and 0.607, of which the first two are significant."""
     assert holm([0.016, 0.607, 0.019]) == pytest.approx([0.048, 0.607, 0.048])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
@@ -60,7 +60,7 @@ def test_holm_rejects_what_demsar_rejects() -> None:
 
 
 @pytest.mark.parametrize("count", [6, 9, 20, 50, 201])
-def test_p_values_without_ties_are_scipys(count: int) -> None:
+def test_wilcoxon_p_values_equal_scipy(count: int) -> None:
     differences = np.random.default_rng(count).normal(0.3, size=count)
     expected = scipy.stats.wilcoxon(differences, zero_method="pratt")
     p_value, effect = signed_rank_test(differences)
@@ -83,7 +83,7 @@ def test_p_values_with_ties_and_zeros_equal_enumeration_and_scipys(seed: int) ->
     assert p_value == pytest.approx(expected)
 
 
-def test_the_interval_is_the_values_of_a_shift_that_the_test_does_not_reject() -> None:
+def test_hodges_lehmann_interval_inverts_test() -> None:
     differences = np.random.default_rng(3).normal(1.0, size=9)
     middle, low, high = hodges_lehmann(differences)
     assert low is not None
@@ -136,7 +136,7 @@ def test_groups_are_the_largest_runs_below_the_critical_difference() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [8, 14])
-def test_where_no_methods_differ_any_are_called_different_once_in_twenty(count: int) -> None:
+def test_false_positive_rate_is_five_percent(count: int) -> None:
     """The family-wise error of both procedures over 800 comparisons, within three deviations."""
     draws, times, wrong = np.random.default_rng(count), 800, np.zeros(2)
     for _ in range(times):
@@ -152,7 +152,7 @@ def test_where_no_methods_differ_any_are_called_different_once_in_twenty(count: 
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_difference_in_95_of_100() -> None:
+def test_difference_intervals_have_stated_coverage() -> None:
     draws, hits = np.random.default_rng(1), 0
     for _ in range(1000):
         _, low, high = hodges_lehmann(draws.laplace(0.7, size=12))

@@ -149,7 +149,7 @@ def test_every_method_of_the_catalogue_leaves_a_record_on_a_small_instance(probl
         assert "error" not in record, (method, record)
 
 
-def test_a_record_needs_no_option_and_is_small_json_without_nan(problem: str) -> None:
+def test_picture_record_is_small_valid_json(problem: str) -> None:
     method, instances = QUICK[problem]
     for name in instances:
         instance = cotenant.read(name)
@@ -196,7 +196,7 @@ def test_rows_without_a_record_are_left_out_of_pictures(problem: str) -> None:
     drawn(problem, [])
 
 
-def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str) -> None:
+def test_pictures_depend_on_rows_only(problem: str) -> None:
     names = [
         [picture.name for picture in drawn(problem, rows)]
         for rows in (runs(problem), runs(problem)[:1] * 2)
@@ -206,7 +206,7 @@ def test_pictures_are_drawn_from_rows_alone_and_the_same_each_time(problem: str)
 
 
 @pytest.mark.parametrize("problem", having("frontiers"))
-def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
+def test_frontier_is_monotone_in_limit(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     for frontier in frontiers(problem):
         assert senses[frontier.fairness] in ("min", "max") or (problem, frontier.fairness) == (
@@ -229,7 +229,7 @@ def test_a_frontier_falls_as_its_limit_tightens(problem: str) -> None:
 
 
 @pytest.mark.parametrize("problem", having("frontiers"))
-def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(
+def test_frontier_points_respect_limit_and_bound(
     problem: str,
 ) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
@@ -249,7 +249,7 @@ def test_a_points_value_is_within_its_limit_and_on_the_right_side_of_its_bound(
 
 
 @pytest.mark.parametrize("problem", having("frontiers"))
-def test_no_policy_beats_the_bound_of_a_limit_that_it_keeps(problem: str) -> None:
+def test_policies_respect_frontier_bounds(problem: str) -> None:
     senses = {metric.name: metric.sense for metric in analysis_of(problem).metric_table}
     held = 0
     for frontier in frontiers(problem):

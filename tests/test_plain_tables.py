@@ -75,7 +75,7 @@ def test_counts_and_bandwidths_come_from_the_table_of_services(tmp_path: Path) -
     assert instance.penalty[1, 0] == round(1 - 1 / 1.3, 12)
 
 
-def test_a_missing_pair_is_refused_predicted_or_forbidden_as_one_says(tmp_path: Path) -> None:
+def test_missing_pairs_follow_fill_option(tmp_path: Path) -> None:
     text = PAIRS.replace("db,web,1.25\n", "") + "db,gpu,1.5\nweb,gpu,1.6\ngpu,web,1.1\ngpu,db,1.2\n"
     folder = put(tmp_path, pairs=text)
     with refused(InvalidFile):
@@ -88,7 +88,7 @@ def test_a_missing_pair_is_refused_predicted_or_forbidden_as_one_says(tmp_path: 
     approved(guessed.source)
 
 
-def test_a_pair_that_cannot_come_about_is_not_missing(tmp_path: Path) -> None:
+def test_self_pair_of_single_job_is_not_missing(tmp_path: Path) -> None:
     text = "service,beside,penalty\na,b,.1\nb,a,.2\na,c,forbidden\nb,c,.1\nc,b,.3\n"
     instance = pairs_csv(put(tmp_path, pairs=text), machines=2.0)
     assert not instance.allowed[0, 2]  # c beside a was never run, and need not be
@@ -168,14 +168,14 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("reader", "tables"), WRONG)
-def test_what_is_wrong_with_a_table_is_said_with_its_place(
+def test_invalid_plain_table_names_position(
     reader: Callable[[Path], object], tables: dict[str, str], tmp_path: Path
 ) -> None:
     with refused(InvalidFile):
         reader(put(tmp_path, **tables))
 
 
-def test_intervals_and_looks_of_a_table_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_table_intervals_are_read_unchanged(tmp_path: Path) -> None:
     text = """service,beside,slowdown,low,high,looks
 web,web,1.25,1,2,3
 web,db,1.25,1.25,1.6,4
@@ -202,9 +202,7 @@ db,db,forbidden,,,
 
 
 @pytest.mark.parametrize("first", ["", "sep=;\n"])
-def test_a_spreadsheets_semicolons_and_decimal_commas_are_read_and_said(
-    first: str, tmp_path: Path
-) -> None:
+def test_semicolons_and_decimal_commas_are_read_with_note(first: str, tmp_path: Path) -> None:
     text = PAIRS.replace(",", ";").replace(".", ",")
     instance = pairs_csv(put(tmp_path, pairs=first + text), copies=2)
     assert instance == pairs_csv(put(tmp_path / "x", pairs=PAIRS), copies=2).replace(
@@ -261,7 +259,7 @@ def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -
     assert (single.request.tolist(), single.servers.tolist()) == ([1, 1], [1])  # type: ignore[union-attr]
 
 
-def test_organizations_bring_machines_and_jobs(tmp_path: Path) -> None:
+def test_scheduling_tables_are_read(tmp_path: Path) -> None:
     jobs = "organization,release,processing\nbio,0,5\nphy,2,3\n"
     folder = put(tmp_path, jobs=jobs, organizations="organization,machines\nphy,1\nbio,2\nlab,1\n")
     instance = organizations_csv(folder, horizon=20)
@@ -278,7 +276,7 @@ def test_organizations_bring_machines_and_jobs(tmp_path: Path) -> None:
         organizations_csv(folder / "jobs.csv", horizon=20)
 
 
-def test_classes_of_tasks_and_where_their_data_lies(tmp_path: Path) -> None:
+def test_numa_tables_are_read(tmp_path: Path) -> None:
     classes = "class,share,service_mean,ht1,pcie,bandwidth\na,3,.01,1.2,2,100\nb,1,.02,1,1.5,50\n"
     folder = put(tmp_path, classes=classes, memories="memory,share\n0,1\n3,3\n")
     instance = classes_csv(folder, rate=100.0, blades=1)
@@ -329,7 +327,7 @@ def test_own_data_goes_from_tables_to_an_instance_on_the_command_line(tmp_path: 
         assert (no.returncode, words in no.stderr) == (2, True), no.stderr
 
 
-def test_a_header_that_nearly_fits_and_a_table_that_is_not_read_are_named(tmp_path: Path) -> None:
+def test_nearly_matching_header_and_unread_table_are_named(tmp_path: Path) -> None:
     folder = put(tmp_path / "jobs", pairs=PAIRS.replace("service,", "job,", 1))
     with refused(InvalidFile):
         plain_form(folder)

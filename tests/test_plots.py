@@ -58,7 +58,7 @@ def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) 
         cotenant.plot(instance, result, "xyz")
 
 
-def test_an_answer_is_drawn_as_it_is() -> None:
+def test_answer_picture_equals_answer() -> None:
     tiny = cotenant.read("scheduling/tiny")
     schedule = cotenant.solve(tiny, "FIFO").solution
     drawn = cotenant.plot(tiny, schedule).picture
@@ -74,7 +74,7 @@ def test_an_answer_is_drawn_as_it_is() -> None:
         assert one.row != other.row or one.end == other.begin, "one behind the other"
 
 
-def test_of_many_rows_the_first_are_drawn_and_the_others_counted() -> None:
+def test_answer_picture_truncates_many_rows() -> None:
     parts = [(f"server {number}", "a", 1.0) for number in range(MOST_ROWS + 2)]
     drawn = answer_blocks("Which", "cores", "server", parts, [f"server {MOST_ROWS + 1}"])
     assert len(drawn.blocks) == MOST_ROWS
@@ -82,7 +82,7 @@ def test_of_many_rows_the_first_are_drawn_and_the_others_counted() -> None:
     approved(drawn.note)
 
 
-def test_what_cannot_be_drawn_is_told() -> None:
+def test_undrawable_answer_is_refused() -> None:
     tiny = cotenant.read("colocation/tiny")
     greedy = cotenant.solve(tiny, "GR")
     with refused(InvalidOption):

@@ -87,7 +87,7 @@ def test_lists_are_read_with_ties_and_gaps(name: str, text: str, tmp_path: Path)
         {"1": [], 1: []}, [["a", ["b"]], ["b", ["a"]]], [[1, 2], [0]], [], "ab",
     ],
 )  # fmt: skip
-def test_lists_that_say_nothing_are_refused_with_the_place(lists: Any) -> None:
+def test_empty_preference_lists_are_refused(lists: Any) -> None:
     with refused(InvalidInstance):
         from_lists(lists)
 
@@ -141,7 +141,7 @@ def test_perfect_lists_have_the_least_blocking_pairs_of_perfect_matchings() -> N
 
 
 @pytest.mark.parametrize("text", ["a,[b,c\nb\nc\n", "a,b]\nb\n", "a,[b,[c]]\nb\nc\n", "a,b\na,b\n"])
-def test_rows_that_are_no_lists_are_refused_with_the_line(text: str, tmp_path: Path) -> None:
+def test_invalid_preference_rows_are_refused_by_line(text: str, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text(text)
     with refused(InvalidFile):
         preference_lists(tmp_path / "l.csv")
@@ -153,7 +153,7 @@ def test_names_in_ranks_need_a_list_each() -> None:
 
 
 @pytest.mark.parametrize("number", numbers(10_000, 13))
-def test_everything_equals_enumeration(number: int) -> None:
+def test_preference_methods_equal_enumeration(number: int) -> None:
     for seed in range(number):
         rng = np.random.default_rng([7, seed])
         instance = from_lists(drawn_lists(rng, 6 if number > 100 else 7))
@@ -210,7 +210,7 @@ def strict(instance: Colocation, every: Everything) -> None:
 
 @pytest.mark.parametrize("method", ["minimum-regret", "egalitarian"])
 @pytest.mark.parametrize("name", ["types", "tied", "alone"])
-def test_what_has_no_lists_for_a_method_is_refused_with_the_reason(method: str, name: str) -> None:
+def test_methods_for_strict_lists_refuse_other_instances(method: str, name: str) -> None:
     instances = {
         "types": Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2]),
         "tied": from_lists({"a": [["b", "c"]], "b": ["a"], "c": ["a"]}),
@@ -266,7 +266,7 @@ def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[
 
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
 @pytest.mark.parametrize("number", numbers(400, 15))
-def test_the_program_by_agents_has_the_optimum_of_enumeration(number: int, objective: Any) -> None:
+def test_agent_program_equals_enumeration(number: int, objective: Any) -> None:
     """With types of several agents, who block among themselves too."""
     for seed in range(number):
         rng = np.random.default_rng([17, seed])
@@ -282,7 +282,7 @@ def test_the_program_by_agents_has_the_optimum_of_enumeration(number: int, objec
 
 @pytest.mark.parametrize("seed", seeds(300, 15))
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
-def test_by_types_an_objective_of_agents_equals_enumeration(seed: int, objective: str) -> None:
+def test_agent_objectives_by_types_equal_enumeration(seed: int, objective: str) -> None:
     rng = np.random.default_rng([11, seed])
     try:
         instance = Colocation(**by_types.random_fields(rng, 7))
@@ -336,7 +336,7 @@ PROVED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("method", "options", "name"), PROVED, ids=lambda given: str(given))
 @pytest.mark.parametrize("number", numbers(300, 4))
-def test_proofs_are_accepted_and_claims_that_are_a_little_better_refused(
+def test_preference_proofs_accept_truth_and_refuse_better(
     method: str, options: dict[str, Any], name: str, number: int, tmp_path: Path
 ) -> None:
     refusals = 0

@@ -24,7 +24,7 @@ ROW: Any = {"method": "stable", "instance": "tiny"}
 TINY = cotenant.read("colocation/tiny")
 
 
-def test_a_terminal_gets_one_line_after_a_while_that_is_gone_in_the_end() -> None:
+def test_terminal_progress_line_is_erased_at_end() -> None:
     with redirect_stderr(Terminal()) as screen:
         later, now = watched(), watched(wait=0.0)
         assert later is not None
@@ -37,7 +37,7 @@ def test_a_terminal_gets_one_line_after_a_while_that_is_gone_in_the_end() -> Non
         assert screen.getvalue().endswith(" \r")
 
 
-def test_a_notebook_gets_an_output_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_progress_updates_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
     def display(content: dict[str, str], **_: object) -> Any:
@@ -54,7 +54,7 @@ def test_a_notebook_gets_an_output_that_changes(monkeypatch: pytest.MonkeyPatch)
     assert [words[:12] for words in shown] == ["1 of 2 runs ", ""]
 
 
-def test_nothing_is_shown_where_nobody_watches_or_none_is_wanted() -> None:
+def test_no_progress_without_terminal_or_if_disabled() -> None:
     with redirect_stderr(io.StringIO()):
         assert watched() is None
     with redirect_stderr(Terminal()) as screen:
@@ -65,11 +65,11 @@ def test_nothing_is_shown_where_nobody_watches_or_none_is_wanted() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(7.4, "0:07"), (750.0, "12:30"), (3600.0, "1:00:00")]
 )
-def test_time_is_told_as_a_clock_does(seconds: float, text: str) -> None:
+def test_progress_time_format(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
 
 
-def test_a_terminal_without_unicode_gets_signs_in_words() -> None:
+def test_terminal_without_unicode_gets_ascii() -> None:
     assert in_ascii("1 \u00b12 \u2264 \u03c8, caf\u00e9 \u65e5") == "1 +-2 <= psi, cafe ?"
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", write_through=True)
@@ -82,7 +82,7 @@ def test_a_terminal_without_unicode_gets_signs_in_words() -> None:
         assert words in printed
 
 
-def test_only_a_terminal_is_spared_letters_that_it_lacks(tmp_path: Path) -> None:
+def test_ascii_fallback_applies_to_terminals_only(tmp_path: Path) -> None:
     original = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     master, terminal = pty.openpty()
     with open(tmp_path / "out", "wb") as file:

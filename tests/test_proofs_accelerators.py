@@ -40,7 +40,7 @@ QUESTIONS: tuple[tuple[str, dict[str, float]], ...] = (
 
 
 @pytest.mark.parametrize("seed", seeds(60, 8))
-def test_what_the_programs_find_is_certified(seed: int) -> None:
+def test_solver_results_are_certified(seed: int) -> None:
     instance = drawn(seed)
     for method, options in QUESTIONS:
         outcome = cotenant.solve(instance, method, **options)
@@ -74,7 +74,7 @@ def tiny() -> Accelerators:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
+def test_any_prices_give_valid_bounds(seed: int) -> None:
     """Prices drawn by chance, that of time so high that no job is worth more than it uses."""
     instance, rng = drawn(seed), np.random.default_rng(seed)
     best, passed = Jobs(instance).max_min(), 0
@@ -93,7 +93,7 @@ def test_no_prices_prove_less_than_the_optimum(seed: int) -> None:
     assert passed > 3
 
 
-def test_prices_are_refused_where_a_placement_is_worth_more_and_nowhere_else() -> None:
+def test_infeasible_dual_prices_are_refused() -> None:
     rng, seen = np.random.default_rng(0), {True: 0, False: 0}
     for seed in range(12):
         instance = drawn(seed)
@@ -144,7 +144,7 @@ def test_jobs_that_all_differ_are_certified_in_sixty_bytes_each(method: str, typ
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_prices_of_devices_alone_prove_less_than_the_optimum(seed: int) -> None:
+def test_device_prices_alone_give_valid_bounds(seed: int) -> None:
     """The verifier chooses what a step is worth, for whatever prices."""
     instance, rng = drawn(seed).replace(together=None), np.random.default_rng(seed)
     best = Jobs(instance).max_min()
@@ -165,7 +165,7 @@ def test_prices_of_devices_alone_that_are_wrong_are_refused(numbers: list[int]) 
         max_min(case_of(instance, None, {}, [step]))
 
 
-def test_prices_of_devices_alone_say_nothing_of_pairs() -> None:
+def test_device_prices_alone_are_refused_with_pairs() -> None:
     step = {"kind": "prices", "prices": multipliers([1, 1], 1)}
     with refused(Refused):
         max_min(case_of(tiny(), None, {}, [step]))
@@ -190,7 +190,7 @@ def test_single_jobs_worth_more_than_they_use_are_refused_by_one_part() -> None:
                 Shares(case_of(instance)).worth(step)
 
 
-def test_long_prices_of_many_jobs_are_beyond_the_patience() -> None:
+def test_too_long_prices_exceed_verifier_work() -> None:
     """A tenth of a millisecond of work and more for each placement, which is charged."""
     given, long = Shares(case_of(alone(300))), 10**3500
     prices, usual = multipliers([long + 1] * 303, long), WorkLimit.left
@@ -237,7 +237,7 @@ def test_covering_prices_are_accepted_exactly_and_round_to_no_smaller_bound(seed
         assert total <= Fraction(most_worth(instance, covered)) <= total * (1 + Fraction(1, 10**13))
 
 
-def test_a_ratio_that_can_be_had_is_not_ruled_out() -> None:
+def test_achievable_ratio_is_not_excluded() -> None:
     instance = tiny()
     proof = proved(instance, "finish-time")
     [step] = proof.document["steps"]
@@ -321,7 +321,7 @@ def test_the_first_level_of_entities_is_about_all_types() -> None:
 
 
 @pytest.mark.parametrize("change", LEVELS.values(), ids=LEVELS)
-def test_levels_that_are_none_are_refused(change: Any) -> None:
+def test_invalid_levels_are_refused(change: Any) -> None:
     proof = proved(drawn(4), "leximin")
     assert len(proof.proof.levels) == 3
     proof.refuses(change)

@@ -117,7 +117,7 @@ def test_a_party_of_agents_to_whom_neighbors_are_the_same_proves_no_blocking_pai
         judge(document, "stable", (None, 1, "gap"), steps=[ring])
 
 
-def test_an_equilibrium_says_to_within_how_much() -> None:
+def test_equilibrium_proof_states_tolerances() -> None:
     """A null was no number to compare, and "regret nothing" was read as none."""
     answer = {"cores": {"over": 1, "numbers": [0]}, "price": {"over": 1, "numbers": [1]}}
 
@@ -131,7 +131,7 @@ def test_an_equilibrium_says_to_within_how_much() -> None:
         said(None)
 
 
-def test_a_second_level_says_of_which_answers_it_speaks() -> None:
+def test_second_level_proof_names_first_level() -> None:
     """0-1, 2-3 costs least of all, and 0 and 2 block it; 0-2, 1-3 has no blocking pair."""
     rows = [[None, 0.2, 0.1, 0.9], [0, None, 0.9, 0.9], [0.1, 0.9, None, 0.2], [0.9, 0.9, 0, None]]
     parts: dict[str, Any] = {"witness": paired((0, 1), (2, 3)), "then": [dual([1] * 4)]}
@@ -142,7 +142,7 @@ def test_a_second_level_says_of_which_answers_it_speaks() -> None:
         judge(pairs(rows), "stable", (None, 0, "gap"), mean, **parts)
 
 
-def test_names_change_no_proof() -> None:
+def test_proofs_ignore_names() -> None:
     """Files that name users, servers, jobs and VMs are proved like any other."""
     named, optimal = {"names": ["one"], "server_names": ["one"]}, (2, 2, "optimal")
     all_cores = {"cores": {"over": 1, "numbers": [2]}}
@@ -193,7 +193,7 @@ def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) 
         judge(pair, "optimal", (None, "7/20", "gap"), steps=[step])
 
 
-def test_who_would_as_soon_be_unpaired_leaves_its_first_choice_to_others() -> None:
+def test_indifferent_agent_proves_no_blocking_pair() -> None:
     """0 is at .5 alone as beside 1, so 1-2 is stable, and costs .8 in all; 0-1 costs 1.1."""
     document = pairs([[None, 0.5, None], [0.1, None, 0.2], [None, 0.1, None]], unpaired=0.5)
     stable = (0, 0, "optimal")
@@ -253,7 +253,7 @@ def test_two_vms_that_need_two_servers_do_not_need_three(tree: dict[str, object]
         judge(TWO, "min-servers", (None, 3, "gap"), steps=[step | {"target": 2} | tree])
 
 
-def test_a_share_that_can_be_passed_is_no_bound() -> None:
+def test_exceedable_share_is_not_a_bound() -> None:
     """Three VMs fit, a share of 1: that more than 2/3 is impossible would take a fourth."""
     document = servers([[3]], [[1]], servers=[1])
     prices = {"kind": "prices", "prices": [1], "scale": 0, "rents": [3], "weights": [[1]]}
@@ -297,7 +297,7 @@ NO_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", NO_ANSWERS)
-def test_what_is_no_answer_is_refused(name: str) -> None:
+def test_invalid_answers_are_refused_by_verifier(name: str) -> None:
     """Each breaks one rule of its problem, and would be worth what is claimed."""
     document, method, value, answer = NO_ANSWERS[name]
     with refused(Refused):
@@ -400,7 +400,7 @@ ENDLESS: dict[str, tuple[Document, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_a_file_asks_for_again_and_again_is_counted(name: str) -> None:
+def test_repeated_verifier_work_is_counted(name: str) -> None:
     """Each was judged for as long as the file asked, or filled the memory."""
     document, method, parts = ENDLESS[name]
     with refused(Refused):
@@ -408,14 +408,14 @@ def test_what_a_file_asks_for_again_and_again_is_counted(name: str) -> None:
     assert WorkLimit.left > 10**9  # who makes a proof is not counted
 
 
-def test_what_is_allowed_everywhere_is_not_looked_at_entry_by_entry() -> None:
+def test_verifier_skips_unrestricted_entries() -> None:
     """A file of 200 kB kept the verifier busy for a minute."""
     size = 20_000
     case = ProofCase({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
     assert Packing(case).allowed[size - 1][size - 1] is True
 
 
-def test_tasks_that_are_split_very_often_are_added_up_once() -> None:
+def test_verifier_sums_many_flow_parts_once() -> None:
     """The sum of all parts was made anew for each of them."""
     case = case_of(one_processor(), {"split": [[0, 0, 0, 1]] * 20_000}, {}, [])
     assert numa_fluid(case)[0].value == 2
@@ -504,7 +504,7 @@ def _split(digits: int) -> None:
     ("judge", "work"),
     [(_tree_over_cuts, 10**6), (_utility, 10**6), (_prices, 10**6), (_split, 10**5)],
 )
-def test_what_long_numbers_take_is_counted(judge: Callable[[int], None], work: int) -> None:
+def test_work_of_long_numbers_is_counted(judge: Callable[[int], None], work: int) -> None:
     """Each took as few steps as with short numbers, and minutes."""
     with patience(work / MOST_WORK):
         with contextlib.suppress(Refused):

@@ -63,7 +63,7 @@ def blocking(truth: Truth, options: Document) -> int:
 
 
 @pytest.mark.parametrize("options", ALPHAS, ids=str)
-def test_an_answer_is_worth_what_its_agents_say(options: Document) -> None:
+def test_verifier_recomputes_answer_by_agents(options: Document) -> None:
     for document in cases(20):
         for pairs in itertools.islice(answers(document), 20):
             truth = Truth(document, pairs)
@@ -72,7 +72,7 @@ def test_an_answer_is_worth_what_its_agents_say(options: Document) -> None:
             assert colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
 
 
-def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
+def test_any_multipliers_bound_mean_penalty() -> None:
     rng = random.Random(0)
     reached = 0
     for document in cases(60):
@@ -99,7 +99,7 @@ def test_no_multipliers_prove_more_than_the_least_mean_penalty() -> None:
 
 
 @pytest.mark.slow
-def test_no_flow_proves_more_than_the_least_slack_or_the_least_mean_at_a_slack() -> None:
+def test_any_flow_bounds_slack_and_mean() -> None:
     rng = random.Random(1)
     accepted = 0
     for document in cases(80):
@@ -184,7 +184,7 @@ def test_the_program_of_little_slack_has_exactly_the_answers_with_so_little() ->
 @pytest.mark.parametrize(
     ("method", "options"), [("optimal", {}), ("stable", {}), ("fair", {}), ("fair", {"slack": 0.1})]
 )
-def test_that_there_is_no_pairing_is_proved_and_of_no_other_instance(
+def test_infeasibility_proof_is_specific_to_instance(
     method: str, options: dict[str, float]
 ) -> None:
     for document in nobody(3):
@@ -282,7 +282,7 @@ WORTH: dict[str, Callable[[Truth], Any]] = {
 
 
 @pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
-def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
+def test_producer_proofs_are_accepted_and_true(method: str) -> None:
     different = cases(4, start=1000, most=6, distinct=True) if method == "stable" else []
     for document in cases(6) + different:
         proof = proved(document, method)
@@ -299,7 +299,7 @@ def test_what_the_producers_write_is_accepted_and_true(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_proved_within_an_allowance_of_slack_is_true() -> None:
+def test_proofs_with_slack_option_are_true() -> None:
     """The cheapest answer within it; or that none is within it."""
     kinds = Counter[str]()
     for document in cases(4) + cases(6, start=1010):
@@ -516,7 +516,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_an_instance_that_is_none_is_refused(change: Document) -> None:
+def test_invalid_instance_is_refused_by_verifier(change: Document) -> None:
     document = {"penalty": [[0.1, 0.2], [0.3, 0.1]], "count": [2, 2], **change}
     with pytest.raises(Refused):
         Colocation(case_of(document))

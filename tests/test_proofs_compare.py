@@ -61,7 +61,7 @@ def test_an_instance_without_a_file_is_written_beside_its_proofs(tmp_path: Path)
         ([("1/10", "1/10"), ("1/5", None)], False),
     ],
 )
-def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered: bool) -> None:
+def test_weaker_proof_certifies_partly(levels: Any, covered: bool) -> None:
     instance = cotenant.read("colocation/tiny")
     result = cotenant.solve(instance, "fair")
     content = result.document()
@@ -78,7 +78,7 @@ def test_a_proof_of_less_than_is_claimed_certifies_in_part(levels: Any, covered:
     assert all(covered_levels(Proof("colocation", "fair", proof), claims)) == covered
 
 
-def test_what_a_proof_contradicts_or_leaves_out_is_not_certified() -> None:
+def test_contradicted_or_missing_claims_are_not_certified() -> None:
     instance = cotenant.read("packing/tiny")
     content = cotenant.solve(instance, "min-servers").document()
     least = Fraction(content["result"]["objective"])

@@ -238,12 +238,12 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_is_no_proof_is_unreadable(data: bytes) -> None:
+def test_invalid_proof_files_are_unreadable(data: bytes) -> None:
     with pytest.raises(Unreadable):
         judged(data)
 
 
-def test_decimals_are_read_as_they_are_written() -> None:
+def test_verifier_reads_exact_decimals() -> None:
     content = parse(b'{"a": [0.1, 12, -0.25, 2.5e-3, 1E2, null]}', decimals=True)["a"]
     assert scaled(content, "a") == ([1000, 120000, -2500, 25, 1000000, None], 10000)
     assert [exact(value, "a") for value in listed(content, "a")[:5]] == [
@@ -262,7 +262,7 @@ def test_an_instance_of_another_format_is_refused(version: bytes) -> None:
         judged(proof_of(instance=meant), other)
 
 
-def test_the_program_runs_alone_and_its_exit_code_says_how_it_went(tmp_path: Path) -> None:
+def test_verifier_runs_alone_with_exit_codes(tmp_path: Path) -> None:
     instance, proof = tmp_path / "tiny.json.gz", tmp_path / "proof.json"
     instance.write_bytes(gzip.compress(TINY))
     proof.write_text(json.dumps(proof_of()))
@@ -296,7 +296,7 @@ def test_a_gigabyte_of_zeros_in_a_small_gzip_file_is_not_unpacked(tmp_path: Path
         checked_read(str(bomb))
 
 
-def test_long_fractions_are_rounded_to_the_side_where_they_claim_less() -> None:
+def test_long_fractions_are_rounded_conservatively() -> None:
     for value in (Fraction(1, 3**200), Fraction(-(7**300), 3**200), Fraction(10**90 + 1, 3**150)):
         low, high = Fraction(written(value, up=False)), Fraction(written(value, up=True))
         assert low < value < high
@@ -305,7 +305,7 @@ def test_long_fractions_are_rounded_to_the_side_where_they_claim_less() -> None:
     assert written(Fraction(4), up=False) == 4
 
 
-def test_a_level_calls_itself_optimal_only_where_value_and_bound_are_one() -> None:
+def test_level_is_optimal_only_if_value_equals_bound() -> None:
     def said(value: Fraction | None, bound: Fraction | None) -> str:
         return Level("penalty", "min", value, bound).claim_kind
 
@@ -366,7 +366,7 @@ def test_the_command_line_proves_and_verifies(tmp_path: Path) -> None:
     assert (read.returncode, read.stdout[:9]) == (0, "accepted:")
 
 
-def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> None:
+def test_replay_proof_names_what_is_replayed(tmp_path: Path) -> None:
     again = [m for m in catalog.METHODS if m.proof_producer.startswith("solvers.proofs.recompute:")]
     assert [m for m in catalog.METHODS if m.replayed] == again
     game = read("packing/paper-example")
@@ -380,7 +380,7 @@ def test_a_proof_that_is_a_replay_says_what_is_played_again(tmp_path: Path) -> N
     assert "basis" not in proved.document()
 
 
-def test_what_has_no_proof_says_so_and_a_result_of_another_is_refused(tmp_path: Path) -> None:
+def test_prove_without_producer_reports_claimed(tmp_path: Path) -> None:
     out = str(tmp_path / "proof.json")
     chosen = ("-m", "FUGA", "-o", "alpha=2.37")
     claimed = terminal("prove", "packing/paper-example", *chosen, "--out", out)

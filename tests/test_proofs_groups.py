@@ -25,7 +25,7 @@ def document_of(instance: Any) -> Document:
 
 
 @pytest.mark.parametrize("seeds", [range(36), pytest.param(range(36, 600), marks=pytest.mark.slow)])
-def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
+def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
     none = 0
     for seed in seeds:
         proof, every = proved(drawn(seed), "optimal"), every_cost(drawn(seed))
@@ -36,7 +36,7 @@ def test_what_is_proved_is_the_least_of_all_groupings(seeds: range) -> None:
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_no_prices_prove_more_than_the_least(seed: int) -> None:
+def test_any_group_prices_give_valid_bounds(seed: int) -> None:
     instance, rng = drawn(seed), np.random.default_rng(seed)
     least = min(every_cost(instance), default=None)
     given = Groups(case_of(instance))
@@ -77,7 +77,7 @@ FORGERIES: dict[str, Any] = {
 }
 
 
-def test_what_is_changed_is_refused() -> None:
+def test_changed_proof_is_refused() -> None:
     proof = proved(read("groups/tiny"), "optimal")
     for change in FORGERIES.values():
         proof.refuses(change)

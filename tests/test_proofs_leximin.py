@@ -59,7 +59,7 @@ def whole(cores: list[Fraction]) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_levels_that_are_proved_are_those_of_enumeration(seed: int) -> None:
+def test_proved_leximin_levels_equal_enumeration(seed: int) -> None:
     best = max(own for _, own in every(seed))
     levels = proof_of(seed).proof.levels
     assert [(level.value, level.bound) for level in levels] == [(r, r) for r in sorted(set(best))]
@@ -73,7 +73,7 @@ def test_levels_are_proved_that_differ_by_less_than_a_billionth() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
-def test_no_tree_is_found_for_an_answer_that_is_not_the_best(seed: int) -> None:
+def test_suboptimal_leximin_has_no_tree(seed: int) -> None:
     rng, answers = np.random.default_rng(seed), every(seed)
     best = max(own for _, own in answers)
     for place in rng.permutation(len(answers))[:8]:
@@ -124,7 +124,7 @@ def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_trees_at_random_never_prove_what_is_false(seed: int) -> None:
+def test_random_trees_never_prove_false_levels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market, answers = market_of(seed), every(seed)
     best = max(own for _, own in answers)
@@ -191,7 +191,7 @@ def test_squeezing_a_box_loses_no_answer_that_meets_the_conditions() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
+def test_user_at_goal_meets_it_exactly(seed: int) -> None:
     boxes, tiny = boxes_of(seed, whole(every(seed)[0][0])), Fraction(1, 10**60)
     for cores, _ in every(seed)[::5]:
         numbers = whole(cores)
@@ -207,7 +207,7 @@ def test_whoever_is_at_its_goal_meets_it_and_is_not_above(seed: int) -> None:
                 assert tuple(both) == meets
 
 
-def test_half_cores_and_too_many_columns_have_no_tree() -> None:
+def test_fractional_cores_and_large_boxes_have_no_tree() -> None:
     halves = [2 * x for x in proof_of(0).document["witness"]["cores"]["numbers"]]
     proof_of(0).refuses(put("witness", "cores", to={"over": 2, "numbers": halves}))
     large = market_of(0).replace(capacity=np.full(2, 1e6))
@@ -216,7 +216,7 @@ def test_half_cores_and_too_many_columns_have_no_tree() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
+def test_leximin_at_time_limit_zero_is_bounded_by_weights(seed: int) -> None:
     market, rng = market_of(seed), np.random.default_rng(seed)
     outcome = cotenant.solve(market, "leximin")
     proof = leximin.leximin(task_of(market, outcome, Clock(1e-9), "leximin"))
@@ -245,7 +245,7 @@ def test_without_time_weights_bound_the_least_ratio(seed: int) -> None:
             level_of(dict(level.steps[0]), dict(level.steps[0]))
 
 
-def test_two_jobs_of_a_user_on_a_server_stay_a_claim() -> None:
+def test_two_jobs_of_user_on_server_stay_claimed() -> None:
     market = Market(
         capacity=[4.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 0, 0],
         parallel_fraction=[0.5, 0.6, 0.7], work=[1.0, 1.0, 1.0], name="twice",

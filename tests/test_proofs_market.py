@@ -58,7 +58,7 @@ def third(method: str, whole: bool = False) -> Proved:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_division_does_more_than_is_proved_and_whole_cores_do_as_much(seed: int) -> None:
+def test_utilitarian_bounds_are_valid_and_tight(seed: int) -> None:
     truth = MarketTruth(drawn(seed))
     whole, divided = (proved(drawn(seed), "utilitarian", whole=w) for w in (True, False))
     best = max(sum(truth.utilities(cores)) for cores in truth.divisions(4))
@@ -69,7 +69,7 @@ def test_no_division_does_more_than_is_proved_and_whole_cores_do_as_much(seed: i
 
 @pytest.mark.parametrize("utility", ["amdahl", "linear"])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_division_has_more_nash_welfare_than_is_proved(seed: int, utility: str) -> None:
+def test_nash_welfare_bounds_are_valid(seed: int, utility: str) -> None:
     market = drawn(seed)
     proof = proved(market, "nash-welfare", utility=utility)
     assert 0 <= proof.bound - proof.value <= proof.value / 10**8
@@ -81,7 +81,7 @@ def test_no_division_has_more_nash_welfare_than_is_proved(seed: int, utility: st
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_whole_cores_have_more_nash_welfare_than_is_proved(seed: int) -> None:
+def test_integer_nash_welfare_bounds_are_valid(seed: int) -> None:
     proof, truth = proved(drawn(seed), "nash-welfare", whole=True), MarketTruth(drawn(seed))
     most = max(truth.welfare(truth.utilities(cores)) for cores in truth.divisions(4))
     assert float(proof.value) <= most * (1 + 1e-12)
@@ -89,7 +89,7 @@ def test_no_whole_cores_have_more_nash_welfare_than_is_proved(seed: int) -> None
     assert proof.document["steps"][0]["kind"] == "tree"
 
 
-def test_a_nash_welfare_of_nothing_has_no_tree() -> None:
+def test_zero_nash_welfare_has_no_tree() -> None:
     """One of three users of two whole cores has none: its utility has no logarithm."""
     market = Market([2.0], [1.0] * 3, [0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0], [1.0] * 3)
     [level] = proved(market, "nash-welfare", whole=True).proof.levels
@@ -98,7 +98,7 @@ def test_a_nash_welfare_of_nothing_has_no_tree() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
-def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
+def test_any_leaves_bound_nash_welfare(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""
     market, rng = drawn(seed), np.random.default_rng(seed)
     proof = proved(market, "nash-welfare", whole=True)
@@ -113,7 +113,7 @@ def test_no_leaves_prove_less_nash_welfare_than_there_is(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_can_buy_more_than_the_regret_of_a_proved_equilibrium_says(seed: int) -> None:
+def test_proved_regret_bounds_best_purchase(seed: int) -> None:
     proof, truth = proved(drawn(seed), "fisher"), MarketTruth(drawn(seed))
     document = proof.document
     epsilon = {name: Fraction(number) for name, number in document["claim"]["epsilon"].items()}
@@ -129,7 +129,7 @@ def test_ten_thousand_jobs_are_proved_to_a_hundred_millionth() -> None:
     assert len(json.dumps(proof.document)) < 250_000
 
 
-def test_utilities_of_unequal_sizes_are_proved_too() -> None:
+def test_utilities_of_different_scales_are_proved() -> None:
     market = drawn(3, cores=0.0004)
     market = market.replace(work=market.work * 1e-40, budget=market.budget * 1e30)
     for method in ("fisher", "nash-welfare", "utilitarian"):
@@ -153,7 +153,7 @@ def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
         assert off(proof) <= (1e-8 if method == "fisher" else 1e-9)
 
 
-def test_numbers_beyond_all_measure_stay_a_claim() -> None:
+def test_huge_market_numbers_stay_claimed() -> None:
     def attempt(*_: object) -> Proof:
         raise Refused("a welfare is beyond 2^4000")
 
@@ -161,7 +161,7 @@ def test_numbers_beyond_all_measure_stay_a_claim() -> None:
         best_attempt(task_of(drawn(3)), attempt, float, 0.0)
 
 
-def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
+def test_unneeded_server_has_zero_price() -> None:
     market = Market(
         capacity=[4.0, 2.0, 3.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 1, 0],
         parallel_fraction=[0.5, 0.0, 0.9], work=[1.0, 1.0, 1.0], name="serial",
@@ -172,7 +172,7 @@ def test_a_server_that_nobody_needs_has_no_price_and_need_not_be_full() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_tangents_elsewhere_prove_no_more_than_is_true(seed: int) -> None:
+def test_any_tangent_points_give_valid_bounds(seed: int) -> None:
     for method in ("utilitarian", "nash-welfare", "fisher"):
         proof = proved(drawn(seed), method)
         cores = proof.document["witness"]["cores"]
@@ -195,7 +195,7 @@ def any_cores(truth: MarketTruth, rng: np.random.Generator) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_found_of_any_answer_is_true(seed: int) -> None:
+def test_verified_values_of_any_answer_are_true(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
     truth = MarketTruth(market)
     every = [truth.utilities(cores) for cores in truth.divisions(4)]
@@ -216,7 +216,7 @@ def test_what_is_found_of_any_answer_is_true(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_found_of_any_prices_is_true(seed: int) -> None:
+def test_verified_residuals_of_any_prices_are_true(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
     truth = MarketTruth(market)
     for _ in range(10):
@@ -236,7 +236,7 @@ def test_what_is_found_of_any_prices_is_true(seed: int) -> None:
             assert own[user] >= truth.worth(job, bought) * (1 - off["regret"])
 
 
-def test_what_is_proved_to_a_billionth_is_certified(tmp_path: Path) -> None:
+def test_welfare_within_1e_9_is_certified(tmp_path: Path) -> None:
     methods = ["fisher", "nash-welfare", "utilitarian", "leximin"]
     rows = cotenant.compare([cotenant.read("market/tiny")], methods, prove=tmp_path).rows
     assert [(row["method"], row["proof"]["proof_status"]) for row in rows] == [
@@ -272,9 +272,7 @@ class Interrupted(Clock):
     ("method", "options", "times"),
     [("nash-welfare", {"whole": True}, 1), ("leximin", {}, 1)],
 )
-def test_an_interrupt_keeps_what_is_proved_by_then(
-    method: str, options: Document, times: int
-) -> None:
+def test_interrupted_proof_keeps_partial_bound(method: str, options: Document, times: int) -> None:
     market = drawn(3)
     outcome = cotenant.solve(market, method, **options)
     task = task_of(market, outcome, Interrupted(times), method, **options)
@@ -297,7 +295,7 @@ def test_an_interrupt_keeps_what_is_proved_by_then(
         ("utilitarian", True),
     ],
 )
-def test_a_claim_that_says_more_than_was_found_is_refused(method: str, whole: bool) -> None:
+def test_claim_beyond_verified_value_is_refused(method: str, whole: bool) -> None:
     """By a hundred millionth."""
     proof = third(method, whole)
     claim, little = proof.document["claim"], Fraction(1, 10**8)
@@ -378,7 +376,7 @@ def test_a_forgery_is_refused(proof: Callable[[], Proved], change: Any) -> None:
     proof().refuses(change)
 
 
-def test_whole_cores_that_are_not_the_best_are_proved_no_better_than_they_are() -> None:
+def test_suboptimal_integer_cores_have_true_gap() -> None:
     market, proof = drawn(3), third("utilitarian", whole=True)
     cores = proof.document["witness"]["cores"]["numbers"]
     jobs = np.flatnonzero(market.server == market.server[0]).tolist()
@@ -404,7 +402,7 @@ INSTANCES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("spoil", INSTANCES.values(), ids=INSTANCES)
-def test_a_market_that_is_none_is_refused(spoil: Callable[[Document], None]) -> None:
+def test_invalid_market_is_refused_by_verifier(spoil: Callable[[Document], None]) -> None:
     proof = third("utilitarian")
     instance, document = json.loads(proof.content), proof.document
     spoil(instance)
@@ -460,12 +458,12 @@ def test_logarithms_and_exponentials_lie_between_their_bounds(seed: int) -> None
         ("nash-welfare", {"utility": "leontief"}),
     ],
 )
-def test_what_is_not_proved_stays_a_claim(method: str, options: Document) -> None:
+def test_unproved_market_methods_stay_claimed(method: str, options: Document) -> None:
     with pytest.raises(Claimed):
         proved(cotenant.read("market/tiny"), method, **options)
 
 
 @pytest.mark.parametrize("method", ["fisher", "nash-welfare", "utilitarian"])
-def test_a_method_that_found_nothing_has_nothing_to_prove(method: str) -> None:
+def test_method_without_answer_has_no_proof(method: str) -> None:
     with pytest.raises(Claimed):
         proved(drawn(0), method, NOTHING)

@@ -72,7 +72,7 @@ def solved(folder: Path, given: Colocation, sets: list[list[int]]) -> dict[str, 
 
 
 @pytest.mark.slow
-def test_our_bounds_are_those_of_exact_multipliers(tmp_path: Path) -> None:
+def test_bounds_equal_those_of_exact_multipliers(tmp_path: Path) -> None:
     names = ("tiny", "no-stable-4", "cooper-beta-high-1000")
     bundled = [bundled_document(f"colocation/{name}") for name in names]
     with_sets = 0

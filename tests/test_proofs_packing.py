@@ -45,7 +45,7 @@ from cotenant.verify.reading import Refused
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["min-servers", "min-cost", "cp-sat"])
 @pytest.mark.parametrize("seed", seeds(6, 2))
-def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None:
+def test_enumerated_packing_optimum_is_certified(seed: int, method: str) -> None:
     instance = packing(seed)
     proof = proved(instance, method)
     assert proof.sentence.endswith("optimal")
@@ -54,7 +54,7 @@ def test_the_optimum_by_enumeration_is_certified(seed: int, method: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(30, 5))
-def test_too_few_servers_are_certified_and_nobody_else_is_told_so(number: int) -> None:
+def test_infeasible_packing_is_certified_only_if_infeasible(number: int) -> None:
     kinds = set()
     for seed in range(number):
         instance = packing(seed, limited=True)
@@ -76,7 +76,7 @@ def nine_bins() -> Proved:
 
 
 @pytest.mark.slow
-def test_a_tree_over_the_fillings_left_proves_more_than_the_relaxation() -> None:
+def test_tree_over_fillings_improves_relaxation() -> None:
     assert nine_bins().bound == 9
     assert "tree" in nine_bins().document["steps"][0]
     assert nine_bins().sentence.endswith("optimal")
@@ -88,7 +88,7 @@ def test_caprara_and_toth_are_certified(number: int) -> None:
     assert proved(instance, "min-servers").sentence.endswith("optimal")
 
 
-def test_that_there_is_no_answer_is_not_certified_where_there_is_one() -> None:
+def test_false_infeasibility_is_not_certified() -> None:
     none = Outcome(None, None, Status.INFEASIBLE)
     with pytest.raises(Exception, match="not proved"):
         proved(packing(0), "min-servers", none)
@@ -139,7 +139,7 @@ def test_of_fillings_that_leave_equal_room_the_dearest_is_listed() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_level_of_the_shares_is_certified(seed: int) -> None:
+def test_share_levels_are_certified(seed: int) -> None:
     instance = shared(seed)
     proof = proved(instance, "max-min-share")
     assert proof.bound == largest_least_share(instance)
@@ -173,7 +173,7 @@ def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(se
             assert (tree_step(shares.program(level), None, Clock()) is None) == better
 
 
-def test_a_share_that_others_could_pass_is_no_bound() -> None:
+def test_share_bound_exceeded_by_others_is_refused() -> None:
     proof = proved(shared(1), "max-min-share")
     document, low = proof.document | {"witness": None}, str(proof.bound / 2)
     document["steps"][0]["above"] = low
@@ -184,7 +184,7 @@ def test_a_share_that_others_could_pass_is_no_bound() -> None:
 
 @pytest.mark.parametrize("method", ["FUGA", "FUGA-tree"])
 @pytest.mark.parametrize("seed", seeds(25, 5))
-def test_the_play_is_played_again(seed: int, method: str) -> None:
+def test_fuga_proof_replays_the_game(seed: int, method: str) -> None:
     rng = np.random.default_rng(seed)
     options: dict[str, Any] = {"alpha": float(rng.integers(2, 6)), "eta": int(rng.integers(1, 6))}
     if seed % 3 == 0:
@@ -197,7 +197,7 @@ def test_the_play_is_played_again(seed: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper-example", "vm-types-8"])
-def test_bundled_plays_are_certified(name: str) -> None:
+def test_bundled_fuga_plays_are_certified(name: str) -> None:
     approved(proved(read(f"packing/{name}"), "FUGA", alpha=3.0).sentence)
 
 
@@ -213,7 +213,7 @@ def test_the_least_disutility_of_all_plays_is_certified(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_no_play_is_worth_less_than_is_proved() -> None:
+def test_disutility_bound_holds_for_every_play() -> None:
     """Every play of two servers, by the definition."""
     for seed in range(8):
         case = case_of(shared(seed), None, {"eta": 4}, [])
@@ -235,7 +235,7 @@ def test_no_play_is_worth_less_than_is_proved() -> None:
             assert float(play.least()) == pytest.approx(min(worth), abs=1e-9)
 
 
-def test_what_is_no_play_of_the_game_has_no_disutility() -> None:
+def test_non_play_has_no_disutility() -> None:
     instance = read("packing/vm-types-8")
     nothing = [0] * instance.types
     proved(instance, "joint-optimum").refuses(
@@ -244,7 +244,7 @@ def test_what_is_no_play_of_the_game_has_no_disutility() -> None:
 
 
 @pytest.mark.slow
-def test_another_placement_is_no_equilibrium() -> None:
+def test_other_placement_is_not_an_equilibrium() -> None:
     instance = read("packing/vm-types-8")
     given = fuga_algorithm_1(instance)
     proof = proved(instance, "FUGA")
@@ -326,7 +326,7 @@ def test_bundled_utilizations_are_certified_exactly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_prices_prove_less_utilization_than_there_is(seed: int) -> None:
+def test_any_prices_bound_utilization(seed: int) -> None:
     instance, rng = shared(seed % 10), np.random.default_rng(seed)
     step = proved(instance, "max-utilization").document["steps"][0]
     step["prices"] = [int(rng.integers(0, 2 * price + 2)) for price in step["prices"]]
@@ -336,7 +336,7 @@ def test_no_prices_prove_less_utilization_than_there_is(seed: int) -> None:
         assert level.bound >= most_utilization(instance)
 
 
-def test_a_leaf_that_leans_on_the_target_pays_for_it() -> None:
+def test_leaf_multiplier_of_target_is_counted() -> None:
     proof = proved(packing(0), "min-servers")
     document, least = proof.document | {"witness": None}, int(proof.bound)
     step = document["steps"][0]

@@ -57,7 +57,7 @@ def optimum(least: Best, method: str) -> int:
     "seeds",
     [(70, 8), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
 )
-def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -> None:
+def test_proved_placement_bound_equals_enumeration(seeds: tuple[int, int]) -> None:
     for instance, least in small(*seeds):
         for method in METHODS:
             [level] = proved(instance, method).proof.levels
@@ -72,7 +72,7 @@ def test_what_is_proved_is_the_least_of_all_placements(seeds: tuple[int, int]) -
 @pytest.mark.parametrize(
     "first", [0, 50, *(pytest.param(s, marks=pytest.mark.slow) for s in range(100, 1500, 50))]
 )
-def test_the_fewest_moves_proved_at_a_cost_are_those_of_all_placements(first: int) -> None:
+def test_proved_fewest_moves_at_cost_equal_enumeration(first: int) -> None:
     for instance, optima in small(first, 4):
         found, least = answers(instance), 2 if optima is None else optima.cost
         for limits in ({"cost": least}, {"cost": least + 1}, {"cost": least, "servers": 2}):
@@ -87,7 +87,7 @@ def test_the_fewest_moves_proved_at_a_cost_are_those_of_all_placements(first: in
                 assert level.infeasible, (instance.name, limits)
 
 
-def test_a_proof_at_a_cost_is_of_no_other_cost() -> None:
+def test_moves_proof_is_specific_to_cost() -> None:
     web = proved(WEB.replace(cost=[5, 3, 4]), "fewest-moves", cost=12)
     approved(web.sentence)
     web.refuses(lambda p: p["options"].update(cost=11))
@@ -110,7 +110,7 @@ def _tree(given: CheckedPacking, method: str, least: Best, below: int, each: boo
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (400, 900))]
 )
-def test_no_tree_shows_more_and_one_over_servers_shows_all(first: int) -> None:
+def test_placing_trees_are_valid_and_complete_by_servers(first: int) -> None:
     """Whatever a file says, the program holds the best placement."""
     for instance, optima in small(first, 10 if first == 0 else 60):
         if optima is None:
@@ -191,7 +191,7 @@ def web(method: str) -> Proved:
     return proved(WEB, method)
 
 
-def test_the_web_is_served_by_three_servers_with_the_fewest_moves() -> None:
+def test_bundled_web_state_has_proved_servers_and_moves() -> None:
     approved(web("min-servers").sentence)
     approved(web("fewest-moves").sentence)
 
@@ -222,7 +222,7 @@ def _set(numbers: list[int], place: int, other: int) -> None:
 
 
 @pytest.mark.parametrize(("method", "change"), FORGERIES.values(), ids=FORGERIES)
-def test_what_is_changed_is_refused(method: str, change: Any) -> None:
+def test_changed_proof_is_refused(method: str, change: Any) -> None:
     web(method).refuses(change)
 
 
@@ -246,7 +246,7 @@ BAD: dict[str, Document] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_rules_that_are_none_are_refused(case: str) -> None:
+def test_invalid_rules_are_refused_by_verifier(case: str) -> None:
     fields = BAD[case]
     document = {"capacity": [[4], [4]], "demand": [[1]], "request": [2], "servers": [1, 1]}
     with refused(Refused):

@@ -31,7 +31,7 @@ BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subs
 
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 @pytest.mark.parametrize("name", BUNDLED)
-def test_the_schedule_of_all_coalitions_is_certified(name: str, reading: str) -> None:
+def test_ref_schedule_is_certified(name: str, reading: str) -> None:
     assert "unfairness is 0" in proved(read(f"scheduling/{name}"), "REF", reading=reading).sentence
 
 
@@ -81,7 +81,7 @@ def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_no_schedule_passes_the_fluid_bound(seed: int) -> None:
+def test_fluid_bound_holds_for_every_schedule(seed: int) -> None:
     instance = few_jobs(seed)
     units, utility = most_work(instance)
     for method, most in (("max-utilization", units), ("max-utility", utility)):
@@ -118,7 +118,7 @@ def bound_of(instance: Scheduling, step: Document, *, utility: bool) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_no_prices_of_time_prove_less_than_the_optimum(seed: int) -> None:
+def test_any_time_prices_give_valid_bounds(seed: int) -> None:
     instance, rng = few_jobs(seed), np.random.default_rng(seed)
     units, utility = most_work(instance)
     for _ in range(20):
@@ -198,12 +198,12 @@ def test_a_forgery_is_refused(method: str, change: Any) -> None:
     tiny(method).refuses(change)
 
 
-def test_play_without_end_is_refused() -> None:
+def test_too_long_replay_is_refused() -> None:
     with refused(Refused):
         judged(tiny("REF").content, tiny("REF").document, most_work=600)
 
 
-def test_patience_multiplies_the_work(tmp_path: Path) -> None:
+def test_patience_option_multiplies_work_limit(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("tiny.json", "proof.json")]
     Path(files[0]).write_bytes(tiny("REF").content)
     Path(files[1]).write_text(json.dumps(tiny("REF").document))

@@ -102,7 +102,7 @@ def test_a_tree_is_made_exactly_of_what_is_less_than_the_best_point(factor: int)
     assert proofs > 10
 
 
-def test_what_probing_leaves_out_is_in_no_point() -> None:
+def test_probing_removes_no_feasible_point() -> None:
     fixed = 0
     for seed in range(100):
         program = drawn(seed, 6, 3)
@@ -156,7 +156,7 @@ def test_both_levels_over_fifty_types_are_proved() -> None:
     assert len(json.dumps(proof.document)) < 20_000
 
 
-def test_where_no_tree_shows_all_the_relaxation_shows_a_gap(
+def test_relaxation_gap_remains_without_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     every = propagation_steps

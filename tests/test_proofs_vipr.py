@@ -44,7 +44,7 @@ def trees() -> list[str]:
 
 
 @pytest.mark.slow
-def test_certificates_follow_by_the_rules(trees: list[str]) -> None:
+def test_vipr_certificates_follow_derivation_rules(trees: list[str]) -> None:
     assert len(trees) == 13
     assert all(infeasible(text) for text in trees)
     used = {word for text in trees for word in re.findall(r"\{ (\w+)", text)}
@@ -70,7 +70,7 @@ def test_a_weaker_program_breaks_a_rule(trees: list[str]) -> None:
 
 
 @pytest.mark.skipif(CHECKER is None, reason="viprchk is not on the PATH (docs/proofs.md: build it)")
-def test_viprchk_says_the_same(trees: list[str], tmp_path: Path) -> None:
+def test_viprchk_accepts_vipr_certificates(trees: list[str], tmp_path: Path) -> None:
     for text in trees:
         for content, accepted in ((text, True), (weaker(text), False)):
             file = tmp_path / "tree.vipr"
@@ -89,7 +89,7 @@ def test_the_command_line_writes_one_file_a_tree(tmp_path: Path) -> None:
     assert "certificates: none" in again.stdout
 
 
-def test_several_trees_get_a_number_each(tmp_path: Path) -> None:
+def test_vipr_files_of_several_trees_are_numbered(tmp_path: Path) -> None:
     from cotenant.analysis.run.proving import write_certificates
 
     proof = proved(drawn_with_types(), "stable")

@@ -143,7 +143,7 @@ PARTS = 20
     ("part", "most"),
     [(0, 1), *(pytest.param(part, 10**6, marks=pytest.mark.slow) for part in range(PARTS))],
 )
-def test_only_errors_of_our_own_come_out(
+def test_public_functions_raise_only_own_errors(
     part: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One call of every function each time; every call among the slow tests, a twentieth in each."""

@@ -46,7 +46,7 @@ def contested(users: int) -> Quanta:
 
 
 @pytest.mark.parametrize("block", seeds(100, 1))
-def test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself(block: int) -> None:
+def test_horizon_optimum_equals_enumeration_of_user_sets(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         instance = quanta(np.random.default_rng(seed))
         outcome, expected = horizon(instance), fairest_totals(instance)
@@ -66,14 +66,14 @@ def test_the_optimum_is_that_of_all_sets_of_users_and_proves_itself(block: int) 
 
 
 @pytest.mark.parametrize("seed", seeds(20, 1))
-def test_a_linear_program_finds_as_much_for_the_least_user(seed: int) -> None:
+def test_quanta_leximin_equals_linear_program(seed: int) -> None:
     instance = Quanta(np.random.default_rng(seed).integers(0, 20, (25, 15)), 5)
     program = solve_program(least_total_program(instance))
     assert program.bound == pytest.approx(-cotenant.solve(instance, "leximin").objective, rel=1e-7)
 
 
 @pytest.mark.parametrize("block", seeds(100, 1))
-def test_what_any_answer_proves_is_no_less_than_the_optimum(block: int) -> None:
+def test_quanta_bounds_from_any_answer_are_valid(block: int) -> None:
     """The bounds hold at whatever totals the verifier is shown."""
     for seed in range(100 * block, 100 * block + 100):
         rng = np.random.default_rng(seed)
@@ -88,7 +88,7 @@ def test_what_any_answer_proves_is_no_less_than_the_optimum(block: int) -> None:
 
 
 @pytest.mark.parametrize("block", seeds(100, 1))
-def test_karma_gives_what_it_gives_slice_by_slice(block: int) -> None:
+def test_karma_equals_slice_by_slice_implementation(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         rng = np.random.default_rng(seed)
         instance = quanta(rng)
@@ -99,7 +99,7 @@ def test_karma_gives_what_it_gives_slice_by_slice(block: int) -> None:
         assert found.slices.tolist() == given
 
 
-def test_the_example_of_karmas_authors() -> None:
+def test_karma_on_published_example() -> None:
     """`test_inflation` of their simulator: 24 slices each, and 18, 18 and 27 credits."""
     instance = cotenant.read("quanta/tiny")
     assert cotenant.solve(instance, "Karma", credits=6).metrics["least_total"] == 24
@@ -119,14 +119,14 @@ def test_the_example_of_karmas_authors() -> None:
         ([[1], [9], [6]], 5, [[1], [8], [6]]),
     ],
 )
-def test_max_min_gives_what_the_tests_of_karmas_authors_say(
+def test_quanta_max_min_on_published_tests(
     demand: list[list[int]], share: int, expected: list[list[int]]
 ) -> None:
     assert max_min(Quanta(demand, share)).slices.tolist() == expected
 
 
 @pytest.mark.parametrize("users", [3, 5, 9])
-def test_memoryless_fairness_favors_who_always_asks(users: int) -> None:
+def test_memoryless_max_min_favors_constant_demand(users: int) -> None:
     """By max-min the first user gets n - 1 times what others get; a clairvoyant is even."""
     instance = contested(users)
     wide = instance.replace(demand=2 * instance.demand, share=2)
@@ -139,7 +139,7 @@ def test_memoryless_fairness_favors_who_always_asks(users: int) -> None:
 
 @pytest.mark.parametrize(("method", "first"), [(max_min, 0), (strict, 0), (karma, -1)])
 @pytest.mark.parametrize("block", seeds(20, 1))
-def test_nobody_gains_by_lying_where_it_has_no_future(
+def test_karma_is_strategy_proof_without_future(
     method: Callable[[Quanta], Slices], first: int, block: int
 ) -> None:
     """In any quantum where nothing is remembered; with credits in the last one, a part of what
@@ -159,7 +159,7 @@ def test_nobody_gains_by_lying_where_it_has_no_future(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_karma_without_guarantee_serves_who_had_least(seed: int) -> None:
+def test_karma_without_guarantee_serves_least_served(seed: int) -> None:
     """Karma, OSDI 2023, Theorem on fairness at alpha 0: no choice of a quantum, whatever was given
     before, leaves more to the user with fewest slices; and at every alpha no slice is wasted.
     """
@@ -174,7 +174,7 @@ def test_karma_without_guarantee_serves_who_had_least(seed: int) -> None:
         assert karma(instance, alpha=alpha).slices.sum() == instance.most_useful
 
 
-def test_policies_are_never_above_the_bounds_and_prices_are_what_they_should_be() -> None:
+def test_quanta_policies_respect_bounds() -> None:
     instance = bursty(users=12, quanta=20, rng=np.random.default_rng(1))
     best, least = (cotenant.solve(instance, method) for method in ("horizon", "leximin"))
     assert best.bound is not None and least.bound is not None  # noqa: PT018
@@ -192,7 +192,7 @@ def test_policies_are_never_above_the_bounds_and_prices_are_what_they_should_be(
     assert got.sum(axis=0)[price > 0] == pytest.approx(instance.capacity)
 
 
-def test_answers_that_are_none_prove_nothing() -> None:
+def test_invalid_quanta_answers_give_no_bound() -> None:
     instance, step = cotenant.read("quanta/tiny"), [{"kind": "greedy"}]
     good = [[6, 12, 0, 0, 6], [6, 0, 12, 0, 6], [0, 0, 0, 18, 6]]
 
@@ -216,7 +216,7 @@ def test_answers_that_are_none_prove_nothing() -> None:
         judged(lambda rows: None, [])
 
 
-def test_claims_that_are_not_proved_are_refused() -> None:
+def test_unproved_claims_are_refused() -> None:
     for method in ("leximin", "horizon"):
         proof = proved(cotenant.read("quanta/bursty-20"), method)
         assert proof.bound - proof.value <= proof.value / 10**18
@@ -225,7 +225,7 @@ def test_claims_that_are_not_proved_are_refused() -> None:
         proof.refuses(put("witness", "slices", 0, "numbers", 0, to=0))
 
 
-def test_answers_and_instances_that_are_wrong_are_named(tmp_path: Path) -> None:
+def test_invalid_answers_and_instances_are_named(tmp_path: Path) -> None:
     instance = cotenant.read("quanta/tiny")
     for slices in (np.zeros((3, 4)), np.full((3, 5), 7.0), instance.demand.astype(float)):
         with refused(InfeasibleSolution):
@@ -249,7 +249,7 @@ def test_quanta_csv_without_a_header_user_is_refused(tmp_path: Path, text: str) 
         quanta_csv(table, share=2)
 
 
-def test_a_user_who_gets_nothing_leaves_a_bound() -> None:
+def test_quanta_user_without_slices_keeps_bound() -> None:
     """Whole slices may leave a user with none: no logarithm, but the mean bounds the welfare."""
     instance = Quanta([[5], [5], [5], [5]], 1)
     result = cotenant.solve(instance, "horizon")

@@ -119,7 +119,7 @@ def test_every_reader_refuses_what_is_no_regular_file(
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_every_reader_says_of_a_name_that_is_too_long_that_there_is_no_such_file(
+def test_every_reader_reports_too_long_name_as_missing(
     reader: Callable[[Path], Any],
 ) -> None:
     if reader is finished_rows:
@@ -150,13 +150,13 @@ def test_the_limit_is_raised_by_a_variable(
 
 
 @pytest.mark.parametrize("text", ["0", "many", "-5", "1e9", "5TB", "1.5GB"])
-def test_a_limit_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_file_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
     with refused(InvalidOption):
         cotenant.read("colocation/tiny")
 
 
-def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
+def test_documented_file_limits_are_enforced() -> None:
     page = " ".join((Path(__file__).parents[1] / "docs" / "security.md").read_text().split())
     share = {what: reading.FILE_LIMIT // size / 10**6 for what, size in reading._BYTES.items()}
     assert f"{reading.FILE_LIMIT / 10**6:.0f} MB, counted after it is gunzipped" in page
@@ -171,7 +171,7 @@ def test_what_the_page_on_security_says_of_limits_is_what_is_read() -> None:
     assert f"`{reading.LIMIT_VARIABLE}=2GB`" in page
 
 
-def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(
+def test_process_substitution_is_read_up_to_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = json.dumps(TINY).encode()
@@ -182,7 +182,7 @@ def test_what_a_shell_hands_over_is_read_as_it_comes_and_up_to_the_limit(
         read_text(piped(text))
 
 
-def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_pipe_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "STDIN_SECONDS", 0.01)
     reader, writer = os.pipe()
     with refused(InvalidFile):
@@ -191,7 +191,7 @@ def test_a_pipe_that_nothing_is_written_to_is_given_up(monkeypatch: pytest.Monke
     os.close(writer)
 
 
-def test_nobody_is_asked_to_type_a_file() -> None:
+def test_terminal_as_input_is_refused() -> None:
     master, slave = pty.openpty()
     with refused(InvalidFile):
         read_text(f"/dev/fd/{slave}")
@@ -228,7 +228,7 @@ JSON: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize("text", dict(JSON).values(), ids=dict(JSON))
-def test_json_that_would_break_what_reads_it_is_refused(text: str, tmp_path: Path) -> None:
+def test_pathological_json_is_refused(text: str, tmp_path: Path) -> None:
     with refused(InvalidFile):
         parse_json(f'{{"a": {text}}}', "x.json")
     rows = tmp_path / "rows.jsonl"
@@ -253,7 +253,7 @@ def test_json_is_read_as_python_reads_it(text: str) -> None:
     assert repr(parse_any_json(text, "x")) == repr(json.loads(text))
 
 
-def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
+def test_table_of_too_many_lines_is_refused_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "64kB")
@@ -274,7 +274,7 @@ def test_a_table_of_very_many_lines_is_refused_before_they_are_taken_apart(
         FORMATS["preferences"](path)
 
 
-def test_json_of_very_many_lists_is_refused_before_they_are_made(
+def test_json_of_too_many_lists_is_refused_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "160kB")
@@ -284,7 +284,7 @@ def test_json_of_very_many_lists_is_refused_before_they_are_made(
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_of_very_many_wrong_entries_the_first_is_told(problem: str) -> None:
+def test_first_of_many_invalid_entries_is_named(problem: str) -> None:
     """All of them would take a hundred times the memory of the file."""
     import pydantic
 

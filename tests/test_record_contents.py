@@ -39,7 +39,7 @@ def named(pictures: list[Picture], name: str) -> Any:
     return found
 
 
-def test_records_are_gathered_by_method_in_order_of_the_rows() -> None:
+def test_picture_records_are_grouped_by_method() -> None:
     rows = [
         row("a", {"x": 1}),
         row("b", {"x": 2}),
@@ -50,7 +50,7 @@ def test_records_are_gathered_by_method_in_order_of_the_rows() -> None:
     assert records_by_method(rows, "x") == {"a": [{"x": 1}, {"x": 3}], "b": [{"x": 2}]}
 
 
-def test_predictions_and_several_sets_of_options_stand_apart() -> None:
+def test_records_of_different_options_are_separate() -> None:
     rows = [
         row("a", {"x": 1}, options={"alpha": 0.1}),
         row("a", {"x": 2}, options={"alpha": 0.2}),
@@ -68,7 +68,7 @@ def test_predictions_and_several_sets_of_options_stand_apart() -> None:
 @pytest.mark.parametrize(
     ("number", "places"), [(0, []), (1, [0]), (3, [0, 1, 2]), (4, [0, 2, 3]), (100, [0, 50, 99])]
 )
-def test_at_most_so_many_places_are_spaced_evenly(number: int, places: list[int]) -> None:
+def test_subsampled_positions_are_evenly_spaced(number: int, places: list[int]) -> None:
     assert evenly(number, 3).tolist() == places
 
 
@@ -81,7 +81,7 @@ def test_rows_that_failed_and_frontiers_hold_no_records() -> None:
     assert list(records_by_method(rows, "x")) == ["c"]
 
 
-def test_seeds_are_joined_place_by_place() -> None:
+def test_records_of_seeds_are_averaged_by_position() -> None:
     assert over_seeds([[1.0, 4.0], [3.0, 0.0]]) == ((2.0, 2.0), (1.0, 0.0), (3.0, 4.0))
     assert over_seeds([[1.0, 4.0]]) == ((1.0, 4.0), (), ())
 
@@ -99,7 +99,7 @@ def test_methods_with_the_same_numbers_over_their_seeds_share_a_curve() -> None:
     assert found == [(("a", "b"), (1.0,), (), ()), (("c",), (1.0,), (0.0,), (2.0,))]
 
 
-def test_extremes_are_said_in_words() -> None:
+def test_extremes_of_records_are_described() -> None:
     approved(extremes({"a": 2.0, "b": 1.0}, ".1f"))
     approved(extremes({"a": 2.0, "b": 2.0}))
     assert extremes({"a": 2.0}) == "a has 2"
@@ -109,7 +109,7 @@ def test_rounding_keeps_significant_digits() -> None:
     assert rounded([123456.0, 0.00012345, 0.0, -2.00005]) == [123500.0, 0.0001234, 0.0, -2.0]
 
 
-def test_a_pairings_record_agrees_with_its_metrics() -> None:
+def test_pairing_record_agrees_with_metrics() -> None:
     instance = cotenant.read("colocation/cooper-1000")
     assert isinstance(instance, Colocation)
     for method in ("GR", "CO"):
@@ -132,7 +132,7 @@ def test_a_pairings_record_agrees_with_its_metrics() -> None:
         assert record["bandwidth"] == sorted(record["bandwidth"])
 
 
-def test_of_many_types_evenly_spaced_ones_are_kept_and_it_is_said() -> None:
+def test_record_of_many_types_is_subsampled_with_note() -> None:
     rng = np.random.default_rng(0)
     instance = Colocation(rng.random((100, 100)), np.full(100, 2), rng.random(100))
     record = colocation.record(instance, cotenant.solve(instance, "GR").solution)
@@ -151,7 +151,7 @@ def test_without_bandwidths_there_is_no_picture_against_bandwidth() -> None:
     assert names == ["colocation-blocking-by-alpha", "colocation-penalty-distribution"]
 
 
-def test_ranks_of_a_fair_pairing_are_all_right() -> None:
+def test_fair_pairing_record_has_no_rank_violation() -> None:
     record = {
         "quantiles": [0.0] * 26,
         "alphas": [0.0],
@@ -172,7 +172,7 @@ def test_ranks_of_a_fair_pairing_are_all_right() -> None:
     assert heat.values == ((0.0, 0.0, 0.0), (2.0, 0.0, -2.0))
 
 
-def test_an_assignments_record_agrees_with_its_metrics() -> None:
+def test_assignment_record_agrees_with_metrics() -> None:
     instance = cotenant.read("admission/hines-romano-I")
     for method in ("SM", "DA1"):
         result = cotenant.solve(instance, method)
@@ -188,7 +188,7 @@ def test_an_assignments_record_agrees_with_its_metrics() -> None:
         )
 
 
-def test_vms_without_cores_leave_holes() -> None:
+def test_vms_without_cores_are_missing_in_record() -> None:
     instance = cotenant.instances.admission.Admission(
         [[2, 0], [0, 0]], [1, 1], [[1.0, 1.0], [1.0, 1.0]]
     )
@@ -198,7 +198,7 @@ def test_vms_without_cores_leave_holes() -> None:
     assert heat.values == ((0.5, None),)
 
 
-def test_an_allocations_record_agrees_with_its_metrics() -> None:
+def test_allocation_record_agrees_with_metrics() -> None:
     instance = cotenant.read("market/pool-100")
     assert isinstance(instance, Market)
     for method in ("ES", "XC", "utilitarian"):
@@ -244,7 +244,7 @@ def test_other_families_have_their_own_utilities_and_no_envy() -> None:
     )
 
 
-def test_a_market_without_useful_jobs_has_nothing_to_draw() -> None:
+def test_market_without_useful_jobs_has_no_record() -> None:
     instance = cotenant.read("market/tiny")
     assert isinstance(instance, Market)
     empty = instance.replace(work=np.zeros(instance.jobs))

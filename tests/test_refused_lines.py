@@ -116,7 +116,7 @@ _TRIED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("path", "place"), _TRIED)
-def test_a_wrong_file_anywhere_is_refused_in_words_of_ours(
+def test_wrong_file_in_any_argument_is_refused_with_message(
     path: tuple[str, ...], place: int, tmp_path: Path
 ) -> None:
     option = COMMANDS[path].params[place].opts[0].startswith("-")
@@ -137,7 +137,7 @@ def test_a_method_of_another_problem_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize("words", [("solve", "-m", "optimal"), ("compare",)], ids=_ids)
-def test_an_option_of_a_method_without_o_is_told_how_to_write(words: tuple[str, ...]) -> None:
+def test_method_option_without_dash_o_names_the_cure(words: tuple[str, ...]) -> None:
     done = run(words[0], "colocation/tiny", *words[1:], "machines=3")
     assert done.returncode == 2
     assert done.stderr.endswith("an option of a method is written -o machines=3\n")

@@ -67,7 +67,7 @@ class Reader(HTMLParser):
 # Rows
 
 
-def test_of_rows_with_one_key_the_last_is_taken_and_files_are_joined(tmp_path: Path) -> None:
+def test_report_joins_files_and_keeps_last_row_of_key(tmp_path: Path) -> None:
     one = written(tmp_path / "1.jsonl", [failed("GR", key="k"), row("SMR")])
     two = written(tmp_path / "2.jsonl", [row("GR", key="k")])
     assert [(each["method"], each["status"]) for each in gather([one, two])] == [
@@ -95,9 +95,7 @@ BAD_FILES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize("text", dict(BAD_FILES).values(), ids=dict(BAD_FILES))
-def test_a_file_that_has_nothing_to_show_is_refused_and_nothing_is_written(
-    tmp_path: Path, text: str
-) -> None:
+def test_report_without_rows_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "runs.jsonl").write_text(text)
     with refused(InvalidFile):
         gather([tmp_path / "runs.jsonl"])
@@ -108,7 +106,7 @@ def test_a_file_that_has_nothing_to_show_is_refused_and_nothing_is_written(
     assert not (tmp_path / "p.html").exists()
 
 
-def test_what_must_not_be_averaged_is_named_apart() -> None:
+def test_report_keeps_different_options_separate() -> None:
     rows = [
         row("GR"),
         row("GR", options={"alpha": 0.05}),
@@ -129,12 +127,12 @@ def test_what_must_not_be_averaged_is_named_apart() -> None:
     assert [line["runs"] for line in Comparison(distinguish(rows)).summary()] == [1] * 6
 
 
-def test_names_stay_as_they_are_where_nothing_differs() -> None:
+def test_report_names_are_unchanged_if_options_agree() -> None:
     rows = [row("GR", seed=seed) for seed in range(3)]
     assert {(each["instance"], each["method"]) for each in distinguish(rows)} == {("one", "GR")}
 
 
-def test_an_option_of_one_method_does_not_part_another() -> None:
+def test_option_of_one_method_does_not_split_others() -> None:
     rows = [
         row("optimal", options={"engine": "highs"}),
         row("GR"),
@@ -146,7 +144,7 @@ def test_an_option_of_one_method_does_not_part_another() -> None:
 # Commands
 
 
-def test_the_command_of_a_run_is_quoted_and_does_it_again() -> None:
+def test_report_command_is_quoted_and_reproducible() -> None:
     made = row("SMR", seed=3, time_limit=2.5, options={"alpha": 0.05}, file="my runs/a b.json")
     approved(run_command(made))
     command = run_command(
@@ -157,7 +155,7 @@ def test_the_command_of_a_run_is_quoted_and_does_it_again() -> None:
     assert json.loads(found.stdout)["result"]["options"] == {"alpha": 0.05}
 
 
-def test_commands_of_what_is_no_plain_run() -> None:
+def test_report_commands_of_special_runs() -> None:
     approved(run_command(row("GR", file=None, time_limit=None)))
     assert "'predict = 0.25'" in run_command(row("SMR", predict=0.25, seed=1))
     approved(run_command(frontier()))
@@ -175,7 +173,7 @@ def test_commands_of_what_is_no_plain_run() -> None:
         assert compare_commands([unnamed]) == []
 
 
-def test_the_files_of_a_folder_are_named_by_it(tmp_path: Path) -> None:
+def test_report_names_folder_files_by_path(tmp_path: Path) -> None:
     files = [tmp_path / f"{number}.json" for number in range(3)]
     for file in files:
         file.write_text("{}")

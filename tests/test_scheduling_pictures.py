@@ -221,7 +221,7 @@ def test_without_ref_there_is_one_point_without_limit() -> None:
 
 
 @pytest.mark.slow
-def test_a_map_out_of_time_claims_nothing_it_did_not_prove() -> None:
+def test_frontier_at_time_limit_claims_only_proved_points() -> None:
     instance = workload(
         organizations=3, machines=6, jobs=50, horizon=400, load=1.5, rng=np.random.default_rng(2)
     )

@@ -130,6 +130,7 @@ def test_proposed_iteration_gives_job_its_maximum_under_paper_condition() -> Non
         assert held == most
 
 
+@pytest.mark.slow
 def test_only_proposed_is_stable_among_schemes() -> None:
     found = claims.unstable(0, 100)
     assert found["proposed"] == 0
@@ -223,6 +224,7 @@ def test_claims_on_table_are_evaluated_on_its_figures() -> None:
     assert verdicts["fastest"] == "differs"
 
 
+@pytest.mark.slow
 def test_interrupt_of_optimal_ends_rounds_and_tables(interrupt_at: Any) -> None:
     from cotenant.papers.matching import tables
 

@@ -289,6 +289,7 @@ def middle(seed: int) -> Admission:
     return uniform(machines=4, jobs=9, types=3, cores=4, threads=8, speed=10.0, rng=rng)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -> None:
@@ -301,6 +302,7 @@ def test_two_engines_and_two_formulations_agree_on_middle_instances(seed: int) -
         proved(instance, outcome, value)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
@@ -314,6 +316,7 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: in
     assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_symmetry_rows_of_equal_vms_keep_optimum_and_accept_starts() -> None:
     rng = np.random.default_rng(5)
     for _ in range(5):
@@ -624,6 +627,7 @@ def test_interrupt_of_engine_skips_later_routes(
     assert len(calls) == first + 1
 
 
+@pytest.mark.slow
 def test_pairs_excluded_by_prices_are_in_no_better_answer() -> None:
     """Without the local search and the columns, which may leave nothing for the program to rule
     out.

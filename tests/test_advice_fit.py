@@ -163,6 +163,7 @@ def types_of(folder: Path, read: ClusterState, text: str = TYPES) -> Any:
     return read_types(read, written(folder, text, "types.csv"))
 
 
+@pytest.mark.slow
 def test_cheapest_nodes_are_not_found_by_any_greedy_order(tmp_path: Path) -> None:
     """Pods of 6, 4, 3 and 3 CPUs: the two types that are best for them are neither the cheapest
     nor the dearest per CPU, and not next to each other (clusters: karpenter, one node at a time).

@@ -238,6 +238,7 @@ def test_several_gangs_are_answered_one_by_one() -> None:
     assert shown(found).advice is found.steps[0].plan
 
 
+@pytest.mark.slow
 def test_largest_of_many_gangs_are_answered() -> None:
     given = state(
         *nodes(8), runs("a-1", "n0", 0), *(waits(f"c{n}-1", 1 + n % 2, f"g{n}") for n in range(23))

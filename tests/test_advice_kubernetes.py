@@ -70,6 +70,7 @@ IN_TREE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("inline", [False, True])
 @pytest.mark.parametrize(("kind", "plugin", "driver"), IN_TREE)

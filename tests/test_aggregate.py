@@ -98,6 +98,7 @@ def test_performance_profiles_by_hand() -> None:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(tables_of_values(), st.sampled_from(["min", "max"]))
 def test_profile_rises_from_win_share_to_answered_share(
@@ -113,6 +114,7 @@ def test_profile_rises_from_win_share_to_answered_share(
         assert shares[-1] == pytest.approx(sum(value is not None for value in row_of) / len(row_of))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     tables_of_values(least=2), st.sampled_from(["min", "max"]), st.randoms(use_true_random=False)
@@ -130,6 +132,7 @@ def test_profiles_do_not_depend_on_instance_names_or_order(
     assert {method: again[f"x{method}"] for method in values} == profiles(values, sense)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(tables_of_values(), st.sampled_from([0.5, 4.0, 1024.0]))
 def test_profiles_do_not_change_with_the_unit(

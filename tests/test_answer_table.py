@@ -122,6 +122,7 @@ def test_assignment_and_schedule_tables_name_unserved_jobs() -> None:
     assert str(starts.dtype) == "Int64", "whole numbers stay whole beside what is missing"
 
 
+@pytest.mark.slow
 def test_simulation_table_shares_are_of_all_tasks() -> None:
     tiny = cotenant.read("numa/tiny")
     assert isinstance(tiny, Numa)

@@ -78,6 +78,7 @@ def broken(table: Path) -> list[str]:
     return [why for _, why in check(table, jobs=2) if why]
 
 
+@pytest.mark.slow
 def test_bounds_row_improves_with_each_proof(tmp_path: Path, table: Path) -> None:
     row = add(table, NAME, set_name="small")
     assert facts(row) == ("servers", None, None, "open")
@@ -101,6 +102,7 @@ def test_methods_of_one_question_share_a_bounds_row(tmp_path: Path, table: Path)
     assert len(known(read_table(table))) == 2
 
 
+@pytest.mark.slow
 def test_invalid_bounds_submissions_are_refused(tmp_path: Path, table: Path) -> None:
     proof = proved(tmp_path)
     add(table, NAME, [proof])
@@ -155,6 +157,7 @@ def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: P
     assert rows == [{}, {"alpha": "1/20", "alpha_mode": "penalty-points"}]
 
 
+@pytest.mark.slow
 def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) -> None:
     both = proved(tmp_path, "stable", "colocation/tiny")
     first = changed(both, lambda d: d.update(levels=[]))
@@ -169,6 +172,7 @@ def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) ->
         add(table, "colocation/tiny", [first])
 
 
+@pytest.mark.slow
 def test_changed_bounds_table_is_detected(tmp_path: Path, table: Path) -> None:
     add(table, NAME, [proved(tmp_path)])
     row, lines, seen = read_table(table)[0], table / bounds.TABLE, list[str]()
@@ -312,6 +316,7 @@ def test_inaccurate_equilibrium_is_not_accepted(tmp_path: Path, table: Path) -> 
         add(table, "market/tiny", [out])
 
 
+@pytest.mark.slow
 def test_bounds_commands_add_show_check_and_page(tmp_path: Path, table: Path) -> None:
     words, proof = ("--table", str(table)), str(proved(tmp_path))
     added = run("bounds", "add", NAME, proof, *words, "--set", "small")
@@ -359,6 +364,7 @@ def test_bounds_page_links_to_files_and_verifier(page: Path) -> None:
     assert "<b>" not in page.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @no_chromium
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])

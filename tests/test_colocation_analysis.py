@@ -206,6 +206,7 @@ def dealt_improved(
 # --- predicted penalties --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_predictions_keep_known_entries_and_are_valid() -> None:
     for instance, pairing in random_cases(120):
         if not (instance.allowed & np.outer(instance.count, instance.count).astype(bool)).any():

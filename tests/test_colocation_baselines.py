@@ -109,6 +109,7 @@ def four_users() -> Colocation:
 AD_BC, AB_CD, AC_BD = [(0, 3, 1), (1, 2, 1)], [(0, 1, 1), (2, 3, 1)], [(0, 2, 1), (1, 3, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
 def test_every_policy_is_feasible_wherever_a_pairing_exists(
@@ -256,6 +257,7 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
     return Pairing.from_partners(types, partner, instance.types)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [None, 0.10])
 def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
     tolerance: float | None,
@@ -329,6 +331,7 @@ def agents_married(
     return partner
 
 
+@pytest.mark.slow
 def test_marriage_over_types_equals_marriage_of_agents() -> None:
     compared = 0
     for _, instance in random_instances(200, start=20000):
@@ -409,6 +412,7 @@ def test_irving_on_types_equals_irving_on_agents() -> None:
     assert rotations > 100
 
 
+@pytest.mark.slow
 def test_roommates_memory_is_not_quadratic_in_agents() -> None:
     rng = np.random.default_rng(0)
     instance = made(rng.random((5, 5)), [2000] * 5)

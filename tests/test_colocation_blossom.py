@@ -300,6 +300,7 @@ def test_relaxed_dual_prices_prove_fractional_matching(unpaired: float | None) -
     assert 0.97 * least < price.sum() / (over * 60) <= least * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:
     """Whenever time is up, what is proved by then is true."""
     instance = drawn("nested", 60, 0)

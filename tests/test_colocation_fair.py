@@ -121,6 +121,7 @@ def test_fair_integer_program_equals_enumeration(
         ), instance.name
 
 
+@pytest.mark.slow
 def test_fair_growing_neighborhoods_reach_optimum(reference: ModuleType) -> None:
     for instance, expected in tiny(reference, range(600, 615)):
         rng = np.random.default_rng(0)

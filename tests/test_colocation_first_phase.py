@@ -54,6 +54,7 @@ def test_first_phase_keeps_pairs_of_good_pairings(cases: range, most: int, refer
     assert min(some, ruled_out) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(12, 1))
 def test_first_phase_reduction_keeps_optimum(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -347,6 +347,7 @@ def test_forbidden_pairs_are_never_a_gain() -> None:
     assert gains(3e-323, 0.0, 2.5e-323).all()
 
 
+@pytest.mark.slow
 def test_blocking_pairs_over_types_equal_the_count_over_agents(reference: Any) -> None:
     rng = np.random.default_rng(5)
     for _ in range(300):

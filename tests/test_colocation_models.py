@@ -60,6 +60,7 @@ def same(left: float | None, right: float | None) -> bool:
     return abs(left - right) <= CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(30, 5))
 def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
     for instance in colocations(range(number)):
@@ -70,6 +71,7 @@ def test_least_penalty_is_the_same_by_every_route(reference: ModuleType, number:
             assert same(value_of(readable, engine), expected), instance.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(25, 8))
 @pytest.mark.parametrize("mode", ALPHA_MODES)
 def test_zero_blocking_pairs_is_the_same_by_every_route(
@@ -86,6 +88,7 @@ def test_zero_blocking_pairs_is_the_same_by_every_route(
             assert same(value_of(readable, engine), expected), (instance.name, alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_least_slack_is_the_same_by_every_route(reference: ModuleType, number: int) -> None:
     for instance in colocations(range(3000, 3000 + number)):

@@ -189,6 +189,7 @@ FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, 
 """Which claims are reproduced, and which are when policies answer what others would."""
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(("figure", "options", "others", "claims"), FLIPS)
 def test_cooper_claims_follow_policy_results(
@@ -202,6 +203,7 @@ def test_cooper_claims_follow_policy_results(
     assert {what: (before[what].verdict, after[what].verdict) for what in claims} == claims
 
 
+@pytest.mark.slow
 def test_a_perfect_prediction_leaves_stable_policies_as_they_are(tmp_path: Path) -> None:
     """All lose the same beside a job, so that any sample says all."""
     what = "SMR, stability (median blocking pairs)"
@@ -227,6 +229,7 @@ def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
 # --- what is drawn and what is proved -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_proved_pairings_bound_every_policy() -> None:
     parts = figure_11(agents=120, draws=2)
     claims = found(parts)

@@ -131,6 +131,7 @@ def test_a_million_agents_have_a_proved_least_penalty(
     assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_robust_search_stops_at_time_limit_or_interrupt() -> None:
     given = population(agents=10**5, error=0.01, rng=np.random.default_rng(0))
     short = find_stable(given, 0.05, uncertainty="possible", time_limit=1e-6)
@@ -169,6 +170,7 @@ def test_interval_counts_and_programs_agree(mode: Any) -> None:
                 assert counted.program.objective(point) == pytest.approx(count)
 
 
+@pytest.mark.slow
 def test_robust_alpha_bisects_without_listing_all_differences() -> None:
     instance = measured(2)
     expected = robust_alpha(instance)
@@ -372,6 +374,7 @@ def test_repeated_measurements_become_intervals(tmp_path: Path) -> None:
         pairs_csv(path, copies=2, intervals="pooled")
 
 
+@pytest.mark.slow
 def test_interval_frontiers_share_one_picture() -> None:
     instance = measured(types=4)
     *_, line = price_frontiers(instance, points=3, time_limit=40)

@@ -312,6 +312,7 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("machines", [None, 120.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", ["uniform", "scores", "plane"])
@@ -345,6 +346,7 @@ def test_the_relaxation_with_its_odd_sets_stays_below_the_optimum() -> None:
         assert 0.9 * expected < search.bound / 30 <= expected + 1e-9, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [True, False])
 def test_bound_covers_pairs_left_out_of_integer_program(cuts: bool) -> None:
     """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
@@ -529,6 +531,7 @@ def test_colocation_frontiers_of_many_types_are_valid(reference: ModuleType) -> 
                 assert point.bound - CLOSE <= best <= point.value + CLOSE
 
 
+@pytest.mark.slow
 def test_colocation_frontier_counts_pairs_at_alpha() -> None:
     instance = contention(5, 20, 4)
     strict, lax = (price_frontiers(instance, points=2, alpha=alpha)[0] for alpha in (0.0, 0.2))
@@ -536,6 +539,7 @@ def test_colocation_frontier_counts_pairs_at_alpha() -> None:
     approved(lax.note)
 
 
+@pytest.mark.slow
 def test_fair_frontier_points_keep_exact_slack() -> None:
     instance = contention(5, 20, 3)
     for point in price_frontiers(instance, points=4)[1].points:
@@ -549,6 +553,7 @@ class JustOver(Clock):
     left = 0.0
 
 
+@pytest.mark.slow
 def test_time_limit_during_model_building_is_not_an_option_error() -> None:
     instance = cotenant.read("colocation/tiny")
     answer = run(penalty_program(instance), JustOver(), engine="highs")

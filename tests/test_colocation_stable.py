@@ -309,6 +309,7 @@ def test_engines_agree_that_zero_is_impossible_with_odd_counts() -> None:
     assert "impossible" in found.certificate["proof"]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_exchange_search_counts_correctly_and_reaches_minimum(seed: int, reference: Any) -> None:

@@ -268,6 +268,7 @@ def test_compare_refuses_unknown_method() -> None:
         cotenant.compare([TINY], ["optimial"])
 
 
+@pytest.mark.slow
 def test_compare_selects_applicable_methods_unless_named() -> None:
     asked = cotenant.read("packing/paper-example")
     kinds = {name: set() for name in ("elastic", "whole")}  # type: ignore[var-annotated]

@@ -89,6 +89,7 @@ def test_parallel_processes_divide_the_cores(
     assert found["PATH"] == os.environ["PATH"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sixteen")
 def test_child_process_knows_its_cores_before_imports() -> None:
     """Eight children of a comparison took eight cores each."""

@@ -98,6 +98,7 @@ def test_svg_ids_of_two_pictures_are_disjoint() -> None:
         assert set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text)) <= set(own)
 
 
+@pytest.mark.slow
 def test_picture_is_deterministic() -> None:
     assert drawing.svg(PICTURES[0], "a-") == drawing.svg(PICTURES[0], "a-")
 
@@ -146,6 +147,7 @@ def test_names_in_pictures_are_plain_text() -> None:
     assert "$x$ &amp;" in text
 
 
+@pytest.mark.slow
 def test_log_axis_with_zeros_is_symlog() -> None:
     axes = drawing.figure(chart(Series("a", (1, 2), (0.0, 50.0)), y_scale="log")).axes[0]
     assert axes.get_yscale() == "symlog"

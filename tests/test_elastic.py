@@ -29,6 +29,7 @@ from cotenant.solvers.outcome import Clock, Earlier, Status
 from cotenant.solvers.prices import search
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(100, 1))
 def test_elastic_optima_equal_enumeration(block: int) -> None:
     for seed in range(10 * block, 10 * block + 10):
@@ -43,6 +44,7 @@ def test_elastic_optima_equal_enumeration(block: int) -> None:
                 assert (outcome.status, outcome.bound) == (Status.OPTIMAL, pytest.approx(best))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(500, 1))
 def test_elastic_price_bound_equals_linear_program(block: int) -> None:
     """Equal jobs, utilities of 0, kinds without devices, and prices at a kink among them."""
@@ -138,6 +140,7 @@ def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(30, 1))
 def test_result_of_previous_round_does_not_change_bound(block: int) -> None:
     for seed in range(5 * block, 5 * block + 5):
@@ -191,6 +194,7 @@ def test_elastic_rounds_charge_moves_and_bound_policies() -> None:
     assert anew[0].utility == pytest.approx(free[0].utility, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(10, 2))
 def test_elastic_answer_of_different_jobs_is_near_bound(seed: int) -> None:
     instance = random(jobs=400, rng=np.random.default_rng(seed))

@@ -205,6 +205,7 @@ def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
         assert right.bound <= left.objective + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_engine_at_time_limit_keeps_point_and_bound(engine: str) -> None:
@@ -276,6 +277,7 @@ def test_decimals_are_scaled_to_integers_by_least_power_of_ten(cost: float, scal
     assert WholeProgram(program_of(1, upper=5, cost=cost, integer=True)).scale == scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(30, 5))
 def test_translated_bound_is_valid(number: int) -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below

@@ -66,6 +66,7 @@ def run(script: str) -> tuple[list[str], list[str]]:
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
+@pytest.mark.slow
 @needs_glibc
 def test_silencing_drops_only_c_output_and_restores_stream() -> None:
     out, err = run(GUARD)

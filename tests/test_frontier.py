@@ -224,6 +224,7 @@ def test_frontier_of_two_points(problem: str) -> None:
         assert frontier.status is Status.OPTIMAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "name"),
     [

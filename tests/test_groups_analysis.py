@@ -107,6 +107,7 @@ def test_readable_core_model_equals_solved_program(seed: int) -> None:
             assert blocking_groups(instance, found, alpha).count == 0
 
 
+@pytest.mark.slow
 def test_group_job_prices_are_named_in_certificate() -> None:
     result = cotenant.solve(TINY, "optimal")
     assert result.certificate["prices"] == [0.27, 0.1, 0.28]

@@ -72,6 +72,7 @@ def test_groups_of_two_equal_colocation_for_hundreds(jobs: int, machines: int) -
         )
 
 
+@pytest.mark.slow
 def test_hierarchical_matching_with_empty_seats() -> None:
     place = np.random.default_rng(0).random((202, 2))
     apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 6

@@ -75,6 +75,7 @@ def test_groups_with_tiny_penalties_are_proved(seed: int) -> None:
     assert Fraction(total_units(jobs, best.solution), 6 * UNIT) == min(every_cost(jobs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", ranges(1000, 4, 40))
 def test_groups_of_two_seats_equal_colocation(seeds: range) -> None:
     for seed in seeds:
@@ -172,6 +173,7 @@ def test_core_program_admits_exactly_core_groupings() -> None:
             assert made.program.holds(made.point(number)) == stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_search_over_limits_of_losses_agrees_with_the_program_whether_a_core_exists(
     seed: int,

@@ -95,6 +95,7 @@ def test_the_real_kubectl_lists_a_cluster(tmp_path: Path) -> None:
     assert (len(found["in_use"]), found["nodes"]["value"]) == (6, 4)
 
 
+@pytest.mark.slow
 @needs_kubectl
 def test_kubectl_without_permission_names_the_rights(tmp_path: Path) -> None:
     with serving(SHOP["items"], forbidden="persistentvolumes") as address:

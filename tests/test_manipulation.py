@@ -55,6 +55,7 @@ def test_misreports_of_problems_without_reports_are_refused() -> None:
         best_misreport(cotenant.read("numa/tiny"), "IB")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), TINY.items(), ids=TINY)
 def test_misreport_witness_has_stated_gain_for_one_agent(name: str, method: str) -> None:
@@ -338,6 +339,7 @@ def test_misreported_vm_size_limits_true_vms(number: int) -> None:
     assert gained > 0 or number < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(1500, 5))
 def test_misreport_search_tries_all_job_changes(number: int) -> None:
     rng, gained = np.random.default_rng(number), 0

@@ -188,6 +188,7 @@ def test_equilibrium_certificate_detects_violations() -> None:
     assert residuals(market, Allocation(found.cores)) is None
 
 
+@pytest.mark.slow
 def test_fisher_equals_eisenberg_gale_with_corrected_budgets() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -223,6 +224,7 @@ def test_every_fisher_route_alone_reaches_same_prices(route: Any) -> None:
     assert prices(alone) == pytest.approx(prices(fisher(market)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_fifty_random_starts_give_one_price_vector() -> None:
     market = drawn(2)
     first = prices(fisher(market))
@@ -440,6 +442,7 @@ def test_market_without_work_has_zero_equilibrium() -> None:
     assert cotenant.solve(market, "fisher").metrics["total_utility"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", [method.name for method in cotenant.methods("market")])
 def test_every_market_method_answers_mixed_market(method: str) -> None:

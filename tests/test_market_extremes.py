@@ -36,6 +36,7 @@ def test_market_misreport_is_measured_by_true_utility() -> None:
     assert gain == pytest.approx(found.ratio, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_market_misreport_gain_falls_with_budget_share() -> None:
     def gain(users: int) -> float:
         draws = (

@@ -169,6 +169,7 @@ def test_large_linear_market_is_solved_exactly(
     assert [rung["rung"] for rung in outcome.certificate["rungs"]] == ["proportional", "forest"]
 
 
+@pytest.mark.slow
 def test_badly_scaled_linear_markets_are_solved_exactly() -> None:
     ended = 0
     for seed in range(100):

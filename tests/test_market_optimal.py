@@ -82,6 +82,7 @@ def small(seed: int) -> Market:
     return market.replace(parallel_fraction=fraction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(40, 6))
 def test_integer_nash_welfare_has_no_gap_at_near_ties(engines: Any, number: int) -> None:
     def rough(
@@ -217,6 +218,7 @@ def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, le
     assert recheck(market, result).broken == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("servers", [1, 7])
 def test_leximin_does_not_confuse_close_ratios(servers: int) -> None:
     # One core more of the first server for the first user raises its ratio by less than 1e-9 of it,
@@ -451,6 +453,7 @@ def test_rounded_equilibrium_loses_its_status() -> None:
     assert result.metrics["envy_index"] < 1
 
 
+@pytest.mark.slow
 def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets() -> None:
     market = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
     with refused(InvalidOption):

@@ -90,6 +90,7 @@ def everything_to_the_first(market: Market, **_: Any) -> Allocation:
     return Allocation(cores)
 
 
+@pytest.mark.slow
 def test_reproduced_envy_claims_fail_for_unfair_market(
     replaced: Callable[[str, Any], None],
 ) -> None:

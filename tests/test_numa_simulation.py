@@ -191,6 +191,7 @@ def test_one_processor_is_m_m_k(servers: int, load: float) -> None:
     agrees(solved(server, "Local", tasks=400_000), mean_wait(servers, load, 0.04), 0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [
@@ -264,6 +265,7 @@ def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(
     assert ("metastable" in result.certificate) == warned
 
 
+@pytest.mark.slow
 def test_simulation_at_time_limit_is_partial_or_empty() -> None:
     long = FUNCTIONS["IB"](blade_server(), tasks=3_000_000, warmup=1000, time_limit=0.2)
     assert long.stop is Stop.TIME_LIMIT

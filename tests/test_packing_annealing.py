@@ -84,6 +84,7 @@ def test_a_knapsack_bound_is_the_most_that_the_last_items_are_worth() -> None:
                 assert found[r, t, space] == (fitting @ worth).max()
 
 
+@pytest.mark.slow
 def test_many_types_are_priced_by_fewer_knapsacks_in_coarser_units() -> None:
     sizes = np.stack(np.divmod(np.arange(11_000), 110), axis=1) + 1
     instance = Packing(capacity=[[300, 300]], demand=sizes, request=np.ones(11_000))  # type: ignore[arg-type]

@@ -289,6 +289,7 @@ PUBLISHED = (
 )
 
 
+@pytest.mark.slow
 def test_the_experiment_sets_means_and_bounds_beside_the_published_ones(lists, tmp_path):
     from cotenant.papers.fgd import allocation
 

@@ -45,6 +45,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
     return Space.of(game)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(1_500, 13))
 def test_box_representation_gives_same_play_as_lists(brute: Any, number: int) -> None:
     rng = np.random.default_rng(5)

@@ -117,6 +117,7 @@ def test_card_fillings_are_all_maximal_ones(drawn):
         assert sorted(found) == sorted(maximal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", ranges(14_000, 12, 500), ids=str)
 def test_no_placement_allocates_more_cards_than_max_gpus(drawn):
     for seed in drawn:
@@ -168,6 +169,7 @@ def test_max_gpus_equals_per_server_program(seed):
     assert found.bound >= 100 * -other.objective / there - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", ranges(3000, 4, 100), ids=str)
 def test_packing_with_cards_equals_enumeration(drawn):
     for seed in drawn:
@@ -330,6 +332,7 @@ def _on_one_resource(capacity, servers, cards, demand, request, card_demand, car
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instance", "percent"),
     [

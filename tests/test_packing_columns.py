@@ -138,6 +138,7 @@ class Rounded(RestrictedMaster):
         return None
 
 
+@pytest.mark.slow
 def test_removed_pattern_returns_when_needed() -> None:
     problem = many_types()
     trimmed = solved_by(Forgetful, problem)
@@ -152,6 +153,7 @@ class Shortest(RestrictedMaster):
     active, trimmed = 0, 1
 
 
+@pytest.mark.slow
 def test_removed_patterns_do_not_change_master_value() -> None:
     problem = many_types()
     pool = generate(problem, Pool(problem.types), Clock(), upper=None).pool
@@ -186,6 +188,7 @@ def test_best_patterns_equal_enumeration(seed: int) -> None:
             assert values[priced.patterns[:, i] > 0].max() == top
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("classes", [1, 2])
 def test_dive_stays_within_cost_limit(classes: int) -> None:

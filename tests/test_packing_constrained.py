@@ -281,6 +281,7 @@ def _started(made: Packing) -> tuple[MovesSearch, Placement]:
     return search, start
 
 
+@pytest.mark.slow
 def test_vms_placed_anew_within_a_zone_move_less() -> None:
     made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
     search, start = _started(made)

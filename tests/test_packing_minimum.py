@@ -115,6 +115,7 @@ def test_volume_bound_of_servers_filled_exactly_is_their_number() -> None:
     assert (volume_bound(full), volume_bound(spare)) == (2, 2)
 
 
+@pytest.mark.slow
 def test_packing_bounds_and_greedy_bracket_optimum() -> None:
     rng = np.random.default_rng(7)
     for step in range(60):
@@ -136,6 +137,7 @@ def test_packing_bounds_and_greedy_bracket_optimum() -> None:
             assert placement.servers >= truth
 
 
+@pytest.mark.slow
 def test_column_prices_are_dual_feasible() -> None:
     rng = np.random.default_rng(3)
     for _ in range(300):
@@ -194,6 +196,7 @@ def test_truncated_pricing_gives_valid_bound(
     assert (cut > 20) == (nodes < 200_000)
 
 
+@pytest.mark.slow
 def test_pattern_list_is_complete_or_empty() -> None:
     rng, cut = np.random.default_rng(13), 0
     for _ in range(40):

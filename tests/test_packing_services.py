@@ -71,6 +71,7 @@ def test_services_optima_equal_enumeration(some: range) -> None:
             assert (value, found.bound, found.status) == (best, best, Status.OPTIMAL), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(400, 4, 40))
 def test_services_proof_is_accepted(some: range) -> None:
     for seed in some:
@@ -81,6 +82,7 @@ def test_services_proof_is_accepted(some: range) -> None:
             assert (level.value, level.bound, level.infeasible) == (best, best, best is None), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(600, 20, 60))
 def test_services_verifier_program_is_feasible_from_optimum(some: range) -> None:
     for seed in some:
@@ -156,6 +158,7 @@ def test_answer_below_service_rate_is_refused() -> None:
         check(TWO, Placement([[0, 1, 1], [0, 1, 1], [0, 0, 1]], [0, 0, 0]))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [{"listed_patterns": 0}, {"listed_mixes": 1}])
 def test_services_with_too_many_fillings_are_valid(
     few: dict[str, int],

@@ -158,11 +158,13 @@ def test_picture_record_is_small_valid_json(problem: str) -> None:
         assert len(json.dumps(record, allow_nan=False)) <= MOST_BYTES, name
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 def test_pictures_of_one_method_and_one_seed_are_valid(problem: str) -> None:
     for row in runs(problem):

@@ -415,6 +415,7 @@ def test_verifier_skips_unrestricted_entries() -> None:
     assert Packing(case).allowed[size - 1][size - 1] is True
 
 
+@pytest.mark.slow
 def test_verifier_sums_many_flow_parts_once() -> None:
     """The sum of all parts was made anew for each of them."""
     case = case_of(one_processor(), {"split": [[0, 0, 0, 1]] * 20_000}, {}, [])

@@ -72,6 +72,7 @@ def test_verifier_recomputes_answer_by_agents(options: Document) -> None:
             assert colocation_fair(case_of(document, pairs, {}, []))[0].value == truth.slack
 
 
+@pytest.mark.slow
 def test_any_multipliers_bound_mean_penalty() -> None:
     rng = random.Random(0)
     reached = 0
@@ -136,6 +137,7 @@ def test_any_flow_bounds_slack_and_mean() -> None:
     assert accepted > 50
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("few", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", ALPHAS, ids=str)
@@ -281,6 +283,7 @@ WORTH: dict[str, Callable[[Truth], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
 def test_producer_proofs_are_accepted_and_true(method: str) -> None:
     different = cases(4, start=1000, most=6, distinct=True) if method == "stable" else []

@@ -262,6 +262,7 @@ def test_an_instance_of_another_format_is_refused(version: bytes) -> None:
         judged(proof_of(instance=meant), other)
 
 
+@pytest.mark.slow
 def test_verifier_runs_alone_with_exit_codes(tmp_path: Path) -> None:
     instance, proof = tmp_path / "tiny.json.gz", tmp_path / "proof.json"
     instance.write_bytes(gzip.compress(TINY))

@@ -24,6 +24,7 @@ def document_of(instance: Any) -> Document:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(36), pytest.param(range(36, 600), marks=pytest.mark.slow)])
 def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
     none = 0

@@ -123,6 +123,7 @@ def test_a_tree_with_a_leaf_less_or_more_or_changed_is_refused() -> None:
             proof.judge(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_random_trees_never_prove_false_levels(seed: int) -> None:
     rng = np.random.default_rng(seed)

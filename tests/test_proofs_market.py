@@ -96,6 +96,7 @@ def test_zero_nash_welfare_has_no_tree() -> None:
     assert (level.value, level.bound) == (0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_leaves_bound_nash_welfare(seed: int) -> None:
@@ -236,6 +237,7 @@ def test_verified_residuals_of_any_prices_are_true(seed: int) -> None:
             assert own[user] >= truth.worth(job, bought) * (1 - off["regret"])
 
 
+@pytest.mark.slow
 def test_welfare_within_1e_9_is_certified(tmp_path: Path) -> None:
     methods = ["fisher", "nash-welfare", "utilitarian", "leximin"]
     rows = cotenant.compare([cotenant.read("market/tiny")], methods, prove=tmp_path).rows

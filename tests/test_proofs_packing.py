@@ -138,6 +138,7 @@ def test_of_fillings_that_leave_equal_room_the_dearest_is_listed() -> None:
     assert server_patterns(given, 0, items, [0], 11) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_share_levels_are_certified(seed: int) -> None:
     instance = shared(seed)
@@ -235,6 +236,7 @@ def test_disutility_bound_holds_for_every_play() -> None:
             assert float(play.least()) == pytest.approx(min(worth), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_non_play_has_no_disutility() -> None:
     instance = read("packing/vm-types-8")
     nothing = [0] * instance.types

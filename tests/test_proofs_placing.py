@@ -124,6 +124,7 @@ def test_placing_trees_are_valid_and_complete_by_servers(first: int) -> None:
                 assert _tree(given, method, optima, least, True) is not None, instance.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
     [

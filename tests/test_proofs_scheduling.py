@@ -44,6 +44,7 @@ def test_playing_again_in_whole_numbers_gives_the_compiled_schedule(seed: int) -
         assert Shapley(given, later).start == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 def test_ten_organizations_are_played_again(reading: Literal["figure", "definition"]) -> None:
     rng = np.random.default_rng(10)
@@ -80,6 +81,7 @@ def test_another_schedule_is_certified_to_be_as_unfair_as_it_is(seed: int) -> No
     assert float(proved(instance, "REF", given).value) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
 def test_fluid_bound_holds_for_every_schedule(seed: int) -> None:
     instance = few_jobs(seed)
@@ -117,6 +119,7 @@ def bound_of(instance: Scheduling, step: Document, *, utility: bool) -> Any:
     return scheduling_most(case_of(instance, None, {}, [step]), utility)[0].bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
 def test_any_time_prices_give_valid_bounds(seed: int) -> None:
     instance, rng = few_jobs(seed), np.random.default_rng(seed)

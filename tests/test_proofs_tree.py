@@ -68,6 +68,7 @@ def test_compiled_propagation_finds_what_the_verifier_finds_in_as_many_steps() -
     assert seen == {False, True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 10**30])
 def test_a_tree_is_made_exactly_where_there_is_no_point(factor: int) -> None:
     trees = 0
@@ -81,6 +82,7 @@ def test_a_tree_is_made_exactly_where_there_is_no_point(factor: int) -> None:
     assert trees > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 10**30])
 def test_a_tree_is_made_exactly_of_what_is_less_than_the_best_point(factor: int) -> None:
     proofs = 0

@@ -45,6 +45,7 @@ def contested(users: int) -> Quanta:
     return Quanta(demand, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(100, 1))
 def test_horizon_optimum_equals_enumeration_of_user_sets(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):

@@ -234,6 +234,7 @@ def test_a_wrong_argument_is_named(make):
         make()
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_import_numba():
     code = "import sys, cotenant.solvers.roommates; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

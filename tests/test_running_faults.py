@@ -111,6 +111,7 @@ def nothing_stays(folder: Path) -> None:
     until(lambda: not marked(folder))
 
 
+@pytest.mark.slow
 def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) -> None:
     queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)

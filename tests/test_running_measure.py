@@ -40,6 +40,7 @@ def machine(**given: object) -> SimulatedMachine:
     return SimulatedMachine(TRUTH, WORK, **{"noise": 0.01, "gap": 0.05, **given})
 
 
+@pytest.mark.slow
 def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) -> None:
     told: list[MeasurementStatus] = []
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), progress=told.append)

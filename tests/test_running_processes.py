@@ -54,6 +54,7 @@ def visited(machine: Computer, *members: Job | None, limit: float = 60.0) -> Mea
     return machine.visit(MeasurementRequest(members, limits, keep_errors=True))
 
 
+@pytest.mark.slow
 def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
     computer: Computer, tmp_path: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
     assert not carrying(TOKEN, computer._token)
 
 
+@pytest.mark.slow
 def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Path) -> None:
     visit = visited(computer, shell("sleep 0.3", tmp_path), None)
     assert visit.error == ""
@@ -148,6 +150,7 @@ runpy.run_path({script!r}, run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
     computer: Computer, tmp_path: Path
 ) -> None:
@@ -186,6 +189,7 @@ def below(number: int) -> list[Any]:
         return []
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
     computer: Computer, tmp_path: Path
 ) -> None:

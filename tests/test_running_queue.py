@@ -200,6 +200,7 @@ def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_ther
     assert run.whole().states == {"done": 6}
 
 
+@pytest.mark.slow
 def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(begin: Begin) -> None:
     machines = SimulatedMachines(1)
     run = begin("01" * 60, machines)
@@ -278,6 +279,7 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin
         run.queue_store.enqueue(queued(["0"]))
 
 
+@pytest.mark.slow
 def test_hundreds_of_machines_are_decided_on_at_once(begin: Begin) -> None:
     kinds = "".join(map(str, np.random.default_rng(0).integers(0, 3, 600)))
     machines = SimulatedMachines(200)

@@ -126,6 +126,7 @@ def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() ->
         metrics(many, schedule, reading="x")
 
 
+@pytest.mark.slow
 def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() -> None:
     log = made_log()
     settings = Settings(length=600, organizations=3, machines=8)
@@ -206,6 +207,7 @@ def test_the_search_finds_a_split_that_pays() -> None:
     assert best["delay"].tried == best["pad"].tried == 3
 
 
+@pytest.mark.slow
 def test_the_search_tries_rules_that_draw_with_the_same_draws() -> None:
     instance = Scheduling([1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [2, 3, 2, 3], horizon=6)
     one, two = ([found.value for found in misreports(instance, "random", seeds=3)] for _ in "ab")
@@ -268,6 +270,7 @@ def test_schedules_are_drawn_machine_by_machine() -> None:
     assert [value for row in short_first.values for value in row].count(None) == 6
 
 
+@pytest.mark.slow
 def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
     path = tmp_path / "made.swf"
     path.write_text(swf_text(made_log()))

@@ -162,6 +162,7 @@ def test_idling_is_allowed_unless_the_schedule_claims_to_be_greedy() -> None:
     cotenant.check(instance, Schedule([0, 0, 2], [0, 1, 1], greedy=True))
 
 
+@pytest.mark.slow
 def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
     rng = np.random.default_rng(8)
     found = []

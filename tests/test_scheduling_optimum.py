@@ -16,6 +16,7 @@ from cotenant.solvers.scheduling.optimum import max_utility, max_utilization, wo
 METHODS = {"utilization": max_utilization, "utility": max_utility}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", METHODS)
 def test_both_engines_agree_on_middle_instances(objective: str) -> None:
     rng = np.random.default_rng(6)
@@ -31,6 +32,7 @@ def test_both_engines_agree_on_middle_instances(objective: str) -> None:
         assert len({worth_of(instance, outcome.solution, objective) for outcome in found}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", METHODS)
 def test_the_models_alone_have_the_brute_force_optimum(objective: str) -> None:
     # Without the start and the fluid bound of `_optimum`, which could hide a model that is too
@@ -67,6 +69,7 @@ def test_the_fluid_bound_is_the_sum_over_moments() -> None:
         assert fluid_bound(instance, "utility") == utility
 
 
+@pytest.mark.slow
 def test_no_greedy_schedule_falls_below_three_quarters() -> None:
     # Theorem 6.2, against the proved optimum.
     rng = np.random.default_rng(9)

@@ -185,6 +185,7 @@ def test_what_fairness_costs_in_figure_7() -> None:
     assert (by_utility.points[0].value, by_utility.points[-1].value) == (72.0, 84.0)
 
 
+@pytest.mark.slow
 def test_the_tiny_instance_is_efficient_and_fair_at_once() -> None:
     for frontier in price_frontiers(cotenant.read("scheduling/tiny"), time_limit=60):
         assert frontier.status is Status.OPTIMAL
@@ -263,6 +264,7 @@ def test_small_programs_go_to_highs_and_large_ones_to_cp_sat() -> None:
     assert quicker_engine(cotenant.read("scheduling/lpc-like")) == "cp-sat"
 
 
+@pytest.mark.slow
 def test_busy_machines_are_counted_unit_by_unit() -> None:
     for instance in tiny_instances(11, 5):
         schedule = fifo(instance)

@@ -41,6 +41,7 @@ READINGS = ("figure", "definition")
 LPC = cotenant.read("scheduling/lpc-like")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", numbers(300, 40))
 @pytest.mark.parametrize("reading", READINGS)

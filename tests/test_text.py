@@ -48,6 +48,7 @@ def tiny(**changes: Any) -> Any:
     return cotenant.read("colocation/tiny").replace(**changes)
 
 
+@pytest.mark.slow
 def test_every_control_and_turn_of_direction_is_written_as_its_escape() -> None:
     for point in range(sys.maxunicode + 1):
         letter = chr(point)
@@ -202,6 +203,7 @@ def test_a_page_and_its_pictures_hold_no_such_letter(tmp_path: Path) -> None:
         assert not COMMANDS.search(path.read_text()), path
 
 
+@pytest.mark.slow
 def test_a_picture_by_itself_holds_none_and_runs_no_tex(monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib as mpl
 

@@ -1,5 +1,5 @@
-"""The Fisher market equilibrium for Amdahl utilities: a ladder of methods, and one certificate that
-decides.
+"""Equilibrium of a Fisher market with Amdahl utilities, by a list of routes judged by the residuals
+of their allocations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BATCH = 50  # rounds of proportional response between two looks at the certific
 
 @dataclass(frozen=True)
 class FisherLimits(Routed):
-    """Which rungs of `fisher` follow the first rounds of proportional response."""
+    """Which routes of `fisher` follow the first rounds of proportional response."""
 
     routes: frozenset[str] = frozenset({"forest", "interior", "newton", "polish"})
 
@@ -64,14 +64,11 @@ def fisher(
     """Find the market equilibrium: prices at which everybody's best use of its budget uses exactly
     all cores.
 
-    A ladder: with a `start`, Newton steps from its prices; `warm_rounds` of proportional response
-    (with the rule that the conditions for a best reply give; the thesis prints another, see
-    `proportional.respond`); where all f = 1, the exact end by pivots (`linear_forest_optimum`);
-    Newton on log prices; if the certificate is not met, the regularized Newton method (`interior`)
-    and a polish; then proportional response for `rounds` more. Each rung's answer is judged by
-    `instances.market.residuals`, the best is kept, and the status is `optimal` only when clearing,
-    overspending and regret are all within `tolerance` for the
-    allocation returned.
+    The routes of `ROUTES` run in order until the residuals (`instances.market.residuals`) are
+    within `tolerance`; the best allocation is kept, and the status is `optimal` only where its
+    clearing error, overspending and regret are all within `tolerance`. Proportional response uses
+    the rule that the conditions for a best reply give; the thesis prints another
+    (`proportional.respond`).
 
     Parameters
     ----------
@@ -117,18 +114,22 @@ def fisher(
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     exchange = Exchange(instance)
-    users, ladder = exchange.users, Ladder(exchange, tolerance, clock, limits)
-    begin = None
+    users = exchange.users
+    ladder = Ladder(exchange, tolerance, clock, limits, route, warm_rounds, rounds)
     try:
         if start is not None and start.price is not None:
             users.give(start.cores)
-            begin = start.price / exchange.unit
-            exchange.bid(UserGroup.near, begin, "given")
+            ladder.begin = start.price / exchange.unit
+            exchange.bid(UserGroup.near, ladder.begin, "given")
         elif bids == "random":
             exchange.bid(UserGroup.random, rng or np.random.default_rng(0))
         else:
             exchange.bid(UserGroup.equal)
-        stop = ladder.climb(route, warm_rounds, rounds, begin)
+        for run in LADDER:
+            if not ladder.settled:
+                run(ladder)
+        stop = Stop.TIME_LIMIT if clock.expired else Stop.ITERATION_LIMIT
+        stop = Stop.FINISHED if ladder.met else stop
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
     error = ladder.settle()
@@ -148,25 +149,35 @@ def fisher(
 
 @dataclass
 class Ladder:
-    """The rungs, how each did, and the best candidate so far, whose cores the users keep.
+    """State of the routes of `fisher`: the incumbent, whose cores the users keep, and the residuals
+    that each route reached.
 
     Parameters
     ----------
-    exchange : whose users have bid.
-    tolerance : of the certificate.
-    clock : how long it may take.
-    limits : which rungs there are.
+    exchange : the users, who have made first bids, and the prices.
+    tolerance : largest residual of an equilibrium.
+    clock : time limit.
+    limits : which routes may run.
+    route, warm_rounds, rounds : options of `fisher`.
+    begin : (m,) prices of a similar market from which Newton's method is tried first.
     """
 
     exchange: Exchange
     tolerance: float
     clock: Clock
-    limits: FisherLimits = LIMITS
+    limits: FisherLimits
+    route: Route
+    warm_rounds: int
+    rounds: int
+    begin: Floats | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.price = np.zeros(len(self.exchange.capacity))
+        self.goal = _GOAL * self.tolerance
+        newton_asked = self.route in ("auto", "newton") and "newton" in self.limits.routes
+        self.by_newton = self.exchange.smooth and newton_asked
 
     @property
     def met(self) -> bool:
@@ -221,55 +232,9 @@ class Ladder:
             "rungs": self.rungs,
         }
 
-    def climb(
-        self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None = None
-    ) -> Stop:
-        """From the bids that stand, rung by rung; why it stopped.
-
-        Parameters
-        ----------
-        begin : (m,) prices of a market like this one, from which Newton's method is tried first.
-        """
-        self._climb(route, warm_rounds, rounds, begin)
-        if self.met:
-            return Stop.FINISHED
-        return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
-
-    def _climb(self, route: Route, warm_rounds: int, rounds: int, begin: Floats | None) -> None:
-        exchange, clock, goal = self.exchange, self.clock, _GOAL * self.tolerance
-        routes = self.limits.routes
-        by_newton = exchange.smooth and route in ("auto", "newton") and "newton" in routes
-        if begin is not None and by_newton:
-            known = exchange.priced_servers & (begin > 0)
-            self._newton("newton", np.where(known, begin, exchange.price), goal, most=_WARM_STEPS)
-            if self.settled or clock.expired:
-                return
-        early = by_newton and exchange.moving >= _EARLY_FROM
-        self._proportional(warm_rounds, _NEAR if early else 0.0)
-        if self.settled:
-            return
-        price = exchange.price
-        if route == "auto" and exchange.straight and "forest" in routes:
-            scaled_market, bids = self._seen()
-            end = forest_end(
-                scaled_market, price, bids / price[scaled_market.server], lambda: clock.expired
-            )
-            if end is not None and self._shown("forest", end[2], end[0], end[1]) and self.settled:
-                return
-        if by_newton:
-            self._newton("newton", price, goal)
-        open_still = route == "auto" and not self.settled and not clock.expired
-        if route == "interior" or (open_still and "interior" in routes):
-            self._interior(price, goal)
-        if route == "proportional" or (route == "auto" and not self.met):
-            for _ in range(-(-rounds // _BATCH)):
-                if self.met or clock.expired:
-                    return
-                self._proportional(_BATCH)
-
-    def _proportional(self, rounds: int, near: float = 0.0) -> None:
-        """Rounds of proportional response, until no price moves by more than a share `near` of it,
-        then a look at the certificate.
+    def proportional(self, rounds: int, near: float = 0.0) -> None:
+        """Make rounds of proportional response until no price changes by more than a share `near`,
+        then measure the residuals.
         """
         done = 0
         for _ in range(rounds):
@@ -281,36 +246,86 @@ class Ladder:
                 break
         self.judge("proportional", done, "bids", self.exchange.price)
 
-    def _newton(self, rung: str, price: Floats, goal: float, most: int = 40) -> None:
-        run = newton(self.exchange, price, goal, most=most, over=lambda: self.clock.expired)
+    def newton(self, rung: str, price: Floats, most: int = 40) -> None:
+        """Take Newton steps from prices, and measure the best replies at the best of them."""
+        run = newton(self.exchange, price, self.goal, most=most, over=lambda: self.clock.expired)
         self.exchange.reply_again(run.best.price)
         self.judge(rung, run.steps, "reply", run.best.price)
 
-    def _interior(self, price: Floats, goal: float) -> None:
-        """The regularized Newton method, and a polish."""
-        price, steps = follow_central_path(
-            self.exchange, price, tolerance=0.1 * goal, over=lambda: self.clock.expired
-        )
-        reached = np.where(self.exchange.priced_servers, price, 0.0)
-        if self.judge("interior", steps, "inside", reached):
-            # what is left to do begins from here
-            self.exchange.bid(UserGroup.near, price, "inside")
-        if self.exchange.smooth and not self.settled and "polish" in self.limits.routes:
-            self._newton("polish", reached, goal, most=10)
 
-    def _seen(self) -> tuple[ScaledMarket, Floats]:
-        """The scaled market, and the bids in it."""
-        users = self.exchange.users
-        scaled_market = ScaledMarket.of(users.market, self.exchange.unit)
-        return scaled_market, users.bids()[scaled_market.job]
+def _from_start(ladder: Ladder) -> None:
+    """Where prices are given (`start`), try a few Newton steps from these."""
+    begin, exchange = ladder.begin, ladder.exchange
+    if begin is not None and ladder.by_newton:
+        known = exchange.priced_servers & (begin > 0)
+        ladder.newton("newton", np.where(known, begin, exchange.price), most=_WARM_STEPS)
 
-    def _shown(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
-        """As `judge`, for cores (j,) of the scaled market."""
-        market = self.exchange.users.market
-        every = np.zeros(market.jobs)
-        every[market.useful & (market.parallel_fraction > 0)] = cores
-        self.exchange.users.give(every)
-        return self.judge(rung, steps, "given", price)
+
+def _first_rounds(ladder: Ladder) -> None:
+    """Make up to 30 rounds of proportional response."""
+    early = ladder.by_newton and ladder.exchange.moving >= _EARLY_FROM
+    ladder.proportional(ladder.warm_rounds, _NEAR if early else 0.0)
+
+
+def _forest(ladder: Ladder) -> None:
+    """Where all f = 1, pivot on a spanning forest of bids to the exact equilibrium."""
+    exchange = ladder.exchange
+    if ladder.route != "auto" or not exchange.straight or "forest" not in ladder.limits.routes:
+        return
+    market = exchange.users.market
+    scaled_market = ScaledMarket.of(market, exchange.unit)
+    bids = exchange.users.bids()[scaled_market.job]
+    price = exchange.price
+    end = forest_end(
+        scaled_market, price, bids / price[scaled_market.server], lambda: ladder.clock.expired
+    )
+    if end is not None:
+        cores = np.zeros(market.jobs)
+        cores[market.useful & (market.parallel_fraction > 0)] = end[0]
+        exchange.users.give(cores)
+        ladder.judge("forest", end[2], "given", end[1])
+
+
+def _newton(ladder: Ladder) -> None:
+    """Solve for the logarithms of prices by Newton's method, with matrix-free or sparse linear
+    systems.
+    """
+    if ladder.by_newton:
+        ladder.newton("newton", ladder.exchange.price)
+
+
+def _interior(ladder: Ladder) -> None:
+    """Follow the central path of a regularized problem, which also takes f = 1, and polish by
+    Newton's method.
+    """
+    exchange, routes, clock = ladder.exchange, ladder.limits.routes, ladder.clock
+    asked = ladder.route == "auto" and not clock.expired and "interior" in routes
+    if ladder.route != "interior" and not asked:
+        return
+    price, steps = follow_central_path(
+        exchange, exchange.price, tolerance=0.1 * ladder.goal, over=lambda: clock.expired
+    )
+    reached = np.where(exchange.priced_servers, price, 0.0)
+    if ladder.judge("interior", steps, "inside", reached):
+        exchange.bid(UserGroup.near, price, "inside")  # later rounds begin from here
+    if exchange.smooth and not ladder.settled and "polish" in routes:
+        ladder.newton("polish", reached, most=10)
+
+
+def _further_rounds(ladder: Ladder) -> None:
+    """Make more rounds of proportional response, up to 5,000."""
+    if ladder.route in ("auto", "proportional"):
+        for _ in range(-(-ladder.rounds // _BATCH)):
+            if ladder.met or ladder.clock.expired:
+                return
+            ladder.proportional(_BATCH)
+
+
+LADDER = _from_start, _first_rounds, _forest, _newton, _interior, _further_rounds
+ROUTES = {"the equilibrium of Amdahl utilities": LADDER}
+"""The routes of `fisher`, in the order in which they run until the residuals are within the
+tolerance.
+"""
 
 
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:

@@ -18,7 +18,13 @@ from cotenant.instances.admission.prices import gains_at_prices
 from cotenant.solvers.admission.columns import LIMITS, ColumnGeneration, ColumnLimits
 from cotenant.solvers.admission.local_search import start_assignment
 from cotenant.solvers.admission.optimal import optimal
-from cotenant.solvers.admission.search import AdmissionLimits, Search
+from cotenant.solvers.admission.search import (
+    AdmissionLimits,
+    Search,
+    find_prices,
+    generate_columns,
+    list_sets,
+)
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 
@@ -169,8 +175,8 @@ def test_incomplete_list_of_sets_gives_no_proof() -> None:
         search = Search(
             instance, Clock(), start_assignment(instance, None), AdmissionLimits(columns=NO_SETS)
         )
-        search._prices()
-        search._columns(None)
+        for route in (find_prices, generate_columns, list_sets):
+            route(search)
         assert search.bound >= best * (1 - CLOSE)
         short += search.value < best - CLOSE
     assert short  # the start is not always the best, so there was something to claim wrongly

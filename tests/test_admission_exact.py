@@ -40,7 +40,7 @@ from cotenant.solvers.admission.local_search import (
 from cotenant.solvers.admission.max_jobs import most_possible, serve_most
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.prices import good_prices
-from cotenant.solvers.admission.search import AdmissionLimits, Search
+from cotenant.solvers.admission.search import AdmissionLimits, Search, find_prices
 from cotenant.solvers.engines import EngineAnswer, WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
@@ -635,8 +635,8 @@ def test_pairs_excluded_by_prices_are_in_no_better_answer() -> None:
     for seed in range(8):
         instance = uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
         search = Search(instance, Clock(), start_assignment(instance, None))
-        search._prices()
-        search._program("highs")
+        find_prices(search)
+        search.program("highs")
         assert "pairs_ruled_out" in search.certificate
         best = optimal(instance, route="program").bound
         assert search.value == pytest.approx(best)

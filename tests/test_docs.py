@@ -23,6 +23,7 @@ from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.papers.registry import EXPERIMENTS
+from cotenant.solvers.admission.optimal import ROUTES as ADMISSION_ROUTES
 from cotenant.solvers.colocation.fair import ROUTES as FAIR_ROUTES
 from cotenant.solvers.colocation.stable import ROUTES as STABLE_ROUTES
 from cotenant.solvers.groups.core import ROUTES as CORE_ROUTES
@@ -134,6 +135,7 @@ def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path
 @pytest.mark.parametrize(
     ("page", "routes"),
     [
+        ("admission", ADMISSION_ROUTES),
         ("colocation", FAIR_ROUTES | STABLE_ROUTES),
         ("groups", CORE_ROUTES),
         ("market", FISHER_ROUTES),

@@ -15,7 +15,10 @@ from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, level
 from .local_search import start_assignment
 from .max_jobs import most_possible, serve_most
-from .search import LIMITS, AdmissionLimits, Search
+from .search import LIMITS, MOST_SPEED, AdmissionLimits, Search
+
+ROUTES = {"most total speed": MOST_SPEED}
+"""The routes of `optimal` and `most_jobs`, in the order in which they run."""
 
 Route = Literal["auto", "columns", "program"]
 Then = Literal["jobs", "nothing"]
@@ -42,7 +45,7 @@ def optimal(
 
     Parameters
     ----------
-    rng : of the local search; `default_rng(0)` when not given.
+    rng : not used; the method is deterministic.
     time_limit : seconds; the best assignment so far and a proved bound are returned when they are
         up.
     start : an assignment to begin from.
@@ -82,7 +85,7 @@ def optimal(
     """
     run = Search(instance, Clock(time_limit, report), start_assignment(instance, start), limits)
     with run.keeping_best():
-        run.search(rng, route, engine)
+        run.search(route, engine)
         if then == "jobs":
             run.then_jobs(engine)
     return run.outcome("total_speed", run.value, run.bound)
@@ -107,7 +110,7 @@ def most_jobs(
 
     Parameters
     ----------
-    rng : of the local search; `default_rng(0)` when not given.
+    rng : not used; the method is deterministic.
     time_limit : seconds; the bounds are valid and the answer feasible when they are up.
     start : an assignment to begin from.
     report : progress of the second level, in total speed.
@@ -135,7 +138,7 @@ def most_jobs(
     known = ((clock.seconds, float(first.assigned.sum()) / instance.jobs, share),)
     if then == "speed":
         with run.keeping_best():
-            run.search_serving(rng, most, engine)
+            run.search_serving(most, engine)
         if run.best.assigned.sum() < most:  # interrupted before it was seen to
             run.best = serve_most(instance, run.best)
             run.value = total_speed(instance, run.best)

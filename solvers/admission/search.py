@@ -1,4 +1,4 @@
-"""The steps of a search for most total speed, and what is known when it ends."""
+"""Search for the assignment of most total speed by a list of routes, and its outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class AdmissionLimits(Routed):
-    """The numbers that steer `optimal` and `most_jobs`; what is proved rests on none of them.
+    """Parameters of the search of `optimal` and `most_jobs`; no proof depends on them.
 
     Attributes
     ----------
@@ -41,7 +41,6 @@ class AdmissionLimits(Routed):
     keeps_time : columns up to which HiGHS keeps its time limit without a process of its own.
     column_seconds : what it takes to build a column of the program and hand it to an engine,
         roughly.
-    kicks : of the local search before the columns.
     columns : of the column generation.
     """
 
@@ -49,22 +48,26 @@ class AdmissionLimits(Routed):
     program_columns: int = 200_000
     keeps_time: int = 50_000
     column_seconds: float = 3e-6
-    kicks: int = 60
     columns: ColumnLimits = COLUMN_LIMITS
-    routes: frozenset[str] = frozenset({"columns", "listing", "local search", "prices", "program"})
+    routes: frozenset[str] = frozenset({"columns", "listing", "prices", "program"})
 
 
 LIMITS = AdmissionLimits()
 
+KICKS = 20
+"""Perturbations of the local search from the best set of columns."""
+
 
 class Search(Incumbent[Assignment, float]):
-    """The best assignment so far, the bound on total speed, and how they came about.
+    """State of the routes: the incumbent, the bound on total speed, and their sources.
 
     Attributes
     ----------
     time : the clock of the step being taken; `clock` is that of the whole run, which keeps the
         trace and reports.
     later : why the second level ended, when there is one.
+    engine : of the assignment program.
+    columns : the sets of jobs found by column generation.
     """
 
     best: Assignment
@@ -83,6 +86,8 @@ class Search(Incumbent[Assignment, float]):
         self.instance, self.time, self.limits = instance, clock, limits
         self.begin(start)
         self.later = Stop.FINISHED
+        self.engine: EngineName = "highs"
+        self.columns: ColumnGeneration | None = None
 
     def part(self, share: float, most: float | None = None) -> Clock:
         """A clock for one step: a share of the time that is left, and no more than `most`
@@ -90,34 +95,26 @@ class Search(Incumbent[Assignment, float]):
         """
         return Clock(self.time.time_slice(1 / share, most))
 
-    def search(self, rng: np.random.Generator | None, route: str, engine: EngineName) -> None:
-        """Local search, prices, columns, and the assignment program, until one of them proves the
-        best.
+    def search(self, route: str, engine: EngineName) -> None:
+        """Run the routes of `MOST_SPEED` in order until one proves the incumbent.
+
+        Small instances, and `route="program"`, take the last route alone.
         """
         self.report("a start")
+        self.engine = engine
         small = self.instance.jobs * self.instance.cores.size <= self.limits.small
-        routes = self.limits.routes
-        if not self.closed and (route == "columns" or (route == "auto" and not small)):
-            if "local search" in routes:
-                self._local_search(rng, 0.1, self.limits.kicks)
-            if "prices" in routes:
-                self._prices()
-            if not self.closed and not self.time.expired and "columns" in routes:
-                self._columns(rng)
-        if not self.closed and not self.time.expired and "program" in routes:
-            self._program(engine)
-        elif not self.closed:
-            self.stop = Stop.TIME_LIMIT
+        by_columns = route == "columns" or (route == "auto" and not small)
+        for run in MOST_SPEED if by_columns else MOST_SPEED[-1:]:
+            if not self.closed:
+                run(self)
 
-    def search_serving(
-        self, rng: np.random.Generator | None, most: int, engine: EngineName
-    ) -> None:
+    def search_serving(self, most: int, engine: EngineName) -> None:
         """Most total speed while `most` jobs are served: often the fastest assignment serves them
         all anyway.
         """
         serving, value = self.best, self.value
         self.time = self.part(0.5)
-        self.search(rng, "auto", engine)
+        self.search("auto", engine)
         self.time = self.clock
         if self.best.assigned.sum() < most:
             repaired = serve_most(self.instance, self.best)
@@ -125,7 +122,7 @@ class Search(Incumbent[Assignment, float]):
             self.offer(repaired)
         self.stop = Stop.FINISHED
         if not self.closed and not self.time.expired:
-            self._program(engine, least_jobs=most)
+            self.program(engine, least_jobs=most)
         elif not self.closed:
             self.stop = Stop.TIME_LIMIT
         self.later = Stop.FINISHED if self.closed else self.stop
@@ -179,62 +176,14 @@ class Search(Incumbent[Assignment, float]):
         )  # fmt: skip
         return replace(found, stop=self.stop) if found.stop is Stop.FINISHED else found
 
-    def _local_search(self, rng: np.random.Generator | None, share: float, kicks: int) -> None:
-        found, interrupted = improved(
-            self.instance, self.best, LocalSearch(self.instance, self.part(share)), rng, kicks
-        )
-        self.offer(found, "local search")
-        if interrupted:
-            raise KeyboardInterrupt
-
-    def _prices(self) -> None:
-        """Prices of cores, by cutting planes."""
-        prices, bound = good_prices(self.instance, self.part(0.1))
-        self.certificate |= {
-            "prices": prices.tolist(),
-            "price_bound": bound,
-            "bound_from": "prices",
-        }
-        self.raise_bound(bound, "prices of cores")
-
-    def _columns(self, rng: np.random.Generator | None) -> None:
-        prices = np.array(self.certificate.get("prices", np.zeros_like(self.instance.cores, float)))
-        try:
-            program = ColumnGeneration(
-                self.instance, prices, self.bound, lambda: self.time.expired, self.limits.columns
-            )
-        except Stopped:
-            return
-        program.take(self.best)
-        for bound in program.improve(self.part(0.5), self.value):
-            self._bounded_by(bound, "sets of jobs")
-        answer, found = program.solve(self.best, self.part(0.3, 60.0).left, None)
-        faster = self.offer(found)
-        raise_if_interrupted(answer.stop)
-        if faster:
-            self._local_search(rng, 0.1, 20)
-            program.take(self.best)
-        self.certificate["job_prices"] = program.price.tolist()
-        if self.closed or self.time.expired or "listing" not in self.limits.routes:
-            return
-        listed = program.list_all(self.part(0.5), self.value)
-        self._bounded_by(program.bound, "sets of jobs")
-        if not listed:
-            return
-        answer, found = program.solve(self.best, self.time.left, None)
-        self.offer(found, "all sets that matter")
-        self.certificate["sets_listed"] = program.size
-        if answer.bound is not None:
-            self._bounded_by(max(self.value, -answer.bound * program.scale), "sets of jobs")
-        raise_if_interrupted(answer.stop)
-
-    def _bounded_by(self, bound: float, by: str) -> None:
+    def bounded_by(self, bound: float, by: str) -> None:
+        """Keep a bound, with its source in the certificate, if it is better."""
         if bound < self.bound:
             self.certificate["bound_from"] = by
         self.raise_bound(bound, by)
 
-    def _program(self, engine: EngineName, least_jobs: int | None = None) -> None:
-        """The assignment program, over the pairs that prices do not rule out."""
+    def program(self, engine: EngineName, least_jobs: int | None = None) -> None:
+        """Solve the assignment program over the pairs that prices do not rule out."""
         keep = None
         if "prices" in self.certificate:
             bounds = pair_bounds(self.instance, np.array(self.certificate["prices"]))
@@ -255,7 +204,7 @@ class Search(Incumbent[Assignment, float]):
         if answer.bound is not None and answer.status is not Status.UNKNOWN:
             # what was ruled out is worth less than the value
             bound = max(self.value, -answer.bound * program.scale)
-            self._bounded_by(bound, "assignment program")
+            self.bounded_by(bound, "assignment program")
         if not self.closed:
             self.stop = answer.stop
         raise_if_interrupted(answer.stop)
@@ -311,3 +260,76 @@ class Search(Incumbent[Assignment, float]):
         return solve_program(
             program.program, engine=engine, time_limit=left, start=begin, report=reporter
         )
+
+
+def find_prices(search: Search) -> None:
+    """Find prices of cores by cutting planes: no assignment has more total speed than all cores
+    cost plus each job's best gain on one VM at these prices.
+    """
+    if "prices" in search.limits.routes:
+        prices, bound = good_prices(search.instance, search.part(0.1))
+        search.certificate |= {
+            "prices": prices.tolist(), "price_bound": bound, "bound_from": "prices",
+        }  # fmt: skip
+        search.raise_bound(bound, "prices of cores")
+
+
+def generate_columns(search: Search) -> None:
+    """Generate a column for each useful set of jobs on a VM, priced by branch and bound over
+    sets.
+    """
+    if search.time.expired or "columns" not in search.limits.routes:
+        return
+    instance, limits = search.instance, search.limits.columns
+    prices = np.array(search.certificate.get("prices", np.zeros_like(instance.cores, float)))
+    try:
+        program = ColumnGeneration(
+            instance, prices, search.bound, lambda: search.time.expired, limits
+        )
+    except Stopped:
+        return
+    program.take(search.best)
+    for bound in program.improve(search.part(0.5), search.value):
+        search.bounded_by(bound, "sets of jobs")
+    answer, found = program.solve(search.best, search.part(0.3, 60.0).left, None)
+    faster = search.offer(found)
+    raise_if_interrupted(answer.stop)
+    if faster:
+        local = LocalSearch(instance, search.part(0.1))
+        found, interrupted = improved(instance, search.best, local, None, KICKS)
+        search.offer(found, "local search")
+        if interrupted:
+            raise KeyboardInterrupt
+        program.take(search.best)
+    search.certificate["job_prices"] = program.price.tolist()
+    search.columns = program
+
+
+def list_sets(search: Search) -> None:
+    """Where the sets that a better answer could use are few, list them and solve an integer program
+    over them.
+    """
+    program = search.columns
+    if program is None or search.time.expired or "listing" not in search.limits.routes:
+        return
+    listed = program.list_all(search.part(0.5), search.value)
+    search.bounded_by(program.bound, "sets of jobs")
+    if not listed:
+        return
+    answer, found = program.solve(search.best, search.time.left, None)
+    search.offer(found, "all sets that matter")
+    search.certificate["sets_listed"] = program.size
+    if answer.bound is not None:
+        search.bounded_by(max(search.value, -answer.bound * program.scale), "sets of jobs")
+    raise_if_interrupted(answer.stop)
+
+
+def solve_assignment(search: Search) -> None:
+    """Solve the assignment program without the pairs that prices rule out."""
+    if search.time.expired or "program" not in search.limits.routes:
+        search.stop = Stop.TIME_LIMIT
+    else:
+        search.program(search.engine)
+
+
+MOST_SPEED = find_prices, generate_columns, list_sets, solve_assignment

@@ -553,7 +553,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_824, 27_609),
+    "solvers": (41_864, 27_613),
     "analysis": (20_355, 13_973),
     "instances": (21_579, 14_440),
     "models": (5_305, 3_416),
@@ -563,7 +563,7 @@ BUDGET = {
     "cluster": (13_065, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_692, 45_787),
+    "tests": (57_835, 45_930),
     "benchmarks": (7_287, 5_661),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

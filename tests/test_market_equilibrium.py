@@ -4,6 +4,7 @@ tell the truth.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -26,17 +27,15 @@ from cotenant.instances.market import (
     user_regrets,
     user_utilities,
 )
-from cotenant.instances.market.equilibrium import account
 from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, nash_welfare, utilitarian
-from cotenant.solvers.market.demand import jacobian, reply
+from cotenant.solvers.market.exchange import Exchange, jacobian, reply
 from cotenant.solvers.market.linear import UserBlocks, least_residual, solve_blocks
 from cotenant.solvers.market.proportional import equal_bids, rebid
-from cotenant.solvers.market.scaled_market import LOADED_FROM, ScaledMarket
-from cotenant.solvers.market.user_groups import UserGroup
+from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CERTIFIED = 1e-8
@@ -534,6 +533,14 @@ def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
         assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
 
 
+def by_loops(market: Market) -> ScaledMarket:
+    """The scaled form of a market ordered by user, with compiled loops in place of numpy."""
+    scaled = ScaledMarket.of(market)
+    assert scaled.starts is None
+    starts = np.searchsorted(scaled.user, np.arange(market.users + 1))
+    return dataclasses.replace(scaled, starts=starts)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_compiled_market_loops_equal_numpy_bitwise(seed: int) -> None:
@@ -541,9 +548,7 @@ def test_compiled_market_loops_equal_numpy_bitwise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     work = rng.lognormal(size=market.jobs) * (rng.random(market.jobs) < 0.9)
     market = market.replace(work=np.where(market.user == 3, 0.0, work))
-    plain, looped = ScaledMarket.of(market), ScaledMarket.of(market, None, LOADED_FROM)
-    assert plain.starts is None
-    assert looped.starts is not None
+    plain, looped = ScaledMarket.of(market), by_loops(market)
     bids, price, vector = equal_bids(plain), rng.uniform(0.1, 10, 7), rng.normal(size=7)
     for rule in ("corrected", "printed"):
         one, other = (rebid(scaled, price, bids, rule) for scaled in (plain, looped))
@@ -555,8 +560,8 @@ def test_compiled_market_loops_equal_numpy_bitwise(seed: int) -> None:
     blocks, others = jacobian(plain, ours), jacobian(looped, theirs)
     assert (blocks.left == others.left).all()
     assert (blocks.right == others.right).all()
-    assert (blocks.outer(vector) == others.outer(vector)).all()
-    assert (ours.money == theirs.money).all()
+    assert (blocks.apply(vector) == others.apply(vector)).all()
+    assert (ours.excess == theirs.excess).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -566,12 +571,19 @@ def test_compiled_residuals_equal_certificate_bitwise(seed: int) -> None:
     market = market.replace(work=rng.lognormal(size=market.jobs), budget=rng.lognormal(size=40))
     price = rng.uniform(0.1, 10, 7) * (rng.random(7) < 0.9)
     cores = rng.exponential(size=market.jobs) * (rng.random(market.jobs) < 0.9)
-    group = UserGroup(market, 1.0, LOADED_FROM)
-    group.candidate = cores.copy()
-    found, true = group.measure(price, np.ones(7)), account(market, cores, price)
-    assert found.most == (true.overspending, true.regret, true.unspent)
-    assert (found.sums[0] == true.given).all()
-    assert (found.sums[1] == true.asked).all()
+    plain, looped = Exchange(market), Exchange(market)
+    looped.scaled_market = by_loops(market)
+    assert looped.judge(cores, price)[1] == plain.judge(cores, price)[1]
+
+
+@pytest.mark.parametrize("at", [2, 20])
+def test_interrupted_price_search_keeps_best_prices(at: int, interrupt_at: Any) -> None:
+    market = drawn(3)
+    interrupt_at("cotenant.solvers.market.exchange.Exchange.round", at)
+    outcome = fisher(market)
+    assert outcome.stop is Stop.INTERRUPTED
+    assert 0 < outcome.certificate["regret"] < 1
+    cotenant.check(market, answer(outcome))
 
 
 def test_matrix_free_newton_step_equals_dense() -> None:

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Market
+from ...instances.market.instance import Market
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.market.exchange import Exchange
-from ...solvers.market.proportional import Rule
+from ...solvers.market.proportional import Rule, equal_bids
 from ...solvers.market.rounding import Rounding, round_until, validate_rounding
-from ...solvers.market.user_groups import UserGroup
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 
 
@@ -59,12 +58,16 @@ def proportional_response(
     validate_rounding(instance, rounding, time_limit)
     clock = Clock(time_limit, report)
     exchange = Exchange(instance)
-    exchange.bid(UserGroup.equal)
+    scaled = exchange.scaled_market
+    exchange.bid(equal_bids(scaled))
     stop, done = Stop.ITERATION_LIMIT, 0
     try:
         while done < rounds:
             done += 1
-            if exchange.round(rule, watched=True) <= movement:
+            before = exchange.bids
+            exchange.round(rule)
+            change = np.abs(exchange.bids - before) / scaled.budget[scaled.user]
+            if change.max(initial=0.0) <= movement:
                 stop = Stop.FINISHED
                 break
             if clock.expired:
@@ -72,10 +75,8 @@ def proportional_response(
                 break
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    error = exchange.judge("bids", exchange.price)
-    exchange.users.ask(UserGroup.keep)
+    allocation, error = exchange.judge(exchange.bought, exchange.price)
     clock.note(error.worst, None, "proportional response")
     certificate = {**asdict(error), "rounds": done, "rule": rule}
-    allocation = Allocation(cores=exchange.users.best(), price=exchange.price * exchange.unit)
     answer, stop = round_until(instance, allocation, rounding, clock.left, stop)
     return Outcome(answer, None, Status.FEASIBLE, stop, certificate, tuple(clock.trace))

@@ -1,27 +1,28 @@
-"""The side of the servers in the search for equilibrium prices: it sets prices, and sees of users
-only what they add up to per server.
+"""Search for equilibrium prices: users' bids and best replies, the excess demand and its derivative
+in the logarithms of prices, and how far a candidate is from an equilibrium.
 
-What it gets from a group of users (`user_groups`) in each kind of question:
+At log prices pi, let b_k(pi) be the money a best reply spends on job k, a = alpha / sum alpha over
+the user's active jobs, beta = f p / (1 - f), and g_k = (b_k - beta_k) / 2 for active jobs. Then
 
-    opening    money on jobs of f = 0 and the number of tenants, per server; the extremes of f
-    rounds     money per server; the largest change of a bid
-    reply      money per server at prices: the group's demand curve at that point
-    jacobian   two sums per server; then products of its part of the Jacobian with vectors, or that
-               part itself (m x m) where few servers make it worth it
-    measure    cores held and asked for per server; the largest overspending, regret and money left
+    d b_k = g_k d pi_k - a_k sum over the user's active jobs of g_l d pi_l,
+
+one diagonal and one rank-one block per user, and the excess money m_j = sum b + fixed - p_j C_j has
+Jacobian -N with N = diag(p C - sum g) + sum over users of a g'. Jobs enter and leave the active
+set, so a Newton method on it is a semismooth one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.equilibrium import Account, Residuals, residuals_of
-from ...instances.market.instance import Floats, Market, ratio
-from .proportional import Rule
-from .user_groups import Given, InBlocks, Question, Source, UserGroup
+from ...instances.market.equilibrium import Account, Residuals, account, residuals_of
+from ...instances.market.instance import Allocation, Floats, Market
+from ...instances.market.utility import fill, least_price
+from .linear import UserBlocks
+from .proportional import Rule, rebid
+from .scaled_market import ScaledMarket
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,116 +32,123 @@ class Demand:
     Attributes
     ----------
     price : (m,).
+    cores, bids : (j,) cores asked for and what they cost; level : (n,) as of `utility.fill`.
     excess : (m,) money asked for beyond what all cores of a server cost at its price.
     error : largest |excess| relative to the server's worth.
     """
 
     price: Floats
+    cores: Floats
+    level: Floats
+    bids: Floats
     excess: Floats
     error: float
 
 
-@dataclass(frozen=True, eq=False)
-class SummedBlocks:
-    """The Jacobian N (see `demand`) whose blocks stay with the users; as `linear.UserBlocks`."""
-
-    users: InBlocks
-    diagonal: Floats
-    pairs: Floats
-
-    def apply(self, vector: Floats) -> Floats:
-        """N @ vector."""
-        return self.diagonal * vector + self.users.ask(UserGroup.product, vector).sums[0]
-
-    def own(self) -> Floats:
-        """(m,) the diagonal of N."""
-        return self.diagonal + self.pairs
-
-    def dense(self) -> Floats:
-        """N as a matrix."""
-        return self.users.ask(UserGroup.matrix).sums[0] + np.diag(self.diagonal)
-
-    def stiff(self) -> Callable[[Floats], Floats]:
-        """See `UserBlocks.stiff`."""
-        return self.users.joined(self.diagonal).stiff()
-
-
 class Exchange:
-    """The servers of a market.
-
-    Parameters
-    ----------
-    market : the market.
+    """A market, and its users' last bids.
 
     Attributes
     ----------
-    unit : the mean budget of all users, in which money is counted here.
-    users : all of them.
-    traded : (m,) servers that somebody would pay for; moving : how many jobs move prices.
+    scaled_market : the part that moves prices; money is counted in its unit.
+    priced_servers : (m,) servers that somebody would pay for.
     smooth : whether all f < 1 among the jobs that move prices; straight : whether all are 1.
     linear : whether any useful job has f = 1.
-    money : (m,) on each server in the last round.
+    bids : (j,) of the last round; money : (m,) what they come to on each server.
     """
 
     def __init__(self, market: Market) -> None:
-        self.capacity, self.unit = market.capacity, float(market.budget.mean())
-        self.users = InBlocks(market, self.unit)
-        answers = self.users.ask(UserGroup.opening)
-        self.fixed, tenants = answers.sums
-        most, least, linear = answers.most
-        self.priced_servers = (tenants > 0) | (self.fixed > 0)
-        self.moving = int(tenants.sum())
-        self.smooth, self.straight, self.linear = most < 1, -least == 1, linear > 0
-        self.money = np.zeros(market.servers)
-        self._replied: Floats | None = None
+        self.scaled_market = scaled = ScaledMarket.of(market)
+        self.priced_servers = scaled.priced_servers
+        self.smooth = float(scaled.fraction.max(initial=0.0)) < 1
+        self.straight = float(scaled.fraction.min(initial=1.0)) == 1
+        self.linear = bool((market.useful & (market.parallel_fraction == 1)).any())
+        self.bids, self.money = np.zeros(len(scaled.job)), np.zeros(market.servers)
 
     @property
     def price(self) -> Floats:
         """(m,) the prices that the last bids make (thesis section 3.3.2)."""
-        price: Floats = (self.money + self.fixed) / self.capacity
+        price: Floats = (self.money + self.scaled_market.fixed) / self.scaled_market.market.capacity
         return price
 
-    def bid(self, how: Question[Given], *arguments: Given.args, **options: Given.kwargs) -> None:
-        """Have all users bid as a method of `UserGroup` says."""
-        self.money = self.users.ask(how, *arguments, **options).sums[0]
+    @property
+    def bought(self) -> Floats:
+        """(j,) the cores that the last bids buy."""
+        return self.bids / self.price[self.scaled_market.server]
 
-    def round(self, rule: Rule = "corrected", watched: bool = False) -> float:
-        """A round of proportional response; the largest change of a bid, as a share of a budget, 0
-        where that is not watched.
+    def bid(self, bids: Floats) -> None:
+        """Take these bids (j,) as the users'."""
+        self.bids, self.money = bids, self.scaled_market.by_server(bids)
+
+    def round(self, rule: Rule = "corrected") -> None:
+        """Let users bid anew by a round of proportional response."""
+        self.bids, self.money = rebid(self.scaled_market, self.price, self.bids, rule)
+
+    def judge(self, cores: Floats, price: Floats) -> tuple[Allocation, Residuals]:
+        """The whole market's allocation from cores (j,) at prices (m,), every priced server giving
+        exactly all it has, and how far it is from an equilibrium.
         """
-        answers = self.users.ask(UserGroup.rebid, self.price, rule, watched)
-        self.money = answers.sums[0]
-        return answers.most[0]
+        scaled, market = self.scaled_market, self.scaled_market.market
+        found = scaled.allocation(cores, price)
+        paid = price * scaled.unit
+        if scaled.starts is None or len(scaled.job) < market.jobs:
+            measured = account(market, found.cores, paid)
+        else:
+            from . import user_kernels
 
-    def reply(self, price: Floats) -> Demand:
-        """Best replies at prices (m,), above 0 where somebody would pay."""
-        money = self.users.ask(UserGroup.reply, price).sums[0]
-        self._replied = price
-        worth = price * self.capacity
-        excess = money + self.fixed - worth
-        error = float(np.max(np.abs(excess)[worth > 0] / worth[worth > 0], initial=0.0))
-        return Demand(price, excess, error)
+            measured = Account(
+                *user_kernels.account(
+                    scaled.starts, market.server, market.work, market.parallel_fraction,
+                    market.budget, paid, least_price(paid), found.cores,
+                )
+            )  # fmt: skip
+        return found, residuals_of(market.capacity, paid, measured)
 
-    def jacobian(self, at: Demand, damping: float = 0.0) -> SummedBlocks:
-        """N at these replies, its diagonal raised by `damping` times itself."""
-        self.reply_again(at.price)
-        gain, pairs = self.users.ask(UserGroup.jacobian).sums
-        diagonal = (at.price * self.capacity - gain) * (1 + damping)
-        return SummedBlocks(self.users, diagonal, pairs)
 
-    def reply_again(self, price: Floats) -> None:
-        """Have the users' last best replies be those at these prices."""
-        if self._replied is not price:
-            self.reply(price)
+def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:
+    """Best replies at prices (m,), above 0 where somebody would pay."""
+    work, fraction, budget = scaled_market.work, scaled_market.fraction, scaled_market.budget
+    if scaled_market.starts is not None:
+        from . import user_kernels
 
-    def judge(self, source: Source, price: Floats) -> Residuals:
-        """Make a candidate of the cores from a source, every traded server giving exactly all it
-        has, and measure it.
-        """
-        given = self.users.ask(UserGroup.propose, source, price).sums[0]
-        asked = price * self.unit
-        answers = self.users.ask(UserGroup.measure, asked, ratio(self.capacity, given))
-        allocated, wanted = answers.sums
-        overspending, regret, unspent = answers.most
-        whole = Account(allocated, wanted, overspending, regret, unspent)
-        return residuals_of(self.capacity, asked, whole)
+        cores, level, bids, money = user_kernels.reply(
+            scaled_market.starts, scaled_market.server, work, fraction, budget, price
+        )
+    else:
+        paid = price[scaled_market.server]
+        answer = fill(work, fraction, paid, scaled_market.user, budget)
+        cores, level, bids = answer.amount, answer.level, paid * answer.amount
+        money = scaled_market.by_server(bids)
+    worth = price * scaled_market.market.capacity
+    excess = money + scaled_market.fixed - worth
+    error = float(np.max(np.abs(excess)[worth > 0] / worth[worth > 0], initial=0.0))
+    return Demand(price, cores, level, bids, excess, error)
+
+
+def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> UserBlocks:
+    """N at these replies (f < 1 everywhere), its diagonal raised by `damping` times itself."""
+    share, gain = _entries(scaled_market, at)
+    diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
+    return UserBlocks(
+        diagonal * (1 + damping), share, gain, scaled_market.user, scaled_market.server,
+        scaled_market.market.users, scaled_market.starts,
+    )  # fmt: skip
+
+
+def _entries(scaled_market: ScaledMarket, at: Demand) -> tuple[Floats, Floats]:
+    """(j,) both vectors of the users' blocks."""
+    work, fraction = scaled_market.work, scaled_market.fraction
+    if scaled_market.starts is not None:
+        from . import user_kernels
+
+        return user_kernels.jacobian(
+            scaled_market.starts, scaled_market.server, work, fraction, at.price, at.bids
+        )
+    paid = at.price[scaled_market.server]
+    active = at.bids > 0
+    serial_part = np.where(active, 1 - fraction, 1.0)
+    floor = np.where(active, fraction * paid / serial_part, 0.0)
+    slope = np.where(active, np.sqrt(work * fraction * paid) / serial_part, 0.0)
+    total = scaled_market.by_user(slope)
+    share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
+    return share, np.where(active, (at.bids - floor) / 2, 0.0)

@@ -15,13 +15,13 @@ from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from ..routes import Routed
+from .central_path import equilibrium_path
 from .exchange import Exchange
-from .interior_point import follow_central_path
 from .linear_forest_optimum import forest_end
 from .newton import newton
+from .proportional import bids_at, equal_bids, random_bids
 from .rounding import Rounding, round_until, validate_rounding
-from .scaled_market import ScaledMarket, Tolerance
-from .user_groups import Source, UserGroup
+from .scaled_market import Tolerance
 
 Route = Literal["auto", "newton", "interior", "proportional"]
 Bids = Literal["equal", "random"]
@@ -29,7 +29,8 @@ Bids = Literal["equal", "random"]
 # the methods aim below the tolerance by this factor, since the certificate measures other things
 # than they do
 _GOAL = 0.1
-_WARM_STEPS = 8  # of Newton's method from given prices before the ladder is begun at its foot
+_WARM_STEPS = 8  # of Newton's method from given prices before the other routes
+_PATH_STEPS = 120  # of the regularized Newton method
 # a share of each price: first rounds of so many jobs end when none moves by more, Newton goes on
 _NEAR, _EARLY_FROM = 0.01, 10_000
 _BATCH = 50  # rounds of proportional response between two looks at the certificate
@@ -86,7 +87,7 @@ def fisher(
     rounds : most rounds of proportional response as last resort.
     rounding : how fractions become whole cores; the answer is then no equilibrium any more, and
         its status says so.
-    limits : which rungs there are.
+    limits : which routes there are.
 
     Returns
     -------
@@ -112,72 +113,69 @@ def fisher(
             "start has no prices; give an allocation of fisher, PRD or another market method"
         )
     validate_rounding(instance, rounding, time_limit)
-    clock = Clock(time_limit, report)
+    # 1. first bids
     exchange = Exchange(instance)
-    users = exchange.users
-    ladder = Ladder(exchange, tolerance, clock, limits, route, warm_rounds, rounds)
+    scaled = exchange.scaled_market
+    search = PriceSearch(
+        exchange, Clock(time_limit, report), tolerance, route, warm_rounds, rounds, limits.routes
+    )
+    if start is not None and start.price is not None:
+        search.begin = start.price / scaled.unit
+        exchange.bid(bids_at(scaled, search.begin, start.cores[scaled.job]))
+    elif bids == "random":
+        exchange.bid(random_bids(scaled, rng or np.random.default_rng(0)))
+    else:
+        exchange.bid(equal_bids(scaled))
+    # 2. the routes, until nothing is left to improve
     try:
-        if start is not None and start.price is not None:
-            users.give(start.cores)
-            ladder.begin = start.price / exchange.unit
-            exchange.bid(UserGroup.near, ladder.begin, "given")
-        elif bids == "random":
-            exchange.bid(UserGroup.random, rng or np.random.default_rng(0))
-        else:
-            exchange.bid(UserGroup.equal)
-        for run in LADDER:
-            if not ladder.settled:
-                run(ladder)
-        stop = Stop.TIME_LIMIT if clock.expired else Stop.ITERATION_LIMIT
-        stop = Stop.FINISHED if ladder.met else stop
+        for step in LADDER:
+            if search.open:
+                step(search)
+        stop = search.stop
     except KeyboardInterrupt:
         stop = Stop.INTERRUPTED
-    error = ladder.settle()
-    trace = tuple(clock.trace)
-    answer = Allocation(cores=users.best(), price=ladder.price * exchange.unit)
-    certificate = ladder.certificate()
+    # 3. the best answer, in integers where that is wanted
+    answer, error = search.settle()
+    certificate, trace = search.certificate(), tuple(search.clock.trace)
     if rounding != "none":
-        whole, stop = round_until(instance, answer, rounding, clock.left, stop)
+        answer, stop = round_until(instance, answer, rounding, search.clock.left, stop)
         certificate["rounded"] = (
             "the certificate is that of the fractional equilibrium before rounding"
         )
-        return Outcome(whole, None, Status.FEASIBLE, stop, certificate, trace)
-    if error.worst > tolerance:
+    if rounding != "none" or error.worst > tolerance:
         return Outcome(answer, None, Status.FEASIBLE, stop, certificate, trace)
     return Outcome(answer, 0.0, Status.OPTIMAL, stop, certificate, trace, tolerance=tolerance)
 
 
 @dataclass
-class Ladder:
-    """State of the routes of `fisher`: the incumbent, whose cores the users keep, and the residuals
-    that each route reached.
+class PriceSearch:
+    """The best candidate for an equilibrium so far, and what each route came to.
 
-    Parameters
+    Attributes
     ----------
-    exchange : the users, who have made first bids, and the prices.
-    tolerance : largest residual of an equilibrium.
-    clock : time limit.
-    limits : which routes may run.
-    route, warm_rounds, rounds : options of `fisher`.
-    begin : (m,) prices of a similar market from which Newton's method is tried first.
+    exchange : whose users have bid.
+    tolerance : of the certificate.
+    route, warm_rounds, rounds, routes : as of `fisher` and its limits.
+    begin : (m,) prices of a market like this one; None for none.
+    best, error : the best allocation and how far it is from an equilibrium.
+    rungs : of each candidate the route, steps and errors, for the certificate.
     """
 
     exchange: Exchange
-    tolerance: float
     clock: Clock
-    limits: FisherLimits
+    tolerance: float
     route: Route
     warm_rounds: int
     rounds: int
+    routes: frozenset[str]
     begin: Floats | None = None
+    best: Allocation | None = None
     error: Residuals | None = None
     rungs: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.price = np.zeros(len(self.exchange.capacity))
+        # the methods aim lower than the certificate asks, since it measures other things than they
         self.goal = _GOAL * self.tolerance
-        newton_asked = self.route in ("auto", "newton") and "newton" in self.limits.routes
-        self.by_newton = self.exchange.smooth and newton_asked
 
     @property
     def met(self) -> bool:
@@ -191,11 +189,31 @@ class Ladder:
         """
         return self.met and self.error is not None and self.error.excess_demand <= self.tolerance
 
-    def judge(self, rung: str, steps: int, source: Source, price: Floats) -> bool:
-        """Measure the cores of a source at prices and keep them when they are better; returns
-        whether they were.
+    @property
+    def open(self) -> bool:
+        """Whether something is left to improve, and time to do it; true without any candidate."""
+        return self.error is None or not (self.settled or self.clock.expired)
+
+    @property
+    def stop(self) -> Stop:
+        """Why the routes have stopped."""
+        if self.met:
+            return Stop.FINISHED
+        return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
+
+    def over(self) -> bool:
+        """Whether time is up."""
+        return self.clock.expired
+
+    def by(self, name: str) -> bool:
+        """Whether a route is one of those wanted."""
+        return self.route in ("auto", name) and name in self.routes
+
+    def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
+        """Measure cores (j,) at prices (m,) and keep them when they are better; returns whether
+        they were.
         """
-        error = self.exchange.judge(source, price)
+        found, error = self.exchange.judge(cores, price)
         self.rungs.append(
             {
                 "rung": rung,
@@ -208,23 +226,24 @@ class Ladder:
             self.error, self.tolerance
         )
         if better:
-            self.exchange.users.ask(UserGroup.keep)
-            self.price, self.error = price, error
+            self.best, self.error = found, error
             self.clock.note(error.worst, None, rung)
         return better
 
-    def settle(self) -> Residuals:
-        """The error of the best candidate: of equal bids when there is none yet."""
+    def settle(self) -> tuple[Allocation, Residuals]:
+        """The best candidate and its error: of equal bids when there is none yet."""
+        exchange = self.exchange
         if self.error is None:
-            self.exchange.bid(UserGroup.equal)
-            self.judge("equal bids", 0, "bids", self.exchange.price)
+            exchange.bid(equal_bids(exchange.scaled_market))
+            self.judge("equal bids", 0, exchange.bought, exchange.price)
+        assert self.best is not None
         assert self.error is not None
-        return self.error
+        return self.best, self.error
 
     def certificate(self) -> dict[str, Any]:
         """What `Outcome.certificate` holds."""
         return {
-            **asdict(self.settle()),
+            **asdict(self.settle()[1]),
             "tolerance": self.tolerance,
             "prices": "not known to be unique (f = 1)"
             if self.exchange.linear
@@ -232,9 +251,9 @@ class Ladder:
             "rungs": self.rungs,
         }
 
-    def proportional(self, rounds: int, near: float = 0.0) -> None:
-        """Make rounds of proportional response until no price changes by more than a share `near`,
-        then measure the residuals.
+    def respond(self, rounds: int, near: float = 0.0) -> None:
+        """Rounds of proportional response, until no price moves by more than a share `near` of it,
+        then a look at the certificate.
         """
         done = 0
         for _ in range(rounds):
@@ -244,84 +263,88 @@ class Ladder:
             moved = np.abs(self.exchange.price - before) > near * before
             if self.clock.expired or not moved.any():
                 break
-        self.judge("proportional", done, "bids", self.exchange.price)
+        self.judge("proportional", done, self.exchange.bought, self.exchange.price)
 
-    def newton(self, rung: str, price: Floats, most: int = 40) -> None:
-        """Take Newton steps from prices, and measure the best replies at the best of them."""
-        run = newton(self.exchange, price, self.goal, most=most, over=lambda: self.clock.expired)
-        self.exchange.reply_again(run.best.price)
-        self.judge(rung, run.steps, "reply", run.best.price)
+    def follow_newton(self, rung: str, price: Floats, maximum: int = 40) -> None:
+        """Newton's method on log prices, and a look at the certificate."""
+        at, steps = newton(
+            self.exchange.scaled_market, price, self.goal, self.over, maximum=maximum
+        )
+        self.judge(rung, steps, at.cores, at.price)
 
 
-def _from_start(ladder: Ladder) -> None:
+def from_given_prices(search: PriceSearch) -> None:
     """Where prices are given (`start`), try a few Newton steps from these."""
-    begin, exchange = ladder.begin, ladder.exchange
-    if begin is not None and ladder.by_newton:
-        known = exchange.priced_servers & (begin > 0)
-        ladder.newton("newton", np.where(known, begin, exchange.price), most=_WARM_STEPS)
+    exchange = search.exchange
+    if search.begin is not None and exchange.smooth and search.by("newton"):
+        known = exchange.priced_servers & (search.begin > 0)
+        price = np.where(known, search.begin, exchange.price)
+        search.follow_newton("newton", price, _WARM_STEPS)
 
 
-def _first_rounds(ladder: Ladder) -> None:
+def respond_first(search: PriceSearch) -> None:
     """Make up to 30 rounds of proportional response."""
-    early = ladder.by_newton and ladder.exchange.moving >= _EARLY_FROM
-    ladder.proportional(ladder.warm_rounds, _NEAR if early else 0.0)
+    early = search.exchange.smooth and search.by("newton")
+    early = early and len(search.exchange.scaled_market.job) >= _EARLY_FROM
+    search.respond(search.warm_rounds, _NEAR if early else 0.0)
 
 
-def _forest(ladder: Ladder) -> None:
+def end_by_forest(search: PriceSearch) -> None:
     """Where all f = 1, pivot on a spanning forest of bids to the exact equilibrium."""
-    exchange = ladder.exchange
-    if ladder.route != "auto" or not exchange.straight or "forest" not in ladder.limits.routes:
-        return
-    market = exchange.users.market
-    scaled_market = ScaledMarket.of(market, exchange.unit)
-    bids = exchange.users.bids()[scaled_market.job]
-    price = exchange.price
-    end = forest_end(
-        scaled_market, price, bids / price[scaled_market.server], lambda: ladder.clock.expired
-    )
-    if end is not None:
-        cores = np.zeros(market.jobs)
-        cores[market.useful & (market.parallel_fraction > 0)] = end[0]
-        exchange.users.give(cores)
-        ladder.judge("forest", end[2], "given", end[1])
+    exchange = search.exchange
+    if search.route == "auto" and exchange.straight and "forest" in search.routes:
+        price = exchange.price
+        end = forest_end(exchange.scaled_market, price, exchange.bought, search.over)
+        if end is not None:
+            search.judge("forest", end[2], end[0], end[1])
 
 
-def _newton(ladder: Ladder) -> None:
-    """Solve for the logarithms of prices by Newton's method, with matrix-free or sparse linear
-    systems.
+def solve_newton(search: PriceSearch) -> None:
+    """Where all f < 1, solve for the logarithms of prices by Newton's method, with matrix-free or
+    sparse linear systems.
     """
-    if ladder.by_newton:
-        ladder.newton("newton", ladder.exchange.price)
+    if search.exchange.smooth and search.by("newton"):
+        search.follow_newton("newton", search.exchange.price)
 
 
-def _interior(ladder: Ladder) -> None:
+def solve_interior(search: PriceSearch) -> None:
     """Follow the central path of a regularized problem, which also takes f = 1, and polish by
     Newton's method.
     """
-    exchange, routes, clock = ladder.exchange, ladder.limits.routes, ladder.clock
-    asked = ladder.route == "auto" and not clock.expired and "interior" in routes
-    if ladder.route != "interior" and not asked:
+    exchange, goal = search.exchange, search.goal
+    if search.route != "interior" and not search.by("interior"):
         return
-    price, steps = follow_central_path(
-        exchange, exchange.price, tolerance=0.1 * ladder.goal, over=lambda: clock.expired
-    )
-    reached = np.where(exchange.priced_servers, price, 0.0)
-    if ladder.judge("interior", steps, "inside", reached):
-        exchange.bid(UserGroup.near, price, "inside")  # later rounds begin from here
-    if exchange.smooth and not ladder.settled and "polish" in routes:
-        ladder.newton("polish", reached, most=10)
+    start = np.where(exchange.priced_servers, exchange.price, 1.0)
+    path = equilibrium_path(exchange.scaled_market, start, exchange.bids)
+    steps = 0
+    while steps < _PATH_STEPS:
+        path.measure()
+        if path.gap <= 0.1 * goal and path.barrier <= 0.01 * goal:
+            break
+        # so near the end the gaps that remain are the linear solver's
+        if search.over() or path.barrier <= 1e-5 * goal or not path.step():
+            break
+        steps += 1
+    reached = np.where(exchange.priced_servers, path.at.price, 0.0)
+    if search.judge("interior", steps, path.at.cores, reached):
+        # what is left to do begins from here
+        exchange.bid(bids_at(exchange.scaled_market, path.at.price, path.at.cores))
+    if exchange.smooth and not search.settled and "polish" in search.routes:
+        search.follow_newton("polish", reached, 10)
 
 
-def _further_rounds(ladder: Ladder) -> None:
+def respond_last(search: PriceSearch) -> None:
     """Make more rounds of proportional response, up to 5,000."""
-    if ladder.route in ("auto", "proportional"):
-        for _ in range(-(-ladder.rounds // _BATCH)):
-            if ladder.met or ladder.clock.expired:
+    if search.route in ("auto", "proportional"):
+        for _ in range(-(-search.rounds // _BATCH)):
+            if search.met or search.clock.expired:
                 return
-            ladder.proportional(_BATCH)
+            search.respond(_BATCH)
 
 
-LADDER = _from_start, _first_rounds, _forest, _newton, _interior, _further_rounds
+LADDER = (
+    from_given_prices, respond_first, end_by_forest, solve_newton, solve_interior, respond_last,
+)  # fmt: skip
 ROUTES = {"the equilibrium of Amdahl utilities": LADDER}
 """The routes of `fisher`, in the order in which they run until the residuals are within the
 tolerance.

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
@@ -59,39 +59,30 @@ class UserBlocks:
 
     def apply(self, vector: Floats) -> Floats:
         """N @ vector, O(jobs)."""
-        return self.diagonal * vector + self.outer(vector)
-
-    def outer(self, vector: Floats) -> Floats:
-        """(m,) the users' blocks times a vector."""
         if self.starts is not None:
             from .user_kernels import outer
 
-            return outer(self.starts, self.server, self.left, self.right, vector)
+            return self.diagonal * vector + outer(
+                self.starts, self.server, self.left, self.right, vector
+            )
         inner = total_by(self.user, self.right * vector[self.server], self.users)
-        return total_by(self.server, self.left * inner[self.user], len(self.diagonal))
+        outer_sums = total_by(self.server, self.left * inner[self.user], len(self.diagonal))
+        return self.diagonal * vector + outer_sums
 
     def own(self) -> Floats:
         """(m,) the diagonal of N (a user's several jobs on one server counted one by one): the
         preconditioner.
         """
-        return self.diagonal + self.pairs()
-
-    def pairs(self) -> Floats:
-        """(m,) what the users' blocks add to it."""
-        return total_by(self.server, self.left * self.right, len(self.diagonal))
+        return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
         """N as a matrix."""
-        return self.outer_matrix() + np.diag(self.diagonal)
-
-    def outer_matrix(self) -> Floats:
-        """(m, m) the users' blocks."""
         from scipy.sparse import csr_array
 
         shape = (self.users, len(self.diagonal))
         left = csr_array((self.left, (self.user, self.server)), shape=shape)
         right = csr_array((self.right, (self.user, self.server)), shape=shape)
-        return cast("Floats", (left.T @ right).toarray())
+        return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
         """How to solve with N when of its off-diagonal entries only those between jobs that weigh
@@ -129,23 +120,7 @@ class UserBlocks:
         return lambda vector: factors.solve(np.concatenate([vector, none]))[:servers]
 
 
-class System(Protocol):
-    """What is asked of a system to be solved: see `UserBlocks`."""
-
-    def apply(self, vector: Floats) -> Floats:
-        """N @ vector."""
-
-    def own(self) -> Floats:
-        """(m,) the diagonal of N."""
-
-    def dense(self) -> Floats:
-        """N as a matrix."""
-
-    def stiff(self) -> Callable[[Floats], Floats]:
-        """How to solve with the part of N that matters most."""
-
-
-def solve_blocks(blocks: System, right_side: Floats, rtol: float) -> Floats:
+def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
     """N^-1 right_side to a residual of `rtol`, by the first of three that settles it.
 
     GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES
@@ -174,7 +149,7 @@ def solve_blocks(blocks: System, right_side: Floats, rtol: float) -> Floats:
 
 
 def _krylov(
-    blocks: System,
+    blocks: UserBlocks,
     live: Booleans,
     target: Floats,
     invert: Callable[[Floats], Floats],

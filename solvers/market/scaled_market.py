@@ -74,13 +74,12 @@ class ScaledMarket:
     starts: Integers | None = None
 
     @classmethod
-    def of(cls, market: Market, unit: float | None = None, whole: int = 0) -> ScaledMarket:
+    def of(cls, market: Market, unit: float | None = None) -> ScaledMarket:
         """The scaled form of a market; refuses one that needs more memory than there is.
 
         Parameters
         ----------
         unit : in which money is counted; the mean budget when not given.
-        whole : jobs of the market that this one is a part of.
         """
         require_memory(_BYTES_PER_JOB * market.jobs, f"the equilibrium of {market.jobs} jobs")
         moving = market.useful & (market.parallel_fraction > 0)
@@ -101,7 +100,7 @@ class ScaledMarket:
             largest > 0, market.budget / unit * np.where(number > 0, 1 - EPSILON_BUDGET, 1.0), 0.0
         )
         many = COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
-        curved = whole >= many and fraction.max(initial=0.0) < 1
+        curved = market.jobs >= many and fraction.max(initial=0.0) < 1
         together = curved and (user[1:] >= user[:-1]).all()
         starts = np.searchsorted(user, np.arange(market.users + 1)) if together else None
         fixed = total_by(market.server[serial], sliver, market.servers)

@@ -1,9 +1,9 @@
-"""The most Nash welfare of Amdahl utilities, by Newton steps along a central path as in `interior`.
+"""The most Nash welfare of Amdahl utilities, by Newton steps along a central path.
 
 At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no
-other job would pay more. These are the conditions of `interior`, where a user's rule was to spend
-its budget and now is q_i u_i = B_i; a user's jobs of f = 0 stand in u_i as a constant. The path
-begins at cores that are all given and multipliers that exceed what any job would pay, so that
+other job would pay more. These are the conditions of `central_path`, where a user's rule was to
+spend its budget and now is q_i u_i = B_i; a user's jobs of f = 0 stand in u_i as a constant. The
+path begins at cores that are all given and multipliers that exceed what any job would pay, so that
 little is left to mend; and mu is a job's share of its server where that is less than its share of
 its user's money, so that servers worth next to nothing are settled too.
 """
@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
-from ...instances.market.utility import marginal_speedup, speedup, user_utilities
 from ...instances.market.utility import nash_welfare as welfare_of
+from ...instances.market.utility import speedup, user_utilities
 from ..outcome import AGREE, Clock, Stop
-from .interior import Point, step_length
-from .linear import UserBlocks, solve_blocks
+from .central_path import CentralPath, Point, Spending
 from .proportional import equal_bids, respond
 from .scaled_market import ScaledMarket
 from .welfare_bounds import welfare_bound
@@ -46,7 +45,9 @@ def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float
         for attempt in range(_ATTEMPTS):
             path = WelfarePath(scaled_market, cores, least=1e-6 * 0.01**attempt)
             for _ in range(_MOST_STEPS):
-                if clock.expired or not path.step():
+                path.measure()
+                # below 1e-16 the gaps that remain are the linear solver's
+                if clock.expired or path.barrier <= 1e-16 or not path.step():
                     break
                 steps += 1
                 if path.barrier < _LOOK:
@@ -84,22 +85,15 @@ def _better(
     return found[0], found[1], float(np.fmin(one[2], other[2]))
 
 
-class WelfarePath:
+class WelfarePath(CentralPath):
     """Newton steps towards the most welfare.
 
     Parameters
     ----------
     cores : (j,) to begin with; `least` is the share of a server that a job gets at least.
-
-    Attributes
-    ----------
-    at : cores, slack z, money per utility q and multipliers p, the last as prices in units of the
-        mean budget.
-    barrier : mean x z when the last step was taken, relative to all money.
     """
 
     def __init__(self, scaled_market: ScaledMarket, cores: Floats, least: float = 1e-6) -> None:
-        self.scaled_market = scaled_market
         market, budget = scaled_market.market, scaled_market.budget
         largest = np.zeros(market.users)
         np.maximum.at(largest, scaled_market.user, market.work[scaled_market.job])
@@ -111,9 +105,8 @@ class WelfarePath:
         )
         cores = np.maximum(cores, least * market.capacity[scaled_market.server])
         cores = cores * ratio(market.capacity, scaled_market.by_server(cores))[scaled_market.server]
-        money = np.where(budget > 0, ratio(budget, self._worth(cores), 1.0), 1.0)
-        speed = marginal_speedup(cores, scaled_market.fraction)
-        paid = money[scaled_market.user] * scaled_market.work * speed
+        money = np.where(budget > 0, ratio(budget, self._worth(scaled_market, cores), 1.0), 1.0)
+        paid = money[scaled_market.user] * scaled_market.marginal(cores)
         price = np.zeros(market.servers)
         np.maximum.at(price, scaled_market.server, paid)
         price = np.where(
@@ -121,62 +114,22 @@ class WelfarePath:
             1.1 * price,
             np.where(scaled_market.fixed > 0, scaled_market.fixed / market.capacity, 1.0),
         )
-        self.at = Point(cores, price[scaled_market.server] - paid, money, price)
-        self.barrier = np.inf
+        start = Point(cores, price[scaled_market.server] - paid, money, price)
         users = np.bincount(scaled_market.user, minlength=market.users)
         servers = np.bincount(scaled_market.server, minlength=market.servers)
-        share = (budget / np.maximum(users, 1))[scaled_market.user]
-        self._weight = np.minimum(
-            share, (price * market.capacity / np.maximum(servers, 1))[scaled_market.server]
+        weights = np.minimum(
+            (budget / np.maximum(users, 1))[scaled_market.user],
+            (price * market.capacity / np.maximum(servers, 1))[scaled_market.server],
         )
+        super().__init__(scaled_market, start, weights)
 
-    def _worth(self, cores: Floats) -> Floats:
-        """(n,) utilities in its units of work."""
-        market = self.scaled_market
-        return self._serial + market.by_user(market.work * speedup(cores, market.fraction))
+    def _worth(self, scaled_market: ScaledMarket, cores: Floats) -> Floats:
+        """(n,) utilities in each user's units of work."""
+        gained = scaled_market.work * speedup(cores, scaled_market.fraction)
+        return self._serial + scaled_market.by_user(gained)
 
-    def step(self) -> bool:
-        """Move one step; whether there was one to take."""
-        scaled_market, at, market = self.scaled_market, self.at, self.scaled_market.market
-        user, server = scaled_market.user, scaled_market.server
-        paid, money = at.price[server], at.money[user]
-        marginal = scaled_market.marginal(at.cores)
-        worth = self._worth(at.cores)
-        open_slack = paid - money * marginal - at.slack
-        open_budget = np.where(
-            scaled_market.budget > 0, scaled_market.budget - at.money * worth, 0.0
-        )
-        given = scaled_market.by_server(at.cores) + scaled_market.fixed / at.price
-        open_cores = np.where(scaled_market.priced_servers, market.capacity - given, 0.0)
-        product = at.cores * at.slack
-        self.barrier = float(product.sum() / scaled_market.budget.sum())
-        if self.barrier <= 1e-16:
-            # what gaps remain are the linear solver's, and further steps do not close them
-            return False
-        mean = product / self._weight
-        centering = 0.1 if mean.min() > 1e-2 * mean.mean() else 0.4
-        curve = scaled_market.curvature(at.cores, marginal)
-        resistance = at.slack / at.cores + money * curve
-        pull = centering * self.barrier * self._weight / at.cores - at.slack - open_slack
-        weight = worth + at.money * scaled_market.by_user(marginal**2 / resistance)
-        per_weight = at.money / np.where(weight > 0, weight, 1.0)
-        own = ratio(
-            open_budget - at.money * scaled_market.by_user(marginal * pull / resistance), weight
-        )
-        tie = paid * marginal / resistance
-        diagonal = scaled_market.by_server(paid**2 / resistance) + scaled_market.fixed
-        blocks = UserBlocks(diagonal, -tie, per_weight[user] * tie, user, server, market.users)
-        pushed = scaled_market.by_server((pull + marginal * own[user]) / resistance) - open_cores
-        log_price = solve_blocks(
-            blocks, np.where(scaled_market.priced_servers, at.price * pushed, 0.0), 1e-12
-        )
-        price = at.price * log_price
-        money_step = own + per_weight * scaled_market.by_user(tie * log_price[server])
-        cores = (pull - price[server] + marginal * money_step[user]) / resistance
-        slack = open_slack + price[server] - marginal * money_step[user] + money * curve * cores
-        by = Point(cores, slack, money_step, price)
-        length = step_length(at, by)
-        if not length >= 1e-9:
-            return False
-        self.at = at.moved(by, length)
-        return True
+    def spending(self, paid: Floats, marginal: Floats) -> Spending:
+        """As if users spent q u, which is their budget at the most welfare."""
+        worth, money = self._worth(self.scaled_market, self.at.cores), self.at.money
+        by_cores = money[self.scaled_market.user] * marginal
+        return Spending(money * worth, worth, by_cores, np.zeros(1))

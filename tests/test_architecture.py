@@ -553,17 +553,17 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_864, 27_613),
+    "solvers": (41_363, 27_306),
     "analysis": (20_355, 13_973),
     "instances": (21_579, 14_440),
     "models": (5_305, 3_416),
     "verify": (4_797, 3_513),
-    "baselines": (4_246, 2_253),
+    "baselines": (4_247, 2_254),
     "ask": (859, 407),
     "cluster": (13_065, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (57_835, 45_930),
+    "tests": (57_776, 45_883),
     "benchmarks": (7_287, 5_661),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
